@@ -120,7 +120,7 @@ fn recorded_links_that_do_not_exist() {
         for command in ["run tiny.toml", "check tiny.toml", "topology tiny.toml"] {
             sandbox.duetime(command).refused(&[
                 &format!("{line} = \"swich->host3\": no such link"),
-                "allowed: \"from->to\", by the names of two nodes that a link joins, such as \"host0->switch\"",
+                "allowed: \"from->to\" with the names of two linked nodes, such as \"host0->switch\"",
                 "did you mean \"switch->host3\"?",
             ]);
         }

@@ -267,8 +267,8 @@ fn a_threshold_above_the_buffer_is_warned_of() {
         "buffer = \"100 KB\"",
         "buffer = \"20 packets\"",
         "ecn-threshold",
-        "No marks reach dctcp, d2tcp at ports of 1 Gbps: `ecn_threshold` is 20 packets there, and a full packet finds \
-         at most 19 packets before the port drops.",
+        "No marks reach dctcp, d2tcp at ports of 1 Gbps: `ecn_threshold` is 20 packets, but a full-size packet \
+         finds at most 19 packets queued before the port drops.",
     );
     // 19 packets are found when the twentieth comes.
     assert!(
@@ -285,8 +285,8 @@ fn a_threshold_above_the_buffer_is_warned_of() {
         "ecn_threshold = \"20 packets\"",
         "ecn_threshold = \"50 KB\"",
         "ecn-threshold",
-        "No marks reach dctcp, d2tcp at ports of 1 Gbps: `ecn_threshold` is 50000 B there, and a full packet finds at \
-         most 49250 B before the port drops.",
+        "No marks reach dctcp, d2tcp at ports of 1 Gbps: `ecn_threshold` is 50000 B, but a full-size packet finds \
+         at most 49250 B queued before the port drops.",
     );
     // Nobody waits for marks.
     let unmarked = "transport = [\"tcp\"]";
@@ -309,8 +309,8 @@ fn an_update_interval_below_the_round_trip_is_warned_of() {
         from,
         &with("104 us"),
         "update-interval",
-        "`update_interval` of rcpdc is 104 us, and the longest idle round trip 107 us: D3's routers allocate anew \
-         before they see what they allocated (D3 §4.4 wants it longer than the round trip).",
+        "`update_interval` of rcpdc is 104 us, but the longest idle round trip takes 107 us: D3's routers reallocate \
+         before they see the effect of the last allocation (D3 §4.4 requires an interval longer than the round trip).",
     );
     assert!(doubts("no-doubt-interval", from, &with("108 us")).is_empty());
 }
@@ -348,9 +348,9 @@ fn late_hedges_are_warned_of() {
     assert_eq!(
         warned(HEDGED),
         [
-            "Parents of `reads` do not hedge in the first 25.0 % of the measurement window: each knows the percentile of \
-          `hedge.after` only after 250 ms, when it has received `hedge.samples` answers. Lengthen `warm_up` to that, state \
-          a time in `hedge.after`, or declare `compute`, from which parents then start."
+            "Parents of `reads` do not hedge in the first 25.0 % of the measurement window: each needs `hedge.samples` \
+          answers to know the percentile of `hedge.after`, which takes 250 ms. Increase `warm_up` to that time, set \
+          `hedge.after` to a time, or set `compute`, which gives parents initial samples."
         ]
     );
     let quick = HEDGED.replace("duration", "warm_up = \"250 ms\"\nduration");
@@ -372,8 +372,8 @@ fn deadlines_below_what_the_network_takes_are_warned_of() {
         "base = \"2 ms\"",
         "base = \"204 us\"",
         "deadline",
-        "No flows of `burst` can be in time, whatever carries them: deadlines go down to 204 us, and alone in the \
-         network they take 206 us (propagation and transmission; `duetime bound` counts them).",
+        "No flows of `burst` can be in time under any transport: the shortest deadline is 204 us, but propagation and \
+         transmission alone take 206 us (see `duetime bound`).",
     );
     assert!(doubts("no-doubt-deadline", "base = \"2 ms\"", "base = \"207 us\"").is_empty());
     // Half of the sizes are too large for it.
@@ -384,7 +384,7 @@ fn deadlines_below_what_the_network_takes_are_warned_of() {
     let found = doubts("doubt-deadline-share", from, to);
     assert!(
         found[0].1.starts_with(
-            "About 50.0 % of the flows of `burst` cannot be in time, whatever carries them"
+            "About 50.0 % of the flows of `burst` cannot be in time under any transport"
         ),
         "{found:?}"
     );
@@ -398,8 +398,8 @@ fn points_that_drift_are_one_warning() {
         .duetime("sweep over.toml --vary workload.load=0.29,0.3,0.31")
         .ok();
     assert_eq!(out.matches("was not stationary").count(), 1, "{out}");
-    let expected = "dctcp was not stationary at workload.load=0.29, and at 2 more of 3 points, so its figures depend on \
-                    `duration`: at the first of them the backlog grew from ";
+    let expected = "dctcp was not stationary at workload.load=0.29, and at 2 more of 3 points, so its results depend on \
+                    `duration`: at the first point the backlog grew from ";
     assert!(out.contains(expected), "{out}");
 }
 
@@ -427,7 +427,7 @@ fn a_trace_and_a_budget_that_cannot_be_met_are_warned_of() {
     );
     let said = sandbox.duetime("check trace.toml").ok();
     assert!(
-        said.contains("About 50.0 % of the flows of `trace` cannot be in time, whatever carries them: deadlines go down to 204 us"),
+        said.contains("About 50.0 % of the flows of `trace` cannot be in time under any transport: the shortest deadline is 204 us"),
         "{said}"
     );
     // Seven answers of 10 KB on the root's link: 560 us and more.
@@ -440,7 +440,7 @@ fn a_trace_and_a_budget_that_cannot_be_met_are_warned_of() {
     let said = sandbox.duetime("check tree.toml").ok();
     assert!(
         said.contains(
-            "No queries of `oldi` can be in time, whatever carries them: budgets go down to 600 us"
+            "No queries of `oldi` can be in time under any transport: the shortest budget is 600 us"
         ),
         "{said}"
     );
@@ -454,10 +454,10 @@ fn nothing_measured_is_said_and_is_no_success() {
     sandbox.file("early.toml", EARLY);
     let check = sandbox.duetime("check early.toml");
     assert_eq!(check.code, 1, "{check:?}");
-    assert!(check.out.contains("Nothing will count"), "{check:?}");
+    assert!(check.out.contains("Nothing will be measured"), "{check:?}");
     let run = sandbox.duetime("run early.toml");
     assert_eq!(run.code, 1, "{run:?}");
-    assert!(run.err.contains("Nothing will count"), "{run:?}");
+    assert!(run.err.contains("Nothing will be measured"), "{run:?}");
     assert!(run.out.contains("Nothing was measured (dctcp)"), "{run:?}");
     assert!(run.err.contains("Nothing was measured (dctcp)"), "{run:?}");
     // With one measured flow it is a success.

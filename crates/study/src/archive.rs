@@ -1,4 +1,4 @@
-//! Between a study and its run folder.
+//! Conversions between a study and its run folder.
 
 use duetime_results::{FlowRecord, RunRecords, digest};
 use duetime_scenario::resolved_json;
@@ -11,12 +11,12 @@ use crate::error::StudyError;
 use crate::plan::{Plan, Request};
 use crate::pool::End;
 
-/// What `manifest.json` says of a plan.
+/// Returns the manifest of a plan.
 pub fn manifest(plan: &Plan) -> Manifest {
     let request = &plan.request;
     let base = &plan.base;
     let mut manifest = Manifest::new(&base.name, resolved_json(base), &request.text);
-    // The study may be asked further questions from another folder.
+    // Later commands may run in another working directory.
     let file = std::path::absolute(&request.file).unwrap_or_else(|_| request.file.clone());
     manifest.scenario_file = file.display().to_string();
     manifest.overrides.clone_from(&request.settings);
@@ -36,20 +36,20 @@ pub fn manifest(plan: &Plan) -> Manifest {
     manifest
 }
 
-/// The plan behind a manifest.
+/// Resolves the plan that a manifest describes.
 pub fn plan(manifest: &Manifest) -> Result<Plan, StudyError> {
     Plan::new(request(manifest))
 }
 
-/// What was asked for, as a manifest has it.
+/// Returns the request that a manifest records.
 pub fn request(manifest: &Manifest) -> Request {
-    let mut settings = manifest.points.iter().flat_map(|of| &of.values);
+    let mut settings = manifest.points.iter().flat_map(|point| &point.values);
     let varied = settings.any(|(key, _)| key == "transport");
     Request {
         text: manifest.scenario_text.clone(),
         file: manifest.scenario_file.clone().into(),
         settings: manifest.overrides.clone(),
-        // Each point may have its own.
+        // The sweep sets the transport of each point.
         transports: if varied {
             Vec::new()
         } else {
@@ -63,7 +63,7 @@ pub fn request(manifest: &Manifest) -> Request {
     }
 }
 
-/// Notes in the manifest how each run ended, and that the study ends now.
+/// Records in the manifest how each run ended and that the study ends now.
 pub fn finish(manifest: &mut Manifest, keys: &[RunKey], ends: &[End<String>]) {
     let ends = keys.iter().zip(ends);
     manifest.runs = ends
@@ -87,7 +87,7 @@ fn state(key: &RunKey, state: State, digest: Option<String>, reason: Option<Stri
     }
 }
 
-/// Has one finished run written by `write`.
+/// Prepares a finished run and passes it to `write`.
 pub fn save(
     output: &RunOutput,
     wall_seconds: f64,
@@ -107,8 +107,11 @@ pub fn save(
         .iter()
         .map(|(_, name)| name.clone())
         .collect();
-    // A capture counts the links of the network, its file those that were captured.
-    let place = |link: u32| output.capture_links.iter().position(|&(of, _)| of == link);
+    // Packets hold link indices of the network, but the capture file indexes only the captured links.
+    let place = |link: u32| {
+        let mut captured = output.capture_links.iter();
+        captured.position(|&(index, _)| index == link)
+    };
     let packets: Vec<pcapng::Packet<'_>> = output
         .captures
         .iter()

@@ -1,4 +1,4 @@
-//! Whether the flows of a study fit into memory: said before anything runs or is written.
+//! Memory that the flows of a study need, checked before anything runs or is written.
 
 use duetime_scenario::model::{Scenario, WorkloadKind};
 use duetime_sim::describe::{Description, describe};
@@ -6,18 +6,19 @@ use duetime_sim::describe::{Description, describe};
 use crate::error::StudyError;
 use crate::text;
 
-/// Memory that a flow takes at most, B: its record, and while it is open its sender, receiver and timers. Measured:
-/// 1,030 B per flow of a burst of 300,000 under TCP; 790 B per flow of 6 million Poisson flows.
+/// Upper bound on the memory of a flow in bytes: its record and, while it is open, its sender, receiver and timers.
+/// Measured: 1,030 B per flow of a burst of 300,000 under TCP; 790 B per flow of 6 million Poisson flows.
 pub const BYTES_PER_FLOW: f64 = 1_300.0;
 
-/// Names the memory that may be used, in bytes, instead of what the system says is available.
+/// Environment variable that sets the memory limit in bytes, instead of the memory that the system reports as
+/// available.
 pub const LIMIT: &str = "DUETIME_MEMORY_BYTES";
 
-/// What the points of a study contain, each with its label, told before any of them runs: the `at_once` runs at work at
-/// one time are checked to fit into memory. [`crate::warnings::of_points`] says what else to know of them.
+/// Describes the points of a study before they run and checks that `at_once` concurrent runs fit into memory. `points`
+/// pairs each scenario with its label. [`crate::warnings::of_points`] derives warnings from the descriptions.
 ///
 /// # Errors
-/// If a point cannot be simulated, or does not fit: the message says how many flows would.
+/// If a point cannot be simulated, or does not fit into memory. The message gives the number of flows that fit.
 pub fn before_runs<'a>(
     points: impl IntoIterator<Item = (String, &'a Scenario)>,
     at_once: usize,
@@ -30,7 +31,7 @@ pub fn before_runs<'a>(
     Ok(labels.into_iter().zip(described).collect())
 }
 
-/// Checks that the runs at work at one time fit, by the flows that are expected of each.
+/// Checks that `at_once` concurrent runs of the largest point fit into memory, by their expected flows.
 fn check(
     points: &[(&Scenario, &Description)],
     at_once: usize,
@@ -39,9 +40,11 @@ fn check(
     let Some(available) = available else {
         return Ok(());
     };
-    let flows = |of: &Description| -> f64 {
-        let expected = of.workloads.iter().filter_map(|of| of.expected_flows);
-        expected.sum()
+    let flows = |point: &Description| -> f64 {
+        let workloads = point.workloads.iter();
+        workloads
+            .filter_map(|workload| workload.expected_flows)
+            .sum()
     };
     let Some((scenario, most)) = points
         .iter()
@@ -55,7 +58,7 @@ fn check(
     }
     let needed = flows * BYTES_PER_FLOW;
     let needs = format!(
-        "a run takes about {} for {} flows, and {} are available",
+        "a run takes about {} for {} flows, and {} is available",
         text::bytes(needed),
         text::count(flows),
         text::bytes(available)
@@ -68,25 +71,27 @@ fn check(
         )]
         let jobs = (fit / flows) as usize;
         return Err(StudyError::Choice(format!(
-            "{at_once} runs at the same time do not fit into memory: {needs}; allowed: `--jobs {jobs}`"
+            "{at_once} concurrent runs do not fit into memory: {needs}; allowed: `--jobs {jobs}`"
         )));
     }
     let (name, key) = largest(scenario, most);
     Err(StudyError::Choice(format!(
-        "the run does not fit into memory: {needs}; about {} flows fit: lower {key} of the workload `{name}` (or name \
-         another limit in {LIMIT})",
+        "the run does not fit into memory: {needs}; about {} flows fit: lower {key} of the workload `{name}`, or set \
+        another limit in {LIMIT}",
         text::count(fit)
     )))
 }
 
-/// The workload with most flows, and the key that says how many they are.
-fn largest<'a>(scenario: &'a Scenario, of: &Description) -> (&'a str, &'static str) {
-    let expected = |at: usize| {
-        let described = of.workloads.get(at);
-        described.and_then(|of| of.expected_flows).unwrap_or(0.0)
+/// Returns the workload with the most flows and the key that sets their number.
+fn largest<'a>(scenario: &'a Scenario, description: &Description) -> (&'a str, &'static str) {
+    let expected = |index: usize| {
+        let workload = description.workloads.get(index);
+        workload
+            .and_then(|workload| workload.expected_flows)
+            .unwrap_or(0.0)
     };
     let most = (0..scenario.workloads.len()).max_by(|&a, &b| expected(a).total_cmp(&expected(b)));
-    let Some(workload) = most.map(|at| &scenario.workloads[at]) else {
+    let Some(workload) = most.map(|index| &scenario.workloads[index]) else {
         return ("", "`duration`");
     };
     let key = match &workload.kind {
@@ -101,8 +106,8 @@ fn largest<'a>(scenario: &'a Scenario, of: &Description) -> (&'a str, &'static s
     (&workload.name, key)
 }
 
-/// Memory that a study may use, in bytes: as [`LIMIT`] says, else nine tenths of what the system has available; `None`
-/// where that is not known.
+/// Returns the memory that a study may use in bytes: the value of [`LIMIT`], or nine tenths of the memory that the
+/// system reports as available, or `None` if that is unknown.
 fn available() -> Option<f64> {
     if let Some(limit) = std::env::var(LIMIT).ok().and_then(|text| text.parse().ok()) {
         return Some(limit);
@@ -115,7 +120,7 @@ fn available() -> Option<f64> {
         let kilobytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
         Some(kilobytes * 1024.0)
     })?;
-    // A container may have less.
+    // A container's limit may be lower.
     let group = read("/sys/fs/cgroup/memory.max").and_then(|text| text.trim().parse::<f64>().ok());
     Some(0.9 * group.map_or(system, |group| group.min(system)))
 }

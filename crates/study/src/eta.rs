@@ -1,26 +1,27 @@
-//! When a study will be done: from finished runs of the same point and transport, from those at work, and from what the
-//! scenario offers, in this order.
+//! Remaining time of a study, estimated from finished runs of the same point and transport, active runs and the offered
+//! load, in this order of preference.
 //!
-//! Work is counted in packet-hops: one transport may need five times those of another for the same flows. A run at work
-//! that has reached its duration only waits for open flows, so what is left of it is told by how fast they become fewer.
+//! Work is counted in packet-hops: for the same flows, one transport may need five times as many as another. A run that
+//! has reached its duration only waits for open flows, so its remaining time is estimated from the rate at which they
+//! finish.
 
 use std::collections::BTreeMap;
 
 use crate::pool::{AtWork, Estimator};
 
-/// What is known of the time that runs take.
+/// Estimator of the remaining wall time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Eta {
-    /// By point: packet-hops of a run, to first order.
+    /// First-order estimate of the packet-hops of a run, by point.
     offered: Vec<f64>,
-    /// By task: point and transport.
+    /// Point and transport of each task.
     kinds: Vec<(usize, usize)>,
-    /// By point and transport: finished runs, their wall time and packet-hops.
+    /// Totals of the finished runs, by point and transport.
     finished: BTreeMap<(usize, usize), Finished>,
-    /// By task: where its drain began.
+    /// Start of the drain, by task.
     drains: BTreeMap<usize, Drain>,
-    /// When something was told last, and what.
-    told: Option<(f64, f64)>,
+    /// Time and value of the last estimate reported.
+    reported: Option<(f64, f64)>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -37,14 +38,14 @@ struct Drain {
     open_flows: u64,
 }
 
-/// Of a run's packet-hops, what its drain may add as long as nothing is known of it.
-const DRAIN: f64 = 0.1;
-/// Part of a run's duration from which it tells how long it will take.
-const TELLING: f64 = 0.05;
+/// Assumed time of a run's drain as a share of the time before it, while nothing is known about it.
+const DRAIN_SHARE: f64 = 0.1;
+/// Share of the duration that a run must have simulated for its progress to be used.
+const MIN_PROGRESS: f64 = 0.05;
 
 impl Eta {
-    /// For points whose runs take so many packet-hops, to first order; 0 where that is not known. `kinds` are the point
-    /// and the transport of each task.
+    /// Creates an estimator. `offered` holds a first-order estimate of the packet-hops of a run by point, 0 where it is
+    /// unknown. `kinds` holds the point and the transport of each task.
     pub fn new(offered: Vec<f64>, kinds: Vec<(usize, usize)>) -> Self {
         Self {
             offered,
@@ -53,19 +54,19 @@ impl Eta {
         }
     }
 
-    /// What is told counts down with the clock as long as the estimate stays within a quarter of it: small changes of
-    /// opinion are not worth a jump.
+    /// Smooths an estimate: the reported time counts down with the clock while the estimate stays within a quarter of
+    /// it, so that small corrections do not make it jump.
     fn steady(&mut self, now_s: f64, estimate: f64) -> f64 {
-        let counting_down = self.told.map(|(at, eta)| eta - (now_s - at));
-        let told = match counting_down {
+        let counting_down = self.reported.map(|(at, eta)| eta - (now_s - at));
+        let reported = match counting_down {
             Some(eta) if (eta - estimate).abs() <= 0.25 * estimate => eta,
             _ => estimate,
         };
-        self.told = Some((now_s, told));
-        told
+        self.reported = Some((now_s, reported));
+        reported
     }
 
-    /// Wall time that a run at work still needs; `None` as long as it does not tell.
+    /// Returns the remaining wall time of an active run, or `None` if its progress does not show it yet.
     fn left(&mut self, run: &AtWork) -> Option<f64> {
         let hops = run.packet_hops as f64;
         if hops <= 0.0 || run.wall_s <= 0.0 {
@@ -73,15 +74,16 @@ impl Eta {
         }
         let per_hop = run.wall_s / hops;
         let learned = self.finished.get(&self.kinds[run.task]);
-        let learned = learned.map(|of| (of.packet_hops / of.runs - hops).max(0.0) * per_hop);
+        let learned = learned
+            .map(|finished| (finished.packet_hops / finished.runs - hops).max(0.0) * per_hop);
         let part = run.simulated_s / run.of_s.max(1e-12);
         if part < 1.0 {
-            if part < TELLING {
+            if part < MIN_PROGRESS {
                 return learned.filter(|left| *left > 0.0);
             }
-            // What has been sent so far goes on until the duration; then what is open is drained.
+            // Sources send at the same pace until the duration; then open flows are drained.
             let until_stop = run.wall_s * (1.0 - part) / part;
-            let drain = (run.wall_s + until_stop) * DRAIN;
+            let drain = (run.wall_s + until_stop) * DRAIN_SHARE;
             return Some(learned.map_or(until_stop + drain, |learned| learned.max(until_stop)));
         }
         let drain = *self.drains.entry(run.task).or_insert(Drain {
@@ -92,50 +94,50 @@ impl Eta {
         let draining = run.wall_s - drain.wall_s;
         let ended = drain.open_flows.saturating_sub(run.open_flows) as f64;
         let by_flows = (ended > 0.0).then(|| draining * run.open_flows as f64 / ended);
-        // At the latest it is cut.
+        // The run is cut off at the end of the drain time.
         let passed = run.simulated_s - drain.simulated_s;
         let by_cut =
             (passed > 0.0).then(|| draining * (run.cut_s - run.simulated_s).max(0.0) / passed);
         let guess = learned
             .filter(|left| *left > 0.0)
             .or(by_flows)
-            .unwrap_or(run.wall_s * DRAIN);
+            .unwrap_or(run.wall_s * DRAIN_SHARE);
         Some(by_cut.map_or(guess, |cut| guess.min(cut)))
     }
 
-    /// Wall time of a whole run.
+    /// Returns the estimated wall time of a complete run, or `None` if no run has been timed.
     fn whole(&self, task: usize, at_work: &[(AtWork, f64)]) -> Option<f64> {
-        let mean = |of: &Finished| of.wall_s / of.runs;
+        let mean = |finished: &Finished| finished.wall_s / finished.runs;
         let (own_point, own_transport) = self.kinds[task];
-        if let Some(of) = self.finished.get(&self.kinds[task]) {
-            return Some(mean(of));
+        if let Some(finished) = self.finished.get(&self.kinds[task]) {
+            return Some(mean(finished));
         }
         let offered = |point: usize| self.offered.get(point).copied().filter(|hops| *hops > 0.0);
-        // By first order, runs of two points differ as what they are offered; without that they are alike.
+        // To first order, the times of two points differ as their offered loads do. If these are unknown, assume equal
+        // times.
         let scale = |from: usize| {
             offered(own_point)
                 .zip(offered(from))
                 .map_or(1.0, |(ours, theirs)| ours / theirs)
         };
-        // (how unlike it is, wall time of a whole run)
-        let unlike = |point: usize, transport: usize| {
+        // Distance of another run's kind from this task's: the transport counts more than the point.
+        let distance = |point: usize, transport: usize| {
             2 * u8::from(transport != own_transport) + u8::from(point != own_point)
         };
-        let ended = self
-            .finished
-            .iter()
-            .map(|(&(point, transport), of)| (unlike(point, transport), mean(of) * scale(point)));
+        let ended = self.finished.iter().map(|(&(point, transport), finished)| {
+            (distance(point, transport), mean(finished) * scale(point))
+        });
         let running = at_work.iter().map(|(run, left)| {
             let (point, transport) = self.kinds[run.task];
             let whole = (run.wall_s + left) * scale(point);
-            (unlike(point, transport), whole)
+            (distance(point, transport), whole)
         });
         let all: Vec<(u8, f64)> = ended.chain(running).collect();
-        let nearest = all.iter().map(|of| of.0).min()?;
+        let nearest = all.iter().map(|(distance, _)| *distance).min()?;
         let alike: Vec<f64> = all
             .iter()
-            .filter(|of| of.0 == nearest)
-            .map(|of| of.1)
+            .filter(|(distance, _)| *distance == nearest)
+            .map(|(_, wall_s)| *wall_s)
             .collect();
         Some(alike.iter().sum::<f64>() / alike.len() as f64)
     }
@@ -143,10 +145,10 @@ impl Eta {
 
 impl Estimator for Eta {
     fn ended(&mut self, task: usize, wall_s: f64, packet_hops: u64) {
-        let of = self.finished.entry(self.kinds[task]).or_default();
-        of.runs += 1.0;
-        of.wall_s += wall_s;
-        of.packet_hops += packet_hops as f64;
+        let finished = self.finished.entry(self.kinds[task]).or_default();
+        finished.runs += 1.0;
+        finished.wall_s += wall_s;
+        finished.packet_hops += packet_hops as f64;
         self.drains.remove(&task);
     }
 
@@ -180,9 +182,9 @@ impl Estimator for Eta {
             total += whole;
             longest = longest.max(whole);
         }
-        let told = self.steady(now_s, (total / workers.max(1) as f64).max(longest));
-        // "0.0 s" would say that it is done.
-        (told >= 0.1).then_some(told)
+        let remaining = self.steady(now_s, (total / workers.max(1) as f64).max(longest));
+        // "0.0 s" would mean that the study is done.
+        (remaining >= 0.1).then_some(remaining)
     }
 }
 
@@ -195,7 +197,8 @@ impl Estimator for Eta {
 mod tests {
     use super::*;
 
-    /// A run of so many wall seconds, of which the drain is a part, at `wall_s`. Flows end evenly in the drain.
+    /// An active run of `whole_s` wall seconds at `wall_s`. Its drain takes the share `drain`, in which flows end
+    /// evenly.
     fn at(task: usize, whole_s: f64, drain: f64, rate: f64, wall_s: f64) -> AtWork {
         let stop = whole_s * (1.0 - drain);
         let in_drain = ((wall_s - stop) / (whole_s - stop)).max(0.0);
@@ -218,33 +221,33 @@ mod tests {
         }
     }
 
-    /// Five runs of each of two transports on one core, of which the second takes five times as long and drains for
-    /// most of it, in the order in which studies begin them. What is told, and what is true, every tenth of a second.
-    fn told() -> Vec<(f64, Option<f64>, f64, usize)> {
+    /// Simulates five runs of each of two transports on one core, in the order in which studies start them. The second
+    /// transport takes five times as long and drains for most of its time. Returns the time, the estimate, the true
+    /// remaining time and the task, every tenth of a second.
+    fn estimates() -> Vec<(f64, Option<f64>, f64, usize)> {
         let mut eta = Eta::new(vec![1e7], [(0, 0), (0, 1)].repeat(5));
         let tasks: Vec<usize> = (0..10).collect();
         let whole = |task: usize| [2.0, 10.0][task % 2];
         let drain = |task: usize| [0.05, 0.6][task % 2];
         let total: f64 = tasks.iter().map(|&task| whole(task)).sum();
-        let (mut told, mut now) = (Vec::new(), 0.0);
-        for &of in &tasks {
+        let (mut estimates, mut now) = (Vec::new(), 0.0);
+        for &task in &tasks {
             let began = now;
-            while now - began < whole(of) - 1e-9 {
+            while now - began < whole(task) - 1e-9 {
                 now += 0.1;
-                let run = at(of, whole(of), drain(of), 5e6, now - began);
-                let found = eta.left_s(now, &[run], &tasks[of + 1..], 1);
-                told.push((now, found, total - now, of));
+                let run = at(task, whole(task), drain(task), 5e6, now - began);
+                let found = eta.left_s(now, &[run], &tasks[task + 1..], 1);
+                estimates.push((now, found, total - now, task));
             }
-            eta.ended(of, whole(of), (whole(of) * 5e6) as u64);
+            eta.ended(task, whole(task), (whole(task) * 5e6) as u64);
         }
-        told
+        estimates
     }
 
     #[test]
-    fn the_drain_is_seen_and_five_times_the_events_are_learned() {
-        for (now, found, truth, number) in told() {
-            // From the second run of each transport on all is known.
-            if number >= 2 && truth > 1.0 {
+    fn accurate_from_the_second_run_of_a_transport() {
+        for (now, found, truth, task) in estimates() {
+            if task >= 2 && truth > 1.0 {
                 let found = found.unwrap();
                 assert!(
                     (0.7..1.4).contains(&(found / truth)),
@@ -255,8 +258,8 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_drains_is_never_said_to_be_done() {
-        // The only run of its kind, with nothing learned: told by the flows that are open.
+    fn draining_run_uses_its_open_flows() {
+        // No other run has finished, so only the open flows show the progress.
         let mut eta = Eta::new(vec![0.0], vec![(0, 0)]);
         let mut last = f64::MAX;
         for tick in 1..98 {
@@ -280,27 +283,29 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_counts_down() {
-        let told = told().into_iter();
-        let told: Vec<_> = told.filter(|of| of.3 >= 2 && of.2 > 1.0).collect();
-        let rises = told
+    fn estimate_counts_down() {
+        let all = estimates().into_iter();
+        let late: Vec<_> = all
+            .filter(|&(_, _, truth, task)| task >= 2 && truth > 1.0)
+            .collect();
+        let rises = late
             .windows(2)
             .filter(|pair| pair[1].1.unwrap() > pair[0].1.unwrap() + 1e-9);
-        assert!(rises.count() <= 2, "of {} ticks", told.len());
+        assert!(rises.count() <= 2, "of {} ticks", late.len());
     }
 
     #[test]
-    fn another_point_is_scaled_by_what_it_is_offered() {
+    fn other_points_are_scaled_by_offered_load() {
         let new = || Eta::new(vec![1e6, 4e6], vec![(0, 0), (1, 0)]);
         let mut eta = new();
         eta.ended(0, 3.0, 1_000_000);
         assert_eq!(eta.left_s(3.0, &[], &[1], 1), Some(12.0));
-        // Nothing known, nothing told.
+        // Without any timed run there is no estimate.
         assert_eq!(new().left_s(1.0, &[], &[1], 1), None);
     }
 
     #[test]
-    fn what_runs_side_by_side_takes_as_long_as_the_longest() {
+    fn parallel_runs_take_as_long_as_the_longest() {
         let mut eta = Eta::new(vec![0.0], vec![(0, 0); 4]);
         eta.ended(0, 8.0, 1_000);
         assert_eq!(eta.left_s(8.0, &[], &[1], 4), Some(8.0));

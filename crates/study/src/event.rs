@@ -1,18 +1,18 @@
-//! What a study, a search or a campaign tells while it works.
+//! Progress events of studies, searches and campaigns.
 
 use serde::Serialize;
 
 use crate::effort::Effort;
 use crate::warnings::Warning;
 
-/// One run, by names.
+/// Name of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RunName {
-    /// The point of the sweep, such as `workload.fan_in=40`, or the value that a search tries; empty without either.
+    /// Point of the sweep, such as `workload.fan_in=40`, or the value that a search tries. Empty without either.
     pub point: String,
-    /// The transport.
+    /// Name of the transport.
     pub transport: String,
-    /// The run, from 0.
+    /// Index of the run, from 0.
     pub run: u32,
 }
 
@@ -27,160 +27,162 @@ impl std::fmt::Display for RunName {
     }
 }
 
-/// Something happened. Serialised, each is one JSON line with the tag `event`.
+/// Progress event. Serialised as one JSON line with the tag `event`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
-    /// A study or campaign begins.
+    /// A study or campaign started.
     StudyStarted {
-        /// Name of the scenario; `papers` of a campaign.
+        /// Name of the scenario, or `papers` for a campaign.
         name: String,
-        /// Where results go.
+        /// Folder of the results.
         folder: String,
-        /// Runs in all.
+        /// Total number of runs.
         runs: usize,
-        /// Runs that were there already.
+        /// Runs that the folder already holds.
         kept: usize,
-        /// What the runs take, to first order; none where some were there already, or where it cannot be told.
+        /// First-order estimate of the effort. `None` if the folder already holds some runs, or if it cannot be
+        /// estimated.
         effort: Option<Effort>,
     },
-    /// Something to know before the runs; follows the beginning.
+    /// Warning about the study. Follows the start event.
     Warning(Warning),
-    /// A search tries a value.
+    /// A search started the runs of a value.
     ValueStarted {
-        /// The transport.
+        /// Name of the transport.
         transport: String,
-        /// The value with its unit.
+        /// Value with its unit.
         value: String,
-        /// Runs in all.
+        /// Total number of runs.
         runs: usize,
-        /// Runs that the journal holds already.
+        /// Runs that the journal already holds.
         kept: usize,
     },
-    /// A run begins.
+    /// A run started.
     RunStarted {
-        /// Which.
+        /// Name of the run.
         #[serde(flatten)]
         name: RunName,
-        /// Its task's number. Of each task one run is at work at a time.
+        /// Index of the task. Each task has at most one active run.
         job: usize,
-        /// The simulated time until its sources stop, s; what is open then is still finished.
+        /// Simulated time at which the sources stop, in seconds. Open flows may finish later.
         of_s: f64,
     },
-    /// A run is at work; a few times per second for each.
+    /// Progress of an active run, a few times per second.
     Progress {
-        /// Which.
+        /// Name of the run.
         #[serde(flatten)]
         name: RunName,
-        /// Its task's number.
+        /// Index of the task.
         job: usize,
-        /// Simulated time so far, s.
+        /// Simulated time so far, in seconds.
         simulated_s: f64,
-        /// The simulated time until its sources stop, s; what is open then is still finished.
+        /// Simulated time at which the sources stop, in seconds. Open flows may finish later.
         of_s: f64,
         /// Packets that crossed a link so far.
         packet_hops: u64,
-        /// The same per second of wall time, since the run began.
+        /// Mean packet-hops per second of wall time.
         packet_hops_per_s: f64,
     },
-    /// All runs of the study, campaign or value; a few times per second.
+    /// Overall progress of the study, campaign or value, a few times per second.
     Overall {
-        /// Runs finished or failed, those that were there already included.
+        /// Runs that finished or failed, including runs kept from before.
         done: usize,
-        /// Runs in all.
+        /// Total number of runs.
         runs: usize,
-        /// Packet-hops per second of wall time, over all runs at work.
+        /// Packet-hops per second of wall time, summed over the active runs.
         packet_hops_per_s: f64,
-        /// Wall time still needed, s; none until it can be told.
+        /// Remaining wall time in seconds, or `None` if it cannot be estimated yet.
         eta_s: Option<f64>,
     },
-    /// A run is done and kept.
+    /// A run finished and was stored.
     RunFinished {
-        /// Which.
+        /// Name of the run.
         #[serde(flatten)]
         name: RunName,
-        /// Its task's number.
+        /// Index of the task.
         job: usize,
-        /// Wall time, s.
+        /// Wall time in seconds.
         wall_s: f64,
-        /// Simulated time at the end, s.
+        /// Simulated time at the end, in seconds.
         simulated_s: f64,
         /// Packets that crossed a link.
         packet_hops: u64,
-        /// Wall time per packet-hop, ns.
+        /// Wall time per packet-hop in nanoseconds.
         ns_per_packet_hop: f64,
-        /// Where it is kept: a folder, or a file of a journal.
+        /// Folder or journal file that holds the run.
         folder: String,
     },
-    /// A run failed. The others go on, unless they would fail as well.
+    /// A run failed. The other runs continue, unless they would fail too.
     RunFailed {
-        /// Which.
+        /// Name of the run.
         #[serde(flatten)]
         name: RunName,
-        /// Its task's number.
+        /// Index of the task.
         job: usize,
-        /// Why.
+        /// Reason.
         error: String,
     },
-    /// Finished runs are not as they were written; they, and only they, are made again.
+    /// Stored runs are damaged. Only these runs are repeated.
     Damaged {
-        /// The first of them.
+        /// First damaged run.
         #[serde(flatten)]
         name: RunName,
-        /// The file, and what is wrong with it.
+        /// File and damage.
         reason: String,
     },
-    /// All runs of a value are done.
+    /// All runs of a value finished.
     ValueFinished {
-        /// The transport.
+        /// Name of the transport.
         transport: String,
-        /// The value with its unit.
+        /// Value with its unit.
         value: String,
-        /// Queries, or answers, in the measurement window that were in time.
+        /// Measured queries or answers that were in time.
         met: u64,
-        /// Queries, or answers, in the measurement window that could be late.
+        /// Measured queries or answers that could be late.
         measured: u64,
-        /// Share that shall be in time.
+        /// Share that must be in time.
         target: f64,
-        /// Whether that reaches the target.
+        /// True if the target is reached.
         reached: bool,
-        /// Values that bisection still tries at most for this transport; none until one fell short. Those that are
-        /// tried out of doubt come on top.
+        /// Maximum number of values that bisection still tries for this transport, or `None` while no value has failed.
+        /// Confirmations of uncertain values are not included.
         values_left: Option<u32>,
-        /// What their runs take at the pace of the slowest value so far, s; none where all of this one's were kept.
+        /// Wall time of their runs in seconds, at the pace of the slowest value so far, or `None` if all runs of this
+        /// value were stored already.
         eta_s: Option<f64>,
     },
-    /// Runs are repeated to explain their late queries; a few times per second, after the study has ended.
+    /// Progress of repeating runs to explain their late queries, a few times per second, after the study has finished.
     Explaining {
         /// Runs explained.
         done: usize,
-        /// Runs to explain in all.
+        /// Total number of runs to explain.
         runs: usize,
-        /// Wall time still needed, s; none until one is done.
+        /// Remaining wall time in seconds, or `None` until one run is done.
         eta_s: Option<f64>,
     },
-    /// A study or campaign ends.
+    /// A study or campaign ended.
     StudyFinished {
-        /// Runs that are in the folder now.
+        /// Runs that the folder holds now.
         finished: usize,
         /// Runs that failed.
         failed: usize,
-        /// Runs that were not begun or not finished because of a stop.
+        /// Runs that were not started or not finished because of a stop.
         missing: usize,
-        /// Wall time of this call, s.
+        /// Wall time of this call in seconds.
         wall_s: f64,
-        /// Whether it was stopped.
+        /// True if the study was stopped.
         cancelled: bool,
     },
 }
 
-/// Hears what a study tells. Called from several threads.
+/// Receiver of progress events. Called from several threads.
 pub trait Listener: Sync {
-    /// Takes one event.
+    /// Handles an event.
     fn on(&self, event: &Event);
 }
 
-/// Hears nothing.
+/// Listener that ignores all events.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 

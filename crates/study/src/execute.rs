@@ -1,4 +1,4 @@
-//! Runs what a study lacks, and writes each run's folder as it ends.
+//! Execution of the missing runs of a study into its run folder.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -27,7 +27,7 @@ use crate::pool::{Engine, Execution, Found, Made, Outcome, Work};
 use crate::resume::{Resume, resume};
 use crate::warnings;
 
-/// Sets up every point as its runs will, so that what cannot be simulated is said before anything is written.
+/// Checks that every point can be simulated, before anything is written.
 pub fn check(plan: &Plan) -> Result<(), StudyError> {
     for point in &plan.points {
         let network = Network::build(&point.scenario.topology)?;
@@ -41,8 +41,8 @@ pub fn check(plan: &Plan) -> Result<(), StudyError> {
     Ok(())
 }
 
-/// Runs whatever the folder at `path` does not hold yet. What it holds afterwards depends on the plan alone, not on
-/// `jobs`, `threads` or earlier calls.
+/// Makes the runs that the folder at `path` does not hold yet. The content of the folder afterwards depends on the plan
+/// alone, not on `jobs`, `threads` or earlier calls.
 pub fn execute(
     plan: &Plan,
     path: &Path,
@@ -58,7 +58,9 @@ pub fn execute(
     let folder = RunFolder::create(path, execution.if_exists, &manifest)?;
     let keys = plan.keys();
     let found = found(&folder, &keys);
-    let offered = described.iter().map(|(_, of)| of.load.packet_hops);
+    let offered = described
+        .iter()
+        .map(|(_, description)| description.load.packet_hops);
     let kinds = jobs.iter().map(|job| (job.point, job.transport));
     let mut eta = Eta::new(offered.collect(), kinds.collect());
     let work = Runs {
@@ -82,7 +84,7 @@ pub fn execute(
     Ok(outcome)
 }
 
-/// The digest of each run that the folder holds, by the order of `keys`.
+/// Returns the state of each run in the folder, in the order of `keys`.
 pub(crate) fn found(folder: &RunFolder, keys: &[RunKey]) -> Vec<Found<String>> {
     let scan = folder.scan(keys);
     let mut done: HashMap<_, _> = scan.done.into_iter().collect();
@@ -96,7 +98,7 @@ pub(crate) fn found(folder: &RunFolder, keys: &[RunKey]) -> Vec<Found<String>> {
         .collect()
 }
 
-/// The runs of a plan, into its folder.
+/// Runs of a plan, stored in its folder.
 struct Runs<'a> {
     plan: &'a Plan,
     jobs: &'a [Job],
@@ -107,7 +109,7 @@ struct Runs<'a> {
 
 impl Work for Runs<'_> {
     type Made = RunOutput;
-    /// The digest of its records.
+    /// Digest of the run's records.
     type Kept = String;
 
     fn runs(&self, task: usize) -> Range<u32> {
@@ -157,7 +159,7 @@ impl Work for Runs<'_> {
     }
 }
 
-/// The jobs whose results are not in the folder whole, with their numbers.
+/// Returns the jobs without complete results in the folder, with their indices.
 pub fn missing(plan: &Plan, folder: &RunFolder) -> Vec<(usize, Job)> {
     let jobs = plan.jobs();
     let missing: HashSet<RunKey> = folder.missing(&plan.keys()).into_iter().collect();
@@ -167,7 +169,8 @@ pub fn missing(plan: &Plan, folder: &RunFolder) -> Vec<(usize, Job)> {
         .collect()
 }
 
-/// Wall time that the missing jobs may take, s: the middle point of the sweep is run for a moment per transport.
+/// Estimates the wall time of the missing jobs in seconds, from a half-second run of the middle point of the sweep with
+/// each transport.
 pub fn estimate(
     plan: &Plan,
     missing: &[(usize, Job)],
@@ -210,7 +213,7 @@ pub fn estimate(
         };
         seconds_per_run.push(wall_s / part);
     }
-    let of = |(_, job): &(usize, Job)| seconds_per_run.get(job.transport);
-    let total: f64 = missing.iter().filter_map(of).sum();
+    let job_seconds = |(_, job): &(usize, Job)| seconds_per_run.get(job.transport);
+    let total: f64 = missing.iter().filter_map(job_seconds).sum();
     Ok(total / jobs.clamp(1, missing.len().max(1)) as f64)
 }

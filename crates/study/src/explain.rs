@@ -20,48 +20,48 @@ use crate::plan::{Job, Plan};
 use crate::pool::Engine;
 
 pub use choice::{Choice, FlowChoice, QueryChoice, RunChoice};
-use choice::{no_query, nothing, pick, pick_query};
+use choice::{no_flow, no_query, pick_flow, pick_query};
 
-/// What was asked for, explained.
+/// Explanation of the selected flow or query.
 #[derive(Clone, Debug)]
 pub enum Told {
-    /// A flow.
+    /// Explanation of a flow.
     Flow(Box<Explained>),
-    /// A query.
+    /// Explanation of a query.
     Query(Box<ExplainedQuery>),
 }
 
-/// Names for what an explanation numbers.
+/// Names for the link and node indices of an explanation.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// Directed links, by number.
+    /// Names of the directed links, by index.
     pub links: Vec<String>,
-    /// Hosts of the traced nodes of the query's tree, by node; 0 is the root. For a leaf that was asked more than once,
-    /// the host whose answer counted.
+    /// Hosts of the traced nodes of the query's tree, by node; 0 is the root. For a leaf that received several queries,
+    /// the host of the answer that counted.
     pub nodes: BTreeMap<u32, String>,
-    /// Hosts to which the first query to each node went.
+    /// Hosts that received the first query to each node.
     pub first: BTreeMap<u32, String>,
-    /// Their parents, by node.
+    /// Parents of the nodes, by node.
     pub parents: BTreeMap<u32, u32>,
 }
 
 impl Names {
-    /// A link's name.
+    /// Returns the name of a link, or `?` if it is unknown.
     pub fn link(&self, link: u32) -> &str {
         self.links.get(link as usize).map_or("?", String::as_str)
     }
 
-    /// The host of a node of the tree.
+    /// Returns the host of a node of the tree, or `?` if it is unknown.
     pub fn node(&self, node: u32) -> &str {
         self.nodes.get(&node).map_or("?", String::as_str)
     }
 
-    /// Returns the host to which the first query to a node went.
+    /// Returns the host that received the first query to a node, or `?` if it is unknown.
     pub fn first(&self, node: u32) -> &str {
         self.first.get(&node).map_or("?", String::as_str)
     }
 
-    /// The host of the parent of a node.
+    /// Returns the host of a node's parent, or `?` if it is unknown.
     pub fn parent(&self, node: u32) -> &str {
         self.parents
             .get(&node)
@@ -69,47 +69,48 @@ impl Names {
     }
 }
 
-/// One flow, explained.
+/// Explained flow.
 #[derive(Clone, Debug)]
 pub struct Explained {
-    /// The run.
+    /// Name of the run.
     pub run: RunName,
     /// Name of the flow's workload.
     pub workload: String,
-    /// Its record.
+    /// Record of the flow.
     pub flow: FlowRecord,
-    /// Names of its sender and its receiver.
+    /// Names of the sender and the receiver.
     pub hosts: [String; 2],
-    /// The breakdown.
+    /// Breakdown of the flow's time.
     pub explanation: Explanation,
-    /// Of a flow of a query: what came between the query's arrival at its root and the submission of this flow.
+    /// Steps between the arrival of the flow's query at its root and the submission of the flow; empty without a query.
     pub before: Vec<QueryStep>,
-    /// All its events, as they happened.
+    /// Events of the flow, in order.
     pub events: Vec<FlowEvent>,
     /// Names of links and nodes.
     pub names: Names,
 }
 
-/// One query, explained.
+/// Explained query.
 #[derive(Clone, Debug)]
 pub struct ExplainedQuery {
-    /// The run.
+    /// Name of the run.
     pub run: RunName,
-    /// Name of its workload.
+    /// Name of the query's workload.
     pub workload: String,
-    /// Its record.
+    /// Record of the query.
     pub query: QueryRecord,
-    /// The whole in one sentence or two.
+    /// Summary in one or two sentences.
     pub summary: String,
-    /// The critical path.
+    /// Breakdown along the critical path.
     pub explanation: QueryExplanation,
-    /// The flows on it, first to last, each with the node of the tree that it goes to or comes from and its events.
+    /// Flows on the critical path in order, each with its events and the node of the tree that it goes to or comes
+    /// from.
     pub flows: Vec<(FlowRecord, FlowTrace)>,
     /// Names of links and nodes.
     pub names: Names,
 }
 
-/// Repeats the run and explains what was chosen.
+/// Repeats the run and explains the selected flow or query.
 pub fn explain(
     folder: &RunFolder,
     plan: &Plan,
@@ -118,22 +119,22 @@ pub fn explain(
     engine: &dyn Engine,
 ) -> Result<Told, StudyError> {
     let job = which.job(plan)?;
-    let again = Again {
+    let repetition = Repetition {
         run: plan.describe(job),
         stored: folder.read_run(&plan.key(job))?.records,
         plan,
         job,
         engine,
     };
-    match choice.of(&again.stored) {
-        Choice::Query(query) => Ok(Told::Query(Box::new(again.query(query)?))),
-        Choice::Flow(flow) => Ok(Told::Flow(Box::new(again.flow(flow)?))),
-        Choice::Worst => unreachable!("`of` decides"),
+    match choice.resolve(&repetition.stored) {
+        Choice::Query(query) => Ok(Told::Query(Box::new(repetition.query(query)?))),
+        Choice::Flow(flow) => Ok(Told::Flow(Box::new(repetition.flow(flow)?))),
+        Choice::Worst => unreachable!("`resolve` never returns it"),
     }
 }
 
-/// A run that is repeated.
-struct Again<'a> {
+/// Repetition of a stored run.
+struct Repetition<'a> {
     run: RunName,
     stored: RunRecords,
     plan: &'a Plan,
@@ -141,22 +142,22 @@ struct Again<'a> {
     engine: &'a dyn Engine,
 }
 
-impl Again<'_> {
+impl Repetition<'_> {
     fn flow(&self, choice: FlowChoice) -> Result<Explained, StudyError> {
-        let flow = pick(&self.stored.flows, choice)
-            .ok_or_else(|| StudyError::Choice(nothing(choice, &self.run)))?;
+        let flow = pick_flow(&self.stored.flows, choice)
+            .ok_or_else(|| StudyError::Choice(no_flow(choice, &self.run)))?;
         let query = flow.query.and_then(|id| {
             let mut queries = self.stored.queries.iter();
             queries.find(|query| query.query == id)
         });
-        // What came before a query's flow is in the query's other flows.
+        // The steps before a query's flow follow from the query's other flows.
         let watch = match query {
             Some(query) => Watch::Query(query.query),
             None => Watch::flow(flow.flow),
         };
         let output = self.repeat(watch)?;
-        let again = output.records.flows.iter();
-        if again.clone().find(|again| again.flow == flow.flow) != Some(flow) {
+        let mut repeated = output.records.flows.iter();
+        if repeated.find(|repeated| repeated.flow == flow.flow) != Some(flow) {
             return Err(self.differs(&format!("flow {}", flow.flow)));
         }
         let network = self.network()?;
@@ -217,8 +218,8 @@ impl Again<'_> {
         repeat(self.plan, self.job, self.engine, &options)
     }
 
-    fn differs(&self, what: &str) -> StudyError {
-        differs(&self.run, what)
+    fn differs(&self, subject: &str) -> StudyError {
+        differs(&self.run, subject)
     }
 
     fn network(&self) -> Result<Network, StudyError> {
@@ -235,7 +236,7 @@ impl Again<'_> {
     }
 }
 
-/// Makes a run of the plan again.
+/// Repeats a run of the plan.
 pub(crate) fn repeat(
     plan: &Plan,
     job: Job,
@@ -248,11 +249,11 @@ pub(crate) fn repeat(
         .map_err(StudyError::Choice)
 }
 
-/// Returns the error for a repeated run in which `what` differs from the stored one.
-pub(crate) fn differs(run: &RunName, what: &str) -> StudyError {
+/// Returns the error for a repetition in which `subject` differs from the stored run.
+pub(crate) fn differs(run: &RunName, subject: &str) -> StudyError {
     StudyError::Choice(format!(
-        "{run}: repeating the run gave {what} another course than the folder holds; it was made by another build of Duetime, \
-         or its files were changed"
+        "{run}: {subject} differs between the folder and the repeated run; the folder was written by another build of \
+        Duetime, or its files were changed"
     ))
 }
 
@@ -270,20 +271,20 @@ fn names(network: &Network, query: Option<&QueryRecord>, output: &RunOutput) -> 
     let mut parents = BTreeMap::new();
     for trace in &output.traces {
         let flows = &output.records.flows;
-        let Ok(at) = flows.binary_search_by_key(&trace.flow, |flow| flow.flow) else {
+        let Ok(index) = flows.binary_search_by_key(&trace.flow, |flow| flow.flow) else {
             continue;
         };
         if let Some(node) = trace.node {
-            let flow = &flows[at];
-            let own = match flow.class {
+            let flow = &flows[index];
+            let owner = match flow.class {
                 Class::Query | Class::Cancel => flow.destination,
                 _ => flow.source,
             };
             if flow.attempt.0 == 0 {
-                first.insert(node.node, host(network, own));
+                first.insert(node.node, host(network, owner));
             }
             if flow.class == Class::Response && flow.finish.is_some() && !flow.spare.0 {
-                answered.insert(node.node, host(network, own));
+                answered.insert(node.node, host(network, owner));
             }
             parents.insert(node.node, node.parent);
         }

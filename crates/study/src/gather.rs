@@ -1,4 +1,4 @@
-//! What the runs in a folder amount to.
+//! Summary of the runs in a folder.
 
 use duetime_core::Time;
 use duetime_results::summary::{
@@ -17,82 +17,82 @@ use crate::plan::{Job, Plan};
 use crate::verdict::{self, Verdict};
 use crate::warnings::{self, Warning};
 
-/// One transport at one point, over all its runs.
+/// All runs of one transport at one point.
 #[derive(Clone, Debug)]
 pub struct Cell {
     /// Index into the plan's points.
     pub point: usize,
     /// Index into the point's transports.
     pub transport: usize,
-    /// Each run, without the samples of its percentiles.
+    /// Summary of each run, without the samples of its percentiles.
     pub runs: Vec<RunSummary>,
-    /// All of them.
+    /// Summary of all runs together.
     pub summary: Summary,
-    /// Differences to the first transport of the point, paired by seed; `None` for that one.
+    /// Differences from the first transport of the point, paired by seed; `None` for that transport itself.
     pub comparison: Option<Comparison>,
-    /// In which ways they were not stationary.
+    /// Signs that the runs were not stationary.
     pub drifts: Vec<Drift>,
 }
 
-/// Everything that a folder holds of a plan.
+/// Results of a plan that a folder holds.
 #[derive(Clone, Debug, Default)]
 pub struct Gathered {
-    /// By point, then transport; only those with at least one run.
+    /// Cells with at least one run, by point, then transport.
     pub cells: Vec<Cell>,
-    /// Runs that are not there, and why.
+    /// Missing runs with the reasons.
     pub absent: Vec<(RunName, String)>,
-    /// What to know before any number: what was known before the runs first.
+    /// Warnings, those known before the runs first.
     pub warnings: Vec<Warning>,
-    /// What limits the queries under the first transport, by workload; empty until [`crate::verdict::verdicts`] has found
-    /// it.
+    /// Verdicts on the queries of the first transport, by workload. Empty until [`crate::verdict::verdicts`] has
+    /// computed them.
     pub verdicts: Vec<Verdict>,
-    /// How many of the warnings were known before the runs.
+    /// Number of warnings that were known before the runs.
     pub foretold: usize,
-    /// The best possible at each point that has a run, by point; points where nothing has a bound are left out.
+    /// Best possible results by point, for points that have a run and a bound.
     pub best: Vec<(usize, BestPossible)>,
 }
 
-/// One row of the final table: one workload's flows of one class under one transport at one point.
+/// Row of the final table: flows of one class of one workload, under one transport at one point.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// The settings of the point, e.g. `workload.fan_in=40`; empty without a sweep.
+    /// Settings of the point, such as `workload.fan_in=40`; empty without a sweep.
     pub point: String,
-    /// The transport.
+    /// Name of the transport.
     pub transport: String,
-    /// Runs summed up.
+    /// Number of runs.
     pub runs: u64,
     /// Name of the workload.
     pub workload_name: String,
-    /// The flows.
+    /// Measures of the flows.
     #[serde(flatten)]
     pub group: GroupEstimate,
-    /// The workload's queries, beside its answers.
+    /// Measures of the workload's queries, in the row of its answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queries: Option<QueryEstimate>,
-    /// The network, the same for all rows of a transport at a point.
+    /// Measures of the network, equal in all rows of a transport at a point.
     pub network: NetworkEstimate,
-    /// Servers of the hosts, the same for all rows of a transport at a point; `None` where they are unlimited.
+    /// Measures of the hosts' servers, equal in all rows of a transport at a point; `None` if servers are unlimited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub servers: Option<ServersEstimate>,
 }
 
-/// One workload's queries under one transport at one point: the first thing that a table shows.
+/// Row of the first table: queries of one workload under one transport at one point.
 #[derive(Clone, Debug, Serialize)]
 pub struct QueryRow {
-    /// The settings of the point, e.g. `workload.fan_in=40`; empty without a sweep.
+    /// Settings of the point, such as `workload.fan_in=40`; empty without a sweep.
     pub point: String,
-    /// The transport.
+    /// Name of the transport.
     pub transport: String,
-    /// Runs summed up.
+    /// Number of runs.
     pub runs: u64,
     /// Name of the workload.
     pub workload_name: String,
-    /// What is wanted of a query, in words.
+    /// Objective as text.
     pub wanted: String,
-    /// Share of the queries that shall be in time.
+    /// Share of the queries that must be in time.
     #[serde(skip)]
     pub target: Option<f64>,
-    /// The queries.
+    /// Measures of the queries.
     #[serde(flatten)]
     pub queries: QueryEstimate,
 }
@@ -102,20 +102,20 @@ impl Cell {
         self.runs.iter_mut().for_each(RunSummary::drop_samples);
     }
 
-    /// Whether there is no measured flow and no measured query.
+    /// Returns true if no flow and no query was measured.
     pub fn measured_nothing(&self) -> bool {
         self.summary.groups.is_empty() && self.summary.queries.is_empty()
     }
 }
 
 impl Row {
-    /// What its flows are called.
+    /// Returns the name of the row's flows.
     pub fn flows_name(&self) -> String {
         flows_name(&self.workload_name, self.group.class)
     }
 }
 
-/// The workload's name, and the class where it has several.
+/// Returns the workload's name, followed by the class if its flows have several.
 pub(crate) fn flows_name(workload: &str, class: Class) -> String {
     match class {
         Class::Query | Class::Response | Class::Cancel => format!("{workload} {}", class.name()),
@@ -123,18 +123,18 @@ pub(crate) fn flows_name(workload: &str, class: Class) -> String {
     }
 }
 
-/// What the flows of a cell's group are called.
+/// Returns the name of the flows of a cell's group.
 pub fn group_name(plan: &Plan, cell: &Cell, group: &GroupEstimate) -> String {
     flows_name(&workload_name(plan, cell, group.workload), group.class)
 }
 
-/// Whether the group's goodput is worth a figure: that of deadline flows is told by their completion, and that of
-/// queries of a few bytes by nothing.
+/// Returns true if the group's goodput deserves a figure. Flows with deadlines are judged by their completion, and
+/// queries are too small.
 pub fn is_bulk(group: &GroupEstimate) -> bool {
     group.deadlines.is_none() && !matches!(group.class, Class::Query | Class::Cancel)
 }
 
-/// Reads all runs of the plan that the folder holds, and shows each to `each` in order.
+/// Reads all runs of the plan that the folder holds, and passes each to `each` in order.
 pub fn gather(
     plan: &Plan,
     folder: &RunFolder,
@@ -198,10 +198,10 @@ pub fn gather(
     gathered.best = BestPossible::of_points(plan, points.into_iter())?;
     gathered.best.retain(|(_, best)| !best.is_empty());
     gathered.warnings = warnings::of_plan(plan, &warnings::described(plan)?);
-    // Whether anything measured is known by now.
+    // The runs show whether anything was measured, so drop the prediction.
     gathered
         .warnings
-        .retain(|of| of.about != warnings::About::NothingMeasured);
+        .retain(|warning| warning.about != warnings::About::NothingMeasured);
     gathered.foretold = gathered.warnings.len();
     let after = warnings::afterwards(plan, &gathered);
     gathered.warnings.extend(after);
@@ -209,8 +209,9 @@ pub fn gather(
     Ok(gathered)
 }
 
-/// Summarizes the last cell, of which all runs are read, and compares it with the first transport of its point. Samples
-/// are kept of that one transport alone, and until the next point: those of all runs of a sweep need not fit into memory.
+/// Summarizes the last cell, whose runs have all been read, and compares it with the first transport of its point. Only
+/// the samples of that first transport are kept, and only until the next point, because the samples of all runs of a
+/// sweep may not fit into memory.
 fn settle(cells: &mut [Cell]) {
     let Some((last, earlier)) = cells.split_last_mut() else {
         return;
@@ -219,10 +220,10 @@ fn settle(cells: &mut [Cell]) {
     if last.transport != 0 {
         let base = earlier
             .iter()
-            .rfind(|of| of.point == last.point && of.transport == 0);
+            .rfind(|cell| cell.point == last.point && cell.transport == 0);
         last.comparison = base.map(|base| {
             let [ours, theirs] =
-                [&*last, base].map(|of| (of.summary.transport.as_str(), of.runs.as_slice()));
+                [&*last, base].map(|cell| (cell.summary.transport.as_str(), cell.runs.as_slice()));
             Comparison::of(ours, theirs)
         });
         last.drop_samples();
@@ -230,13 +231,13 @@ fn settle(cells: &mut [Cell]) {
     let point = last.point;
     if let Some(base) = earlier
         .iter_mut()
-        .rfind(|of| of.transport == 0 && of.point != point)
+        .rfind(|cell| cell.transport == 0 && cell.point != point)
     {
         base.drop_samples();
     }
 }
 
-/// Why a run is not there.
+/// Returns the reason why a run is missing.
 fn absence(folder: &RunFolder, key: &RunKey) -> String {
     let scan = folder.scan(std::slice::from_ref(key));
     scan.failed
@@ -246,13 +247,13 @@ fn absence(folder: &RunFolder, key: &RunKey) -> String {
 }
 
 impl Gathered {
-    /// The best possible at a point of the plan.
+    /// Returns the best possible results at a point of the plan, or `None` if nothing has a bound there.
     pub fn best_at(&self, point: usize) -> Option<&BestPossible> {
-        let found = self.best.iter().find(|(of, _)| *of == point);
+        let found = self.best.iter().find(|(index, _)| *index == point);
         found.map(|(_, best)| best)
     }
 
-    /// The rows of all queries that can be late.
+    /// Returns the rows of all queries that can be late.
     pub fn query_rows(&self, plan: &Plan) -> Vec<QueryRow> {
         let of_cell = |cell: &Cell| {
             let point = &plan.points[cell.point];
@@ -277,15 +278,15 @@ impl Gathered {
         self.cells.iter().flat_map(of_cell).collect()
     }
 
-    /// The warning that some transport has run and measured nothing, if one has.
+    /// Returns the warning that a transport measured nothing, or `None` if all measured something.
     pub fn nothing_measured(&self) -> Option<&Warning> {
         let empty = self.cells.iter().any(Cell::measured_nothing);
         self.warnings
             .iter()
-            .rfind(|of| empty && of.about == warnings::About::NothingMeasured)
+            .rfind(|warning| empty && warning.about == warnings::About::NothingMeasured)
     }
 
-    /// The rows of the final table.
+    /// Returns the rows of the final table.
     pub fn rows(&self, plan: &Plan) -> Vec<Row> {
         let mut rows = Vec::new();
         for cell in &self.cells {
@@ -311,7 +312,8 @@ impl Gathered {
         rows
     }
 
-    /// Differences of each transport to the first one of its point, paired by seed, with the index of the point.
+    /// Returns the differences of each transport from the first transport of its point, paired by seed, with the index
+    /// of the point.
     pub fn comparisons(&self) -> Vec<(usize, &Comparison)> {
         let each = self.cells.iter();
         each.filter_map(|cell| Some((cell.point, cell.comparison.as_ref()?)))
@@ -319,15 +321,15 @@ impl Gathered {
     }
 }
 
-/// The name of a workload of the cell's scenario.
+/// Returns the name of a workload of the cell's scenario, or its index if it does not exist.
 pub fn workload_name(plan: &Plan, cell: &Cell, workload: u16) -> String {
     let workloads = &plan.points[cell.point].scenario.workloads;
     workloads
         .get(usize::from(workload))
-        .map_or_else(|| workload.to_string(), |of| of.name.clone())
+        .map_or_else(|| workload.to_string(), |found| found.name.clone())
 }
 
-/// `summary.json`.
+/// Content of `summary.json`.
 #[derive(Debug, Serialize)]
 struct SummaryFile<'a> {
     warnings: &'a [Warning],
@@ -339,7 +341,7 @@ struct PointSummary<'a> {
     settings: &'a [(String, String)],
     workloads: Vec<&'a str>,
     transports: Vec<&'a Summary>,
-    /// A study with a sweep has none.
+    /// Empty in a study with a sweep.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     verdicts: &'a [Verdict],
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -368,7 +370,7 @@ pub fn write_summary(
                 .iter()
                 .filter(move |cell| cell.point == index)
         };
-        let own = comparisons.iter().filter(|(of, _)| *of == index);
+        let at_point = comparisons.iter().filter(|(point, _)| *point == index);
         let runs = cells().map(|cell| Runs {
             transport: &cell.summary.transport,
             runs: &cell.runs,
@@ -379,7 +381,7 @@ pub fn write_summary(
             transports: cells().map(|cell| &cell.summary).collect(),
             verdicts: &gathered.verdicts,
             best: gathered.best_at(index),
-            comparisons: own.map(|(_, of)| *of).collect(),
+            comparisons: at_point.map(|(_, comparison)| *comparison).collect(),
             runs: runs.collect(),
         }
     });

@@ -1,9 +1,9 @@
-//! Many runs that answer one question: scenario × points of a sweep × transports × seeds.
+//! Studies: the runs of a scenario for each point of a sweep, each transport and each seed.
 //!
-//! A [`Request`] is resolved into a [`Plan`], [`execute()`] runs what its folder does not hold yet, and [`gather()`],
-//! [`report()`] and [`explain()`] read the folder. All that a study leaves is decided by its plan: not by the number of
-//! jobs, nor by how often it was stopped and taken up again, nor by which processes made its runs ([`remote`]).
-//! [`capacity`] chooses its points itself: it searches for the most that a transport carries.
+//! A [`Request`] is resolved into a [`Plan`]. [`execute()`] makes the runs that the plan's folder lacks, and
+//! [`gather()`], [`report()`] and [`explain()`] read the folder. The results depend on the plan alone: not on the
+//! number of jobs, on interruptions, or on the processes that made the runs ([`remote`]). [`capacity`] chooses its own
+//! points: it searches for the most that a transport carries.
 
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! How the transports look in every figure.
+//! Styles and names of the transports in figures.
 
 use duetime_figures::{Colour, Dash, Look, Marker, Palette};
 
 use crate::bound::NO_TRANSPORT;
 
-/// The looks of the transports that a scenario names, and of the best possible. Those of other names follow from the name
-/// alone.
+/// Returns the styles of the named transports and of the best possible. The style of any other name is derived from the
+/// name.
 pub fn palette() -> Palette {
     let mut palette = Palette::of_transports();
     let best = Look {
@@ -19,7 +19,7 @@ pub fn palette() -> Palette {
     palette
 }
 
-/// A transport as a reader knows it; other names are their own.
+/// Returns the usual spelling of a transport's name, such as `D2TCP`. Unknown names are returned unchanged.
 pub fn known_as(transport: &str) -> String {
     let known = [
         ("tcp", "TCP"),
@@ -31,5 +31,5 @@ pub fn known_as(transport: &str) -> String {
         ("tcp-prio", "TCP with priorities"),
     ];
     let found = known.iter().find(|(name, _)| *name == transport);
-    found.map_or(transport, |(_, words)| words).to_owned()
+    found.map_or(transport, |(_, spelling)| spelling).to_owned()
 }

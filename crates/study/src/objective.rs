@@ -1,12 +1,12 @@
-//! What the owner of a service wants of a query, in words.
+//! Objectives of queries as text.
 
 use duetime_scenario::Scenario;
 use duetime_scenario::model::{Objective, Oldi, Workload, WorkloadKind};
 
 use crate::text;
 
-/// What is wanted of a query of this workload, such as `99 of 100 answers within 5 ms`; `None` for one without queries
-/// that can be late.
+/// Returns the objective of the workload's queries, such as `99 of 100 answers within 5 ms`, or `None` if the workload
+/// has no queries that can be late.
 pub fn objective(scenario: &Scenario, workload: u16) -> Option<String> {
     let workload = scenario.workloads.get(usize::from(workload))?;
     let answers = match &workload.kind {
@@ -15,14 +15,15 @@ pub fn objective(scenario: &Scenario, workload: u16) -> Option<String> {
         _ => return None,
     };
     let objective = workload.objective().filter(|_| workload.is_judged());
-    objective.map(|objective| of(&answers, objective))
+    objective.map(|objective| with_times(&answers, objective))
 }
 
-/// What is wanted of a query of all workloads: theirs where they agree.
+/// Returns the common objective of all workloads' queries, a general sentence if they differ, or `None` without queries
+/// that can be late.
 pub fn objective_of_all(scenario: &Scenario) -> Option<String> {
     let all = (0..)
         .take(scenario.workloads.len())
-        .filter_map(|at| objective(scenario, at));
+        .filter_map(|index| objective(scenario, index));
     let mut all: Vec<String> = all.collect();
     all.dedup();
     match all.len() {
@@ -32,19 +33,19 @@ pub fn objective_of_all(scenario: &Scenario) -> Option<String> {
     }
 }
 
-/// Returns the share of a workload's queries that shall be in time.
+/// Returns the share of a workload's queries that must be in time, or `None` if none is set.
 pub fn target_of(scenario: &Scenario, workload: u16) -> Option<f64> {
     scenario.objective(usize::from(workload))?.share
 }
 
-/// The share of the queries that shall be in time: the strictest of all workloads.
+/// Returns the largest share of queries that any workload requires in time, or `None` if no workload sets one.
 pub fn target(scenario: &Scenario) -> Option<f64> {
     let all = scenario.workloads.iter().filter_map(Workload::objective);
     let shares = all.filter_map(|objective| objective.share);
     shares.max_by(f64::total_cmp)
 }
 
-/// The answers that are wanted of trees that differ.
+/// Formats the required answers of queries whose trees differ.
 fn share(objective: &Objective) -> String {
     if objective.answers < 1.0 {
         format!("{} of its answers", text::percent(objective.answers))
@@ -53,7 +54,7 @@ fn share(objective: &Objective) -> String {
     }
 }
 
-/// The answers that are wanted of trees of one shape.
+/// Formats the required answers of queries whose trees have the same shape.
 fn answers(oldi: &Oldi) -> String {
     let leaves: u64 = oldi
         .fan_in
@@ -71,7 +72,7 @@ fn answers(oldi: &Oldi) -> String {
     }
 }
 
-fn of(answers: &str, objective: &Objective) -> String {
+fn with_times(answers: &str, objective: &Objective) -> String {
     let mut times: Vec<String> = objective
         .within
         .iter()
@@ -81,6 +82,8 @@ fn of(answers: &str, objective: &Objective) -> String {
     match times.as_slice() {
         [] => format!("{answers} by their own deadlines"),
         [one] => format!("{answers} within {one}"),
-        [first, .., last] => format!("{answers} within {first} to {last}, by application"),
+        [first, .., last] => {
+            format!("{answers} within {first} to {last}, depending on the application")
+        }
     }
 }

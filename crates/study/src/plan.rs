@@ -1,4 +1,4 @@
-//! What a study consists of: scenario × points of the sweep × transports × runs.
+//! Plan of a study: scenario × points of the sweep × transports × runs.
 
 use std::path::PathBuf;
 
@@ -9,32 +9,32 @@ use duetime_store::{Files, RunKey, point_id};
 use crate::error::StudyError;
 use crate::event::RunName;
 
-/// Everything that was asked for. The manifest keeps it, so that the study can be asked further questions later.
+/// Request for a study. The manifest records it, so that later commands can resolve the study again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The scenario file as it was read.
+    /// Text of the scenario file.
     pub text: String,
-    /// Where it was, for messages and for the traces it names.
+    /// Path of the scenario file, for messages and for the files it names.
     pub file: PathBuf,
-    /// Settings changed, in order.
+    /// Changed settings, in order.
     pub settings: Vec<(String, String)>,
-    /// Names of the transports to compare; empty: those of the file.
+    /// Names of the transports to compare; if empty, those of the scenario file.
     pub transports: Vec<String>,
-    /// The settings of each point of the sweep; empty: no sweep.
+    /// Settings of each point of the sweep; empty without a sweep.
     pub points: Vec<Vec<(String, String)>>,
 }
 
-/// One point of the sweep.
+/// Point of the sweep.
 #[derive(Clone, Debug)]
 pub struct Point {
-    /// The settings of this point, one per axis.
+    /// Settings of this point, one per axis.
     pub settings: Vec<(String, String)>,
-    /// What is run.
+    /// Scenario with these settings.
     pub scenario: Scenario,
 }
 
 impl Point {
-    /// `key=value` of each axis, with commas; empty without a sweep.
+    /// Returns the settings as `key=value`, separated by commas, or an empty string without a sweep.
     pub fn label(&self) -> String {
         let settings: Vec<String> = self
             .settings
@@ -45,36 +45,36 @@ impl Point {
     }
 }
 
-/// One run: indices into the plan.
+/// Run of a plan, as indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
     /// Index into [`Plan::points`].
     pub point: usize,
     /// Index into the transports of the point's scenario.
     pub transport: usize,
-    /// The run, from 0.
+    /// Index of the run, from 0.
     pub run: u32,
 }
 
-/// A request, resolved.
+/// Resolved request.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What was asked for.
+    /// Request that was resolved.
     pub request: Request,
-    /// The scenario without the settings of any point; of the first point where it cannot stand alone.
+    /// Scenario without the settings of any point, or that of the first point if it is invalid without them.
     pub base: Scenario,
-    /// At least one; without a sweep its settings are empty.
+    /// At least one point. Without a sweep, the only point has no settings.
     pub points: Vec<Point>,
 }
 
 impl Plan {
-    /// Resolves every point; the first that cannot be run is the error.
+    /// Resolves every point. Fails with the error of the first invalid point.
     pub fn new(request: Request) -> Result<Plan, StudyError> {
         let files = Files::beside(&request.file);
         Plan::reading(request, &files)
     }
 
-    /// The same with the files that the scenario names from `sources`.
+    /// Resolves every point, reading the files that the scenario names from `sources`.
     pub fn reading(request: Request, sources: &dyn Sources) -> Result<Plan, StudyError> {
         let none = [Vec::new()];
         let points = if request.points.is_empty() {
@@ -99,16 +99,16 @@ impl Plan {
         })
     }
 
-    /// The scenario's name.
+    /// Returns the name of the scenario.
     pub fn name(&self) -> &str {
         &self.base.name
     }
 
-    /// The axes of the sweep: each key with its different values, in the order of the points.
+    /// Returns the axes of the sweep: each key with its distinct values, in the order of the points.
     pub fn axes(&self) -> Vec<(String, Vec<String>)> {
         let mut axes: Vec<(String, Vec<String>)> = Vec::new();
         for (key, value) in self.points.iter().flat_map(|point| &point.settings) {
-            match axes.iter_mut().find(|(of, _)| of == key) {
+            match axes.iter_mut().find(|(axis, _)| axis == key) {
                 None => axes.push((key.clone(), vec![value.clone()])),
                 Some((_, values)) if !values.contains(value) => values.push(value.clone()),
                 Some(_) => {}
@@ -117,24 +117,25 @@ impl Plan {
         axes
     }
 
-    /// Every run, in the order in which they are begun: run by run, so that an unfinished study can be read.
+    /// Returns all runs in the order in which they start. Every point and transport gets its first run before any gets
+    /// its second, so that an unfinished study can be compared.
     pub fn jobs(&self) -> Vec<Job> {
-        let most = self
+        let max_runs = self
             .points
             .iter()
             .map(|point| point.scenario.seeds)
             .max()
             .unwrap_or(0);
         let mut jobs = Vec::new();
-        for run in 0..most {
-            for (point, of) in self
+        for run in 0..max_runs {
+            for (index, point) in self
                 .points
                 .iter()
                 .enumerate()
-                .filter(|(_, of)| run < of.scenario.seeds)
+                .filter(|(_, point)| run < point.scenario.seeds)
             {
-                jobs.extend((0..of.scenario.transports.len()).map(|transport| Job {
-                    point,
+                jobs.extend((0..point.scenario.transports.len()).map(|transport| Job {
+                    point: index,
                     transport,
                     run,
                 }));
@@ -143,7 +144,7 @@ impl Plan {
         jobs
     }
 
-    /// A job by names.
+    /// Returns the name of a job.
     pub fn describe(&self, job: Job) -> RunName {
         let point = &self.points[job.point];
         let transport = point.scenario.transports[job.transport].name.clone();
@@ -154,7 +155,7 @@ impl Plan {
         }
     }
 
-    /// A job's place in the run folder.
+    /// Returns the key of a job in the run folder.
     pub fn key(&self, job: Job) -> RunKey {
         let point = &self.points[job.point];
         RunKey {
@@ -164,13 +165,13 @@ impl Plan {
         }
     }
 
-    /// The places of all jobs, in their order.
+    /// Returns the keys of all jobs in order.
     pub fn keys(&self) -> Vec<RunKey> {
         self.jobs().into_iter().map(|job| self.key(job)).collect()
     }
 }
 
-/// Reads a scenario as [`duetime_scenario::load`] does, and refuses links of `[record]` that its network does not have.
+/// Loads a scenario as [`duetime_scenario::load`] does, and rejects links in `[record]` that its network does not have.
 pub fn load(
     text: &str,
     file: &str,
@@ -187,7 +188,7 @@ pub fn load(
     };
     let wrong = document.mistake(&["record", unknown.key], unknown.index, "no such link");
     let allowed = format!(
-        "\"from->to\", by the names of two nodes that a link joins, such as \"{}\"",
+        "\"from->to\" with the names of two linked nodes, such as \"{}\"",
         unknown.example
     );
     let wrong = wrong.allowed(allowed);
@@ -197,7 +198,7 @@ pub fn load(
     })
 }
 
-/// Loads the scenario of one point and keeps the transports asked for.
+/// Loads the scenario of one point with the requested transports.
 pub(crate) fn resolve(
     request: &Request,
     settings: &[(String, String)],
@@ -212,14 +213,17 @@ pub(crate) fn resolve(
         return Ok(scenario);
     }
     let named = |scenario: &Scenario, name: &String| {
-        scenario.transports.iter().position(|of| of.name == *name)
+        scenario
+            .transports
+            .iter()
+            .position(|transport| transport.name == *name)
     };
     if request
         .transports
         .iter()
         .any(|name| named(&scenario, name).is_none())
     {
-        // Not all are in the file: then the list is the file's `transport`.
+        // Some transports are not in the file, so replace its `transport` list.
         let list: Vec<String> = request
             .transports
             .iter()

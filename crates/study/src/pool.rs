@@ -1,6 +1,6 @@
-//! The one pool of workers. [`each`] does numbered pieces of work on several threads. [`conduct`] makes with it the runs
-//! that a study, a search or a campaign still needs: it tells how far they are, passes a stop on to them, and has each
-//! task kept as it ends. What is left does not depend on how many workers there are, nor on earlier stops.
+//! Worker pool. [`each`] processes numbered items on several threads. [`conduct`] uses it to make the missing runs of a
+//! study, search or campaign: it reports progress, forwards a stop to the runs and stores each task as it ends. The
+//! results do not depend on the number of workers or on earlier stops.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,22 +22,22 @@ use tasks::Pool;
 use crate::error::StudyError;
 use crate::event::{Listener, RunName};
 
-/// How runs are made.
+/// Settings of the execution of runs.
 #[derive(Clone, Debug)]
 pub struct Execution {
-    /// Runs at the same time.
+    /// Number of concurrent runs.
     pub jobs: usize,
-    /// Threads that one run is split over.
+    /// Number of threads of each run.
     pub threads: usize,
-    /// What to do with a folder that holds results.
+    /// Policy for a folder that already holds results.
     pub if_exists: IfExists,
-    /// Set to stop: runs at work are dropped, finished ones are kept.
+    /// Stop flag. When set, active runs are dropped and finished ones are kept.
     pub cancel: Arc<AtomicBool>,
 }
 
-/// Something that makes a run: the simulator, or a stand-in in tests.
+/// Backend that makes runs: the simulator, or a substitute in tests.
 pub trait Engine: Sync {
-    /// Makes run `run` of transport `transport` of the scenario.
+    /// Makes a run of the scenario. `transport` and `run` are indices.
     fn run(
         &self,
         scenario: &Scenario,
@@ -47,7 +47,7 @@ pub trait Engine: Sync {
     ) -> Result<RunOutput, String>;
 }
 
-/// The simulator.
+/// Simulator backend.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Simulator;
 
@@ -64,23 +64,23 @@ impl Engine for Simulator {
     }
 }
 
-/// Tasks by number. A task is one run, or some runs that are kept together.
+/// Numbered tasks. A task consists of one run, or of several runs that are stored together.
 pub trait Work: Sync {
-    /// What is made of one run.
+    /// Result of one run.
     type Made: Send;
-    /// What is known of a task that is kept.
+    /// Result of a stored task.
     type Kept: Send;
 
-    /// The runs of a task, at least one.
+    /// Returns the run indices of a task, at least one.
     fn runs(&self, task: usize) -> Range<u32>;
 
-    /// One of its runs, by names.
+    /// Returns the name of a run.
     fn name(&self, task: usize, run: u32) -> RunName;
 
-    /// What its runs simulate.
+    /// Returns the scenario of the task's runs.
     fn scenario(&self, task: usize) -> &Scenario;
 
-    /// Makes one run; `None` if it was stopped.
+    /// Makes one run. Returns `None` if the run was stopped.
     fn make(
         &self,
         task: usize,
@@ -88,7 +88,7 @@ pub trait Work: Sync {
         options: &Options,
     ) -> Result<Option<Made<Self::Made>>, String>;
 
-    /// Keeps all runs of a task, in their order, so that they are there after any stop. `wall_s` is what they took.
+    /// Stores all runs of a task in order, so that they survive a stop. `wall_s` is their total wall time.
     fn keep(
         &self,
         task: usize,
@@ -96,28 +96,28 @@ pub trait Work: Sync {
         wall_s: f64,
     ) -> Result<Self::Kept, StudyError>;
 
-    /// Where a task is kept.
+    /// Returns the folder or file that holds a task.
     fn place(&self, task: usize) -> String;
 
-    /// Notes beside what is kept why a task failed.
+    /// Records the reason of a task's failure with the stored results.
     fn note_failure(&self, _task: usize, _error: &str) -> Result<(), StudyError> {
         Ok(())
     }
 }
 
-/// One run that was made.
+/// Finished run.
 #[derive(Debug)]
 pub struct Made<T> {
-    /// What there is to keep.
+    /// Result to store.
     pub what: T,
-    /// Simulated time at its end, s.
+    /// Simulated time at the end, in seconds.
     pub simulated_s: f64,
     /// Packets that crossed a link.
     pub packet_hops: u64,
 }
 
 impl Made<RunOutput> {
-    /// The run, unless it was stopped.
+    /// Returns the run, or `None` if it was stopped.
     pub fn of(output: RunOutput) -> Option<Self> {
         let totals = &output.records.totals;
         let simulated_s = totals.end.since(Time::ZERO).as_secs_f64();
@@ -131,62 +131,62 @@ impl Made<RunOutput> {
 }
 
 impl<T> Made<T> {
-    /// The same with something else to keep.
-    pub fn map<U>(self, what: impl FnOnce(T) -> U) -> Made<U> {
+    /// Converts the result to store.
+    pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> Made<U> {
         Made {
-            what: what(self.what),
+            what: convert(self.what),
             simulated_s: self.simulated_s,
             packet_hops: self.packet_hops,
         }
     }
 }
 
-/// Whether a task was there before.
+/// State of a task in the folder before the execution.
 #[derive(Debug)]
 pub enum Found<K> {
-    /// It is.
+    /// Stored.
     Kept(K),
-    /// It is not.
+    /// Not stored.
     Missing,
-    /// It is not as it was written, and why. It is made again.
+    /// Damaged, with the reason. The task is repeated.
     Damaged(String),
 }
 
-/// How a task ended.
+/// End of a task.
 #[derive(Debug)]
 pub enum End<K> {
-    /// It is kept, now or from before.
+    /// Stored, now or before.
     Kept(K),
-    /// The run that failed, and why.
+    /// Failed: the run and the reason.
     Failed(RunName, String),
-    /// It was stopped, or not begun.
+    /// Stopped or not started.
     Missing,
 }
 
-/// What became of a study or campaign.
+/// Outcome of a study or campaign.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// Runs that are kept.
+    /// Stored runs.
     pub finished: usize,
-    /// Of those, the ones that were there before.
+    /// Stored runs that existed before.
     pub kept: usize,
-    /// What was there, but not as it was written: its first run, and why. It was made again.
+    /// Damaged tasks that were repeated: the first run and the reason of each.
     pub damaged: Vec<(RunName, String)>,
-    /// Runs that failed, in the order of the tasks, and why.
+    /// Failed runs with their reasons, in the order of the tasks.
     pub failures: Vec<(RunName, String)>,
-    /// Runs that were stopped or not begun; also those after one that could not be written.
+    /// Runs that were stopped or not started, including those after a run that could not be written.
     pub missing: usize,
-    /// Whether it was stopped.
+    /// True if the execution was stopped.
     pub cancelled: bool,
 }
 
-/// Says how long the rest takes.
+/// Estimator of the remaining wall time.
 pub trait Estimator: Send {
-    /// A run of a task has ended.
+    /// Called when a run of a task has ended.
     fn ended(&mut self, task: usize, wall_s: f64, packet_hops: u64);
 
-    /// Wall time until all is done, s; `None` until it can be told. `now_s` counts from the beginning, `waiting` are the
-    /// tasks that are not begun.
+    /// Returns the remaining wall time in seconds, or `None` if it cannot be estimated yet. `now_s` counts from the
+    /// start, and `waiting` holds the tasks that have not started.
     fn left_s(
         &mut self,
         now_s: f64,
@@ -196,42 +196,42 @@ pub trait Estimator: Send {
     ) -> Option<f64>;
 }
 
-/// A run at work.
+/// Active run.
 #[derive(Clone, Copy, Debug)]
 pub struct AtWork {
-    /// Its task.
+    /// Index of the task.
     pub task: usize,
-    /// Wall time since it began, s.
+    /// Wall time since the start, in seconds.
     pub wall_s: f64,
-    /// Simulated time, s.
+    /// Simulated time in seconds.
     pub simulated_s: f64,
-    /// Simulated time at which its sources stop, s.
+    /// Simulated time at which the sources stop, in seconds.
     pub of_s: f64,
-    /// Simulated time at which it is cut, s.
+    /// Simulated time at which the run is cut off, in seconds.
     pub cut_s: f64,
     /// Packet-hops so far.
     pub packet_hops: u64,
-    /// Flows in the measurement window that are not finished.
+    /// Unfinished measured flows.
     pub open_flows: u64,
 }
 
-/// How tasks are done, beside what they are.
+/// Settings of [`conduct`].
 pub struct Conduct<'a> {
-    /// Workers, threads of a run, and what stops them.
+    /// Workers, threads of a run, and the stop flag.
     pub execution: &'a Execution,
-    /// Hears what happens.
+    /// Listener for progress events.
     pub listener: &'a dyn Listener,
-    /// Runs in all.
+    /// Total number of runs, including those kept from before.
     pub runs: usize,
-    /// Of those, the ones that are kept already.
+    /// Runs kept from before.
     pub kept: usize,
-    /// Whether one failed run ends it all.
+    /// True if one failed run stops the execution.
     pub stop_at_failure: bool,
 }
 
-/// Does `tasks`, in this order as far as they are begun; gives their ends in it.
+/// Executes `tasks`, starting them in this order. Returns their ends in the same order.
 pub fn conduct<W: Work>(
-    of: &Conduct<'_>,
+    settings: &Conduct<'_>,
     work: &W,
     tasks: &[usize],
     estimator: &mut dyn Estimator,
@@ -244,7 +244,7 @@ pub fn conduct<W: Work>(
         workers,
         || pool.is_stopped(),
         |index| pool.task(tasks[index]),
-        |begun| pool.tell(&tasks[begun..], began.elapsed(), workers),
+        |begun| pool.report(&tasks[begun..], began.elapsed(), workers),
     );
     let ends = ends.into_iter();
     ends.map(|end| end.unwrap_or(End::Missing)).collect()

@@ -1,5 +1,5 @@
-//! A study whose runs other processes make, on this machine or on others. [`Remote`] keeps its folder, [`make`] makes runs
-//! where such a process is. What the folder holds in the end is what [`crate::execute()`] leaves there.
+//! Studies whose runs are made by other processes, on this machine or on others. [`Remote`] manages the folder, and
+//! [`make`] makes runs in such a process. The folder ends up identical to one written by [`crate::execute()`].
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::pool::{Conduct, End, Engine, Estimator, Execution, Made, Outcome, Wor
 use crate::resume::{Beginning, Begun};
 use crate::warnings;
 
-/// The side of a study that keeps its folder. Tasks are the plan's jobs, by number.
+/// Coordinator of a study, which manages its folder. Tasks are indices into the plan's jobs.
 pub struct Remote {
     plan: Plan,
     jobs: Vec<Job>,
@@ -33,10 +33,10 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Makes the folder at `path` ready to take runs over.
+    /// Creates or opens the folder at `path` to collect runs.
     ///
     /// # Errors
-    /// If a point cannot be simulated, or the folder cannot be used; nothing has changed then.
+    /// If a point cannot be simulated, or the folder cannot be used. The folder is unchanged then.
     pub fn begin(
         plan: Plan,
         path: &Path,
@@ -52,12 +52,14 @@ impl Remote {
             folder: path,
             listener,
             warnings: warnings::of_plan(&plan, &described),
-            // How many run at a time is the cluster's.
+            // The cluster decides the number of concurrent runs.
             effort: None,
         };
         let name = |task: usize| plan.describe(jobs[task]);
         let begun = beginning.begin(found(&folder, &keys), &|_| 1, &name);
-        let offered = described.iter().map(|(_, of)| of.load.packet_hops);
+        let offered = described
+            .iter()
+            .map(|(_, description)| description.load.packet_hops);
         let kinds = jobs.iter().map(|job| (job.point, job.transport));
         Ok(Self {
             eta: Eta::new(offered.collect(), kinds.collect()),
@@ -71,19 +73,19 @@ impl Remote {
         })
     }
 
-    /// The tasks that are neither kept nor failed, in the order in which to begin them.
+    /// Returns the tasks that are neither kept nor failed, in the order in which to start them.
     pub fn missing(&self) -> Vec<usize> {
         self.begun.missing()
     }
 
-    /// Takes over the run of a task that [`make`] left at `staged`, below the folder; gives the wall time that it took, s. A
-    /// task that is kept already stays as it is.
+    /// Moves the run of a task that [`make`] wrote to `staged`, inside the folder, to its place. Returns its wall time
+    /// in seconds, or `None` if the task is already stored; the stored run is then unchanged.
     ///
     /// # Errors
-    /// If what is there is not that run, whole, or it cannot be moved to its place.
+    /// If `staged` does not hold this run completely, or cannot be moved.
     ///
     /// # Panics
-    /// If there is no such task.
+    /// If the task does not exist.
     pub fn adopt(
         &mut self,
         task: usize,
@@ -111,13 +113,13 @@ impl Remote {
         Ok(Some(wall_s))
     }
 
-    /// Notes that a task failed, and why. A task that is kept already stays as it is.
+    /// Records that a task failed and why. Has no effect on a task that is already stored.
     ///
     /// # Errors
-    /// If that cannot be noted in the folder.
+    /// If the failure cannot be written to the folder.
     ///
     /// # Panics
-    /// If there is no such task.
+    /// If the task does not exist.
     pub fn fail(
         &mut self,
         task: usize,
@@ -138,7 +140,7 @@ impl Remote {
         Ok(())
     }
 
-    /// Tells how far things are, with so many runs at a time.
+    /// Reports the progress. `at_once` is the number of concurrent runs.
     pub fn tell(&mut self, at_once: usize, listener: &dyn Listener) {
         let (now_s, waiting) = (self.begun.at.elapsed().as_secs_f64(), self.missing());
         listener.on(&Event::Overall {
@@ -149,7 +151,8 @@ impl Remote {
         });
     }
 
-    /// Finishes the manifest; what is not kept then is missing. The folder may be written by others from now on.
+    /// Completes the manifest, which lists every run that is neither stored nor failed as missing. Other processes may
+    /// write to the folder afterwards.
     ///
     /// # Errors
     /// If the manifest cannot be written.
@@ -165,24 +168,24 @@ impl Remote {
     }
 }
 
-/// A run to be made for a [`Remote`] elsewhere.
+/// Run to be made by another process for a [`Remote`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Index into the points of the manifest; 0 where it has none.
+    /// Index into the points of the manifest; 0 if it has none.
     pub point: usize,
-    /// The transport's name.
+    /// Name of the transport.
     pub transport: String,
-    /// The run, from 0.
+    /// Index of the run, from 0.
     pub run: u32,
-    /// Where its folder is to appear, in a folder that is there.
+    /// Path of the run's folder. The parent folder must exist.
     pub place: PathBuf,
 }
 
-/// Makes some runs of the study that `manifest` describes, with the files that its scenario names from `sources`; gives
-/// the end of each. `execution` has how many at a time, and what stops them.
+/// Makes some runs of the study that `manifest` describes, reading the files that its scenario names from `sources`.
+/// Returns the end of each run. `execution` sets the number of concurrent runs and the stop flag.
 ///
 /// # Errors
-/// If there is no such point or transport, or a run does not fit into the memory of this machine.
+/// If a point or transport does not exist, or a run does not fit into the memory of this machine.
 pub fn make(
     manifest: &Manifest,
     sources: &dyn Sources,
@@ -215,7 +218,7 @@ pub fn make(
     Ok(conduct(&conducted, &work, &tasks, &mut eta))
 }
 
-/// One run, resolved.
+/// Resolved run.
 struct Run<'a> {
     scenario: Scenario,
     key: RunKey,
@@ -231,10 +234,13 @@ impl<'a> Run<'a> {
         piece: &'a Piece,
         engine: &'a dyn Engine,
     ) -> Result<Self, StudyError> {
-        let point = manifest.points.get(piece.point).map(|of| &of.values[..]);
+        let point = manifest
+            .points
+            .get(piece.point)
+            .map(|point| &point.values[..]);
         if point.is_none() && !(manifest.points.is_empty() && piece.point == 0) {
             let (point, points) = (piece.point, manifest.points.len());
-            let message = format!("there is no point {point}, there are {points}");
+            let message = format!("no point {point}; the manifest has {points}");
             return Err(StudyError::Choice(message));
         }
         let mut request = archive::request(manifest);
@@ -262,7 +268,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Runs that stay where they are made.
+/// Runs that are stored where they are made.
 struct Runs<'a> {
     runs: &'a [Run<'a>],
     threads: usize,
@@ -291,17 +297,19 @@ impl Work for Runs<'_> {
         run: u32,
         options: &Options,
     ) -> Result<Option<Made<RunOutput>>, String> {
-        let of = &self.runs[task];
-        // It was resolved for its transport alone.
-        let output = of.engine.run(&of.scenario, 0, u64::from(run), options)?;
+        let piece = &self.runs[task];
+        // The scenario was resolved with this transport alone, so its index is 0.
+        let output = piece
+            .engine
+            .run(&piece.scenario, 0, u64::from(run), options)?;
         Ok(Made::of(output))
     }
 
     fn keep(&self, task: usize, runs: Vec<RunOutput>, wall_s: f64) -> Result<(), StudyError> {
-        let of = &self.runs[task];
+        let piece = &self.runs[task];
         let run = runs.first().expect("a task is a run");
         archive::save(run, wall_s, self.threads, |records, notes, captures| {
-            write_run(of.place, &of.key, records, notes, captures)
+            write_run(piece.place, &piece.key, records, notes, captures)
         })?;
         Ok(())
     }

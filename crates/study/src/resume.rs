@@ -1,4 +1,4 @@
-//! A study or campaign from what was there before to its outcome.
+//! Execution of the missing tasks of a study or campaign.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -9,26 +9,26 @@ use crate::event::{Event, Listener, RunName};
 use crate::pool::{Conduct, End, Estimator, Execution, Found, Outcome, Work, conduct};
 use crate::warnings::Warning;
 
-/// What is taken up.
+/// Study or campaign to complete.
 pub struct Resume<'a> {
-    /// Its name.
+    /// Name.
     pub name: &'a str,
-    /// Where results go.
+    /// Folder of the results.
     pub folder: &'a Path,
-    /// How its runs are made.
+    /// Settings of the execution.
     pub execution: &'a Execution,
-    /// Hears what happens.
+    /// Listener for progress events.
     pub listener: &'a dyn Listener,
-    /// What to know before the runs.
+    /// Warnings to report before the runs.
     pub warnings: Vec<Warning>,
-    /// What all runs take, where it is known.
+    /// Estimated effort of all runs, if known.
     pub effort: Option<Effort>,
 }
 
-/// Makes the tasks that were not `found`, in the order that `order` puts them; gives the ends of all tasks in the order
-/// of `found`, and what they amount to.
+/// Executes the tasks that were not `found`, in the order that `order` returns. Returns the ends of all tasks in the
+/// order of `found`, and the outcome.
 pub fn resume<W: Work>(
-    of: Resume<'_>,
+    study: Resume<'_>,
     work: &W,
     found: Vec<Found<W::Kept>>,
     order: impl FnOnce(Vec<usize>) -> Vec<usize>,
@@ -60,7 +60,7 @@ pub fn resume<W: Work>(
     begun.end(of.execution.cancel.load(Ordering::Relaxed), listener, &runs)
 }
 
-/// What is told before the first run.
+/// Study or campaign before its first run, with the events to report.
 pub(crate) struct Beginning<'a> {
     pub name: &'a str,
     pub folder: &'a Path,
@@ -69,21 +69,21 @@ pub(crate) struct Beginning<'a> {
     pub effort: Option<Effort>,
 }
 
-/// A study or campaign whose missing runs are being made.
+/// Study or campaign whose missing runs are being made.
 pub(crate) struct Begun<K> {
-    /// The end of each task, so far.
+    /// End of each task so far.
     pub ends: Vec<End<K>>,
-    /// Runs in all.
+    /// Total number of runs.
     pub runs: usize,
-    /// Runs that were there before.
+    /// Runs kept from before.
     pub kept: usize,
-    /// When it began.
+    /// Time of the start.
     pub at: Instant,
     damaged: Vec<(RunName, String)>,
 }
 
 impl Beginning<'_> {
-    /// Of tasks that were `found`: their numbers of runs, and the name of the first run of each.
+    /// Reports the start. `runs` returns the number of runs of a task, `name` the name of its first run.
     pub fn begin<K>(
         self,
         found: Vec<Found<K>>,
@@ -128,7 +128,7 @@ impl Beginning<'_> {
 }
 
 impl<K> Begun<K> {
-    /// The tasks that are neither kept nor failed.
+    /// Returns the tasks that are neither kept nor failed.
     pub fn missing(&self) -> Vec<usize> {
         let ends = self.ends.iter().enumerate();
         ends.filter(|(_, end)| matches!(end, End::Missing))
@@ -136,7 +136,7 @@ impl<K> Begun<K> {
             .collect()
     }
 
-    /// The ends of all tasks, and what they amount to.
+    /// Reports the end. Returns the ends of all tasks and the outcome.
     pub fn end(
         self,
         cancelled: bool,

@@ -1,24 +1,25 @@
-//! Numbers with units, for people.
+//! Numbers with units, formatted for people.
 
 use duetime_results::Estimate;
 use duetime_results::summary::NamedLink;
 pub use duetime_results::text::{list, percent, percent_near};
 
-/// A value and, where there is one that says something, its interval in brackets: `950 Mbps`, `[912, 983]`. Both ends
-/// are in the value's unit; where the value is zero, in that of the upper end, which is then written. Of two or three
-/// runs the interval is only their range, and their number is said: `[912, 983] from 2 seeds`.
-pub fn estimate(of: &Estimate, show: impl Fn(f64) -> String) -> (String, Option<String>) {
-    let value = show(of.value);
-    let range = of.interval.filter(|range| range.low < range.high);
+/// Formats an estimate as its value and its interval in brackets: `950 Mbps`, `[912, 983]`. An interval of no width is
+/// omitted. Both ends have the value's unit; if the value is zero, they have the unit of the larger end, which is then
+/// printed. With two or three runs the interval is only their range, so the number of runs is added: `[912, 983] from 2
+/// seeds`.
+pub fn estimate(estimate: &Estimate, show: impl Fn(f64) -> String) -> (String, Option<String>) {
+    let value = show(estimate.value);
+    let range = estimate.interval.filter(|range| range.low < range.high);
     let range = range.map(|range| {
         let furthest = range.low.abs().max(range.high.abs());
-        let like = if of.value == 0.0 {
+        let like = if estimate.value == 0.0 {
             show(furthest)
         } else {
             value.clone()
         };
         let unit = unit(&like);
-        let said = if of.value == 0.0 && unit != self::unit(&value) {
+        let shown_unit = if estimate.value == 0.0 && unit != self::unit(&value) {
             unit
         } else {
             ""
@@ -29,15 +30,15 @@ pub fn estimate(of: &Estimate, show: impl Fn(f64) -> String) -> (String, Option<
         } else {
             String::new()
         };
-        let text = format!("[{}] {said}", ends.join(", "));
+        let text = format!("[{}] {shown_unit}", ends.join(", "));
         format!("{}{few}", text.trim_end())
     });
     (value, range)
 }
 
-/// The same in one text: `950 Mbps [912, 983]`.
-pub fn with_interval(of: &Estimate, show: impl Fn(f64) -> String) -> String {
-    let (value, interval) = estimate(of, show);
+/// Formats an estimate and its interval in one text: `950 Mbps [912, 983]`.
+pub fn with_interval(value: &Estimate, show: impl Fn(f64) -> String) -> String {
+    let (value, interval) = estimate(value, show);
     [value]
         .into_iter()
         .chain(interval)
@@ -45,30 +46,30 @@ pub fn with_interval(of: &Estimate, show: impl Fn(f64) -> String) -> String {
         .join(" ")
 }
 
-/// Alternatives in a sentence: `a`, `a or b`, `a, b or c`.
-pub fn either(of: &[String]) -> String {
-    match of {
+/// Joins alternatives: `a`, `a or b`, `a, b or c`.
+pub fn either(alternatives: &[String]) -> String {
+    match alternatives {
         [] => String::new(),
         [one] => one.clone(),
         [others @ .., last] => format!("{} or {last}", others.join(", ")),
     }
 }
 
-/// A word of a shell command, in quotes where it needs them.
+/// Returns a word of a shell command, quoted if necessary.
 pub fn quoted(word: &str) -> String {
-    let is_plain = |of: char| of.is_alphanumeric() || "_-./=:+%@".contains(of);
+    let is_plain = |c: char| c.is_alphanumeric() || "_-./=:+%@".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// A share of a number of things: `92.6 % of 1722`.
+/// Formats a share of a total: `92.6 % of 1722`.
 pub fn part(share: f64, whole: u64) -> String {
     format!("{} of {}", percent(share), count(whole as f64))
 }
 
-/// Units that stand for one another, by their size.
+/// Families of units that can be converted into each other.
 const LADDERS: [&[(&str, f64)]; 4] = [SECONDS, RATE, BYTES, COUNT];
 const SECONDS: &[(&str, f64)] = &[("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)];
 const RATE: &[(&str, f64)] = &[
@@ -87,12 +88,12 @@ const BYTES: &[(&str, f64)] = &[
 ];
 const COUNT: &[(&str, f64)] = &[("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)];
 
-/// What follows the number of a shown value.
+/// Returns the unit of a formatted value.
 fn unit(shown: &str) -> &str {
     shown.split_once(' ').map_or("", |(_, unit)| unit)
 }
 
-/// The number of a shown value, in another unit than its own if that is of the same kind.
+/// Returns the number of a formatted value, converted to `wanted` if the units are of the same family.
 fn number_in(wanted: &str, shown: &str) -> String {
     let own = unit(shown);
     let number = shown.strip_suffix(own).unwrap_or(shown).trim_end();
@@ -110,12 +111,12 @@ fn number_in(wanted: &str, shown: &str) -> String {
     }
 }
 
-/// The name of a link that stood out; of several runs, in how many it did.
-pub fn named(of: Option<&NamedLink>, runs: u64) -> String {
-    of.map_or_else(String::new, |of| most_often(&of.link, of.runs, runs))
+/// Returns the name of a notable link, with the number of runs it was notable in, or an empty string for `None`.
+pub fn named(link: Option<&NamedLink>, runs: u64) -> String {
+    link.map_or_else(String::new, |link| most_often(&link.link, link.runs, runs))
 }
 
-/// Returns the name of something that stood out in `in_runs` of all `runs`.
+/// Returns the name, with the number of runs that it applies to if these are not all `runs`.
 pub fn most_often(name: &str, in_runs: u64, runs: u64) -> String {
     if in_runs == runs {
         name.to_owned()
@@ -124,7 +125,7 @@ pub fn most_often(name: &str, in_runs: u64, runs: u64) -> String {
     }
 }
 
-/// A span of simulated time.
+/// Formats a span of simulated time.
 pub fn seconds(seconds: f64) -> String {
     let (value, unit) = match seconds {
         0.0 => (0.0, "s"),
@@ -136,7 +137,7 @@ pub fn seconds(seconds: f64) -> String {
     format!("{} {unit}", significant(value))
 }
 
-/// A span of wall time.
+/// Formats a span of wall time.
 pub fn wall(seconds: f64) -> String {
     match seconds {
         s if s < 10.0 => format!("{s:.1} s"),
@@ -146,7 +147,7 @@ pub fn wall(seconds: f64) -> String {
     }
 }
 
-/// A count with its thousands as k, M, G or T; below 10,000 in full.
+/// Formats a count in units of k, M, G or T; below 10,000 in full.
 pub fn count(value: f64) -> String {
     if value.abs() < 1e4 {
         return significant(value);
@@ -154,28 +155,28 @@ pub fn count(value: f64) -> String {
     scaled(value, COUNT)
 }
 
-/// A rate in bits per second.
+/// Formats a rate given in bits per second.
 pub fn rate(bps: f64) -> String {
     scaled(bps, RATE)
 }
 
-/// An amount of data.
+/// Formats an amount of data given in bytes.
 pub fn bytes(bytes: f64) -> String {
     scaled(bytes, BYTES)
 }
 
-/// A value in the largest of the units, from the smallest up, that it has at least one of when it is rounded: 999.96 Mbps is
-/// 1 Gbps.
+/// Formats a value in the largest unit in which it rounds to at least 1: 999.96 Mbps is 1 Gbps. `units` are in
+/// ascending order.
 fn scaled(value: f64, units: &[(&str, f64)]) -> String {
     let fits = |(_, size): &&(&str, f64)| value.abs() >= 0.9995 * *size;
     let (unit, size) = units.iter().rfind(fits).unwrap_or(&units[0]);
     format!("{} {unit}", significant(value / size))
 }
 
-/// Three significant digits, whole numbers in full.
+/// Formats a number with three significant digits; whole numbers are printed in full.
 pub fn significant(value: f64) -> String {
     let size = value.abs();
-    // What rounds up to the next power of ten has its digits.
+    // A value that rounds up to the next power of ten is printed with the digits of that power.
     match size {
         _ if size >= 99.95 || size.fract() == 0.0 => format!("{value:.0}"),
         _ if size >= 9.995 => format!("{value:.1}"),
@@ -185,7 +186,7 @@ pub fn significant(value: f64) -> String {
     }
 }
 
-/// Values as numbers of one unit, with that unit; `None` if they are not.
+/// Parses values as numbers with a common unit. Returns `None` if a value is not a number or the units differ.
 pub fn numbers(values: &[String]) -> Option<(Vec<f64>, String)> {
     let split = |value: &String| {
         let value = value.trim_matches('"').trim();
@@ -199,7 +200,7 @@ pub fn numbers(values: &[String]) -> Option<(Vec<f64>, String)> {
     };
     let split: Vec<(f64, String)> = values.iter().map(split).collect::<Option<_>>()?;
     let unit = split.first()?.1.clone();
-    let same = split.iter().all(|(_, of)| *of == unit);
+    let same = split.iter().all(|(_, other)| *other == unit);
     same.then(|| (split.into_iter().map(|(number, _)| number).collect(), unit))
 }
 
@@ -208,36 +209,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_stand_in_brackets() {
+    fn estimates_with_intervals() {
         use duetime_results::Interval;
         let from = |runs, value, low, high| Estimate {
             value,
             interval: Some(Interval { low, high, runs }),
         };
-        let of = |value, low, high| from(20, value, low, high);
+        let of_20 = |value, low, high| from(20, value, low, high);
         let shown = |value: &str, interval: &str| (value.to_owned(), Some(interval.to_owned()));
         assert_eq!(
-            estimate(&of(0.123, 0.118, 0.129), percent),
+            estimate(&of_20(0.123, 0.118, 0.129), percent),
             shown("12.3 %", "[11.8, 12.9]")
         );
         assert_eq!(
-            estimate(&of(9.5e8, 9e8, 1.1e9), rate),
+            estimate(&of_20(9.5e8, 9e8, 1.1e9), rate),
             shown("950 Mbps", "[900, 1100]")
         );
         assert_eq!(
-            estimate(&of(1.07, 0.128, 2.92), seconds),
+            estimate(&of_20(1.07, 0.128, 2.92), seconds),
             shown("1.07 s", "[0.13, 2.92]")
         );
         assert_eq!(
-            estimate(&of(-1.84, -3.56, -0.109), seconds),
+            estimate(&of_20(-1.84, -3.56, -0.109), seconds),
             shown("-1.84 s", "[-3.56, -0.11]")
         );
         assert_eq!(
-            estimate(&of(12_000.0, 9_500.0, 1.4e6), count),
+            estimate(&of_20(12_000.0, 9_500.0, 1.4e6), count),
             shown("12 k", "[9.50, 1400]")
         );
         assert_eq!(
-            estimate(&of(0.0, 0.0, 0.0031), seconds),
+            estimate(&of_20(0.0, 0.0, 0.0031), seconds),
             shown("0 s", "[0, 3.10] ms")
         );
         assert_eq!(
@@ -245,7 +246,7 @@ mod tests {
             shown("12.3 %", "[11.8, 12.9] from 2 seeds")
         );
         assert_eq!(
-            estimate(&of(0.0, 0.0, 0.0), percent),
+            estimate(&of_20(0.0, 0.0, 0.0), percent),
             ("0 %".to_owned(), None)
         );
         assert_eq!(
@@ -261,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_read_well() {
+    fn formatted_numbers() {
         assert_eq!(seconds(0.0123), "12.3 ms");
         assert_eq!(seconds(1.5), "1.50 s");
         assert_eq!(seconds(2e-6), "2 us");
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn values_of_one_unit_are_numbers() {
+    fn parses_values_of_one_unit() {
         let values = |texts: &[&str]| {
             numbers(
                 &texts

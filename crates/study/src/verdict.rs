@@ -1,8 +1,8 @@
-//! The verdict: what limits a service, and what to change first.
+//! Verdict on a service: the main causes of its late queries and the settings to try.
 //!
-//! [`verdicts`] repeats the runs of the first transport, watches the critical path of every late query, and counts the
-//! queries by the kind of waiting that takes the largest part of their time ([`Limit`]). The scenario's settings and the
-//! best possible decide what to change.
+//! [`verdicts`] repeats the runs of the first transport, traces the critical path of every late query, and counts the
+//! queries by the kind of waiting that takes the largest part of their time ([`Limit`]). The settings to try follow
+//! from the most frequent kind, the scenario and the best possible result.
 
 mod accounting;
 mod advice;
@@ -23,10 +23,10 @@ use crate::text;
 
 use accounting::Accounting;
 
-/// What limits the queries of one workload under the first transport of a study.
+/// Verdict on the queries of one workload under the first transport of a study.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The transport.
+    /// Name of the transport.
     pub transport: String,
     /// Index of the workload.
     pub workload: u16,
@@ -34,38 +34,38 @@ pub struct Verdict {
     pub workload_name: String,
     /// Measured queries that could be late, over all runs.
     pub queries: u64,
-    /// Of them, those that were late.
+    /// Late queries.
     pub late: u64,
-    /// Of them, those whose time was explained: all, unless their traces would not fit into memory; then every n-th.
+    /// Late queries that were explained: all of them, or every n-th if the traces would need too much memory.
     pub explained: u64,
-    /// Explained queries by what took the largest part of their time, most first.
+    /// Explained queries by the kind that took the largest part of their time, most frequent first.
     pub limits: Vec<Limited>,
-    /// The verdict in one to three sentences.
+    /// Verdict as text, in a few sentences.
     pub text: String,
-    /// Settings to try, each with its values, the present one first; empty where no setting would help.
+    /// Settings to try, each with its values, the current value first. Empty if no setting would help.
     pub settings: Vec<(String, Vec<String>)>,
-    /// Command that tries them; `None` without settings, or where the scenario came from no file.
+    /// Command that tries the settings. `None` without settings, or if the scenario was not read from a file.
     pub command: Option<String>,
 }
 
-/// Number of late queries with one limit.
+/// Number of late queries with a given limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limited {
-    /// The limit.
+    /// Limit.
     pub limit: Limit,
-    /// Queries.
+    /// Number of queries.
     pub queries: u64,
 }
 
-/// Name of the file that keeps the verdicts in a run folder.
+/// Name of the file with the verdicts in a run folder.
 const FILE: &str = "verdict.json";
 
-/// Smallest share of the explained queries for a limit beside the first to be named.
-const NAMED: f64 = 0.05;
+/// Minimum share of the late queries for a cause to be named. The most frequent cause is always named.
+const MIN_SHARE: f64 = 0.05;
 
-/// Finds the verdicts of a finished study without a sweep, one for each workload whose queries can be late, and keeps
-/// them in its folder. A sweep gets none: its points are the settings to compare. None are found if the execution is
-/// stopped.
+/// Computes the verdicts of a finished study, one for each workload whose queries can be late, and stores them in the
+/// folder. A study with a sweep gets none, because its points already compare settings. Returns no verdicts if the
+/// execution is stopped.
 ///
 /// # Errors
 /// If the folder cannot be read or written, or a run cannot be repeated with the same result.
@@ -79,13 +79,13 @@ pub fn verdicts(
     let [point] = plan.points.as_slice() else {
         return Ok(Vec::new());
     };
-    let judged = |at: u16| {
-        let workload = &point.scenario.workloads[usize::from(at)];
+    let judged = |index: u16| {
+        let workload = &point.scenario.workloads[usize::from(index)];
         workload.objective().is_some() && workload.is_judged()
     };
     let workloads: Vec<u16> = (0..)
         .take(point.scenario.workloads.len())
-        .filter(|&at| judged(at))
+        .filter(|&index| judged(index))
         .collect();
     if workloads.is_empty() {
         return Ok(Vec::new());
@@ -95,16 +95,16 @@ pub fn verdicts(
     };
     let best = BestPossible::of_points(plan, std::iter::once(0))?;
     let best = best.first().map(|(_, best)| best);
-    let verdict = |&at: &u16| {
-        let of = accounting.get(&at).cloned().unwrap_or_default();
-        (of.queries > 0).then(|| Verdict::new(plan, at, &of, best))
+    let verdict = |&workload: &u16| {
+        let accounting = accounting.get(&workload).cloned().unwrap_or_default();
+        (accounting.queries > 0).then(|| Verdict::new(plan, workload, &accounting, best))
     };
     let verdicts: Vec<Verdict> = workloads.iter().filter_map(verdict).collect();
     folder.write_json(FILE, &verdicts)?;
     Ok(verdicts)
 }
 
-/// Returns the verdicts that a folder keeps, without those that no longer fit its runs.
+/// Returns the stored verdicts of a folder, without those that no longer match its runs.
 pub(crate) fn kept(folder: &RunFolder, gathered: &Gathered) -> Result<Vec<Verdict>, StudyError> {
     let mut verdicts: Vec<Verdict> = folder.read_json_if_there(FILE)?.unwrap_or_default();
     verdicts.retain(|verdict| {
@@ -112,55 +112,61 @@ pub(crate) fn kept(folder: &RunFolder, gathered: &Gathered) -> Result<Vec<Verdic
         let mut queries = cells
             .filter(|cell| cell.summary.transport == verdict.transport)
             .flat_map(|cell| &cell.summary.queries);
-        queries.any(|of| {
-            let judged = of.objective.map(|of| of.queries);
-            of.workload == verdict.workload && judged == Some(verdict.queries)
+        queries.any(|queries| {
+            let judged = queries.objective.map(|objective| objective.queries);
+            queries.workload == verdict.workload && judged == Some(verdict.queries)
         })
     });
     Ok(verdicts)
 }
 
 impl Verdict {
-    fn new(plan: &Plan, workload: u16, of: &Accounting, best: Option<&BestPossible>) -> Self {
+    fn new(
+        plan: &Plan,
+        workload: u16,
+        accounting: &Accounting,
+        best: Option<&BestPossible>,
+    ) -> Self {
         let scenario = &plan.points[0].scenario;
         let transport = &scenario.transports[0];
         let target = target_of(scenario, workload);
         let best = best.and_then(|best| {
             let mut queries = best.queries.iter();
-            Some(queries.find(|of| of.workload == workload)?.best)
+            Some(queries.find(|queries| queries.workload == workload)?.best)
         });
-        let mut limits: Vec<Limited> = of
+        let mut limits: Vec<Limited> = accounting
             .limits
             .iter()
             .map(|(&limit, &queries)| Limited { limit, queries })
             .collect();
-        limits.sort_by_key(|of| std::cmp::Reverse(of.queries));
-        let met = of.late as f64 <= of.queries as f64 * (1.0 - target.unwrap_or(1.0));
+        limits.sort_by_key(|limited| std::cmp::Reverse(limited.queries));
+        let met =
+            accounting.late as f64 <= accounting.queries as f64 * (1.0 - target.unwrap_or(1.0));
         let advice = match limits.first() {
-            Some(first) if !met => advice::of(scenario, first.limit, workload),
+            Some(first) if !met => advice::advise(scenario, first.limit, workload),
             _ => advice::Advice::default(),
         };
         let mut sentences = vec![count(
             &known_as(&transport.name),
-            of,
+            accounting,
             target.filter(|_| met),
         )];
         if !limits.is_empty() {
-            sentences.push(shares(&limits, of));
+            sentences.push(causes(&limits, accounting));
         }
         if !met && let Some(best) = best {
-            let late = best.late.value * of.queries as f64;
-            sentences.extend(impossible(late, of, target));
+            let late = best.late.value * accounting.queries as f64;
+            sentences.extend(unavoidable(late, accounting, target));
         }
-        sentences.extend((!advice.words.is_empty()).then(|| format!("{}.", advice.words)));
+        sentences.extend((!advice.text.is_empty()).then(|| format!("{}.", advice.text)));
         let command = command(plan, &transport.name, &advice.settings);
         Self {
             transport: transport.name.clone(),
             workload,
             workload_name: scenario.workloads[usize::from(workload)].name.clone(),
-            queries: of.queries,
-            late: of.late,
-            explained: of.explained,
+            queries: accounting.queries,
+            late: accounting.late,
+            explained: accounting.explained,
             limits,
             text: sentences.join(" "),
             settings: advice.settings,
@@ -169,65 +175,67 @@ impl Verdict {
     }
 }
 
-/// `CUBIC: 1,836 of 5,280 queries are late.`
-fn count(transport: &str, of: &Accounting, met: Option<f64>) -> String {
-    let [late, queries] = [of.late, of.queries].map(|count| text::count(count as f64));
+/// Returns the sentence with the number of late queries, such as `1836 of 5280 queries are late under CUBIC.` `met` is
+/// the target if it is met.
+fn count(transport: &str, accounting: &Accounting, met: Option<f64>) -> String {
+    let [late, queries] =
+        [accounting.late, accounting.queries].map(|count| text::count(count as f64));
     let target = met.map_or(String::new(), |share| {
-        format!("; the target, {} in time, is met", text::percent(share))
+        format!(
+            ", which meets the target of {} in time",
+            text::percent(share)
+        )
     });
-    match of.late {
-        0 => format!("{transport}: none of {queries} queries is late{target}."),
-        1 => format!("{transport}: 1 of {queries} queries is late{target}."),
-        _ => format!("{transport}: {late} of {queries} queries are late{target}."),
-    }
+    let verb = if accounting.late == 1 { "is" } else { "are" };
+    format!("{late} of {queries} queries {verb} late under {transport}{target}.")
 }
 
-/// `Most of their time goes into waiting for a retransmission timeout (97 %) or queueing at switch->host3 (2 %).`
-fn shares(limits: &[Limited], of: &Accounting) -> String {
-    let share = |limited: &Limited| limited.queries as f64 / of.explained as f64;
+/// Returns the sentence with the causes, such as `Main causes: retransmission timeouts (97.0 %), queueing, mostly at
+/// switch->host3 (5.0 %).`
+fn causes(limits: &[Limited], accounting: &Accounting) -> String {
+    let share = |limited: &Limited| limited.queries as f64 / accounting.explained as f64;
     let named = limits
         .iter()
         .enumerate()
-        .filter(|&(at, limited)| at == 0 || share(limited) >= NAMED)
+        .filter(|&(index, limited)| index == 0 || share(limited) >= MIN_SHARE)
         .map(|(_, limited)| {
             let queues = match limited.limit {
-                Limit::Queue => of.queue(),
+                Limit::Queue => accounting.queue(),
                 _ => None,
             };
-            let what = advice::waiting(limited.limit, queues);
-            format!("{what} ({})", text::percent(share(limited)))
+            let cause = advice::cause(limited.limit, queues);
+            format!("{cause} ({})", text::percent(share(limited)))
         });
-    let only = if of.explained < of.late {
-        format!(" (of {} that were explained)", of.explained)
+    let named: Vec<String> = named.collect();
+    let noun = if named.len() == 1 { "cause" } else { "causes" };
+    let sample = if accounting.explained < accounting.late {
+        format!(" in a sample of {}", accounting.explained)
     } else {
         String::new()
     };
-    let their = if of.late == 1 { "its" } else { "their" };
-    format!(
-        "The largest part of {their} time is {}{only}.",
-        text::either(&named.collect::<Vec<_>>())
-    )
+    format!("Main {noun}{sample}: {}.", named.join(", "))
 }
 
-/// Says how many of the late queries no transport can save, where they are worth a word.
-fn impossible(late: f64, of: &Accounting, target: Option<f64>) -> Option<String> {
-    let share = late / of.late as f64;
-    if share < NAMED {
+/// Returns the sentence with the share of late queries that are late under any transport, or `None` if the share is
+/// small.
+fn unavoidable(late: f64, accounting: &Accounting, target: Option<f64>) -> Option<String> {
+    let share = late / accounting.late as f64;
+    if share < MIN_SHARE {
         return None;
     }
-    let allowed = target.map_or(0.0, |target| (1.0 - target) * of.queries as f64);
+    let allowed = target.map_or(0.0, |target| (1.0 - target) * accounting.queries as f64);
     let misses = if target.is_some() && late > allowed {
-        "; no transport reaches the target on this network"
+        ", so no transport can reach the target on this network"
     } else {
         ""
     };
     Some(format!(
-        "{} of them are late under every transport{misses}.",
+        "{} of the late queries are late under any transport{misses}.",
         text::percent(share.min(1.0))
     ))
 }
 
-/// Command that tries the settings over the same scenario.
+/// Returns the command that tries the settings on the same scenario.
 fn command(plan: &Plan, transport: &str, settings: &[(String, Vec<String>)]) -> Option<String> {
     let file = plan
         .request
@@ -242,7 +250,7 @@ fn command(plan: &Plan, transport: &str, settings: &[(String, Vec<String>)]) -> 
     for (key, value) in &plan.request.settings {
         words.push(match key.as_str() {
             "seeds" | "seed" => format!("--{key} {value}"),
-            _ if settings.iter().any(|(of, _)| of == key) => continue,
+            _ if settings.iter().any(|(varied, _)| varied == key) => continue,
             _ => format!("--set {}", text::quoted(&format!("{key}={value}"))),
         });
     }

@@ -1,9 +1,9 @@
-//! What a reader must know before any number: links that are offered more than they carry, runs that count nothing or
-//! are not stationary.
+//! Warnings about a study: overloaded links and servers, questionable settings, runs that measure nothing or are not
+//! stationary.
 
-mod doubts;
 mod effects;
 mod servers;
+mod settings;
 
 pub use servers::slots_of;
 
@@ -16,51 +16,52 @@ use crate::gather::{Cell, Gathered, workload_name};
 use crate::plan::Plan;
 use crate::text;
 
-/// What a warning is about.
+/// Topic of a warning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum About {
-    /// Some link is offered more than 90 % of what it carries.
+    /// A link is offered more than 90 % of its rate.
     Load,
-    /// The servers of some host are offered more than 90 % of the computation that their slots can do.
+    /// The servers of a host are offered more than 90 % of their capacity.
     Servers,
-    /// Ports drop before they hold as much as their ECN threshold.
+    /// Ports drop packets before their queue reaches the ECN threshold.
     EcnThreshold,
-    /// D3's `update_interval` is below the round trip.
+    /// D3's `update_interval` is shorter than the round trip.
     UpdateInterval,
-    /// Parents hedge at a percentile that they do not know for a large part of the measurement window.
+    /// Parents do not know the percentile at which they hedge for a large part of the measurement window.
     Hedge,
-    /// Recorded requests are not within the spans that cause them.
+    /// Recorded requests start before or end after the spans that caused them.
     Spans,
-    /// A setting, or a point of a sweep, changes nothing.
+    /// A setting or a point of a sweep has no effect.
     NoEffect,
-    /// Too few queries will count to show the target.
+    /// Too few queries will be measured to show the target.
     FewQueries,
-    /// Deadlines or budgets are shorter than the network alone takes.
+    /// Deadlines or budgets are shorter than the time that the idle network needs.
     Deadline,
-    /// Nothing counts, or hardly anything.
+    /// Nothing, or almost nothing, is measured.
     NothingMeasured,
-    /// The backlog grew, or the halves of the measurement window differ: figures depend on how long the runs were.
+    /// The backlog grew, or the halves of the measurement window differ, so the results depend on the duration of the
+    /// runs.
     NotStationary,
 }
 
-/// One warning, in plain sentences.
+/// Warning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Warning {
-    /// What it is about.
+    /// Topic.
     pub about: About,
-    /// What to know.
+    /// Complete sentences.
     pub text: String,
 }
 
 impl Warning {
-    /// The warning as a command prints it.
+    /// Returns the line that commands print.
     pub fn line(&self) -> String {
         format!("WARNING  {}", self.text)
     }
 }
 
-/// The points of a plan, each with its label, which is empty without a sweep.
+/// Describes the points of a plan. Each description is paired with the point's label, which is empty without a sweep.
 pub(crate) fn described(plan: &Plan) -> Result<Vec<(String, Description)>, StudyError> {
     let points = plan.points.iter();
     points
@@ -68,24 +69,25 @@ pub(crate) fn described(plan: &Plan) -> Result<Vec<(String, Description)>, Study
         .collect()
 }
 
-/// What can be told of scenarios before they run; each with its point of the sweep, which is empty without one.
+/// Returns the warnings about described scenarios before they run. Each description is paired with its point's label,
+/// which is empty without a sweep.
 pub fn of_points(points: &[(String, Description)]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     warnings.extend(load(points));
     warnings.extend(servers::load(points));
-    warnings.extend(doubts::of(points));
-    warnings.extend(nothing_will_count(points));
+    warnings.extend(settings::warn(points));
+    warnings.extend(nothing_to_measure(points));
     warnings
 }
 
-/// What can be told of a plan before it runs; `described` has its points in their order.
+/// Returns the warnings about a plan before it runs. `described` holds the descriptions of its points in order.
 pub fn of_plan(plan: &Plan, described: &[(String, Description)]) -> Vec<Warning> {
     let mut warnings = of_points(described);
-    warnings.extend(effects::of(plan, described));
+    warnings.extend(effects::warn(plan, described));
     warnings
 }
 
-/// What the runs themselves show.
+/// Returns the warnings that follow from the runs.
 pub(crate) fn afterwards(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
     let empty: Vec<String> = gathered
         .cells
@@ -99,7 +101,7 @@ pub(crate) fn afterwards(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if !empty.is_empty() {
         let text = format!(
-            "Nothing was measured ({}): no flow started from `warm_up` on and before `duration`.",
+            "Nothing was measured ({}): no flow started between `warm_up` and `duration`.",
             some_of(&empty)
         );
         warnings.push(Warning {
@@ -111,17 +113,17 @@ pub(crate) fn afterwards(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
     warnings
 }
 
-/// A warning for each transport and way of drifting, with the first point that has it and the number of others.
+/// Returns a warning for each transport and kind of drift, with the first affected point and the number of others.
 fn not_stationary(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
     type Kind<'a> = (&'a str, Option<String>);
     let mut found: Vec<(Kind<'_>, &Cell, &Drift, usize)> = Vec::new();
     for cell in &gathered.cells {
         for drift in &cell.drifts {
-            let of = match drift {
+            let workload = match drift {
                 Drift::Backlog { .. } => None,
                 Drift::Share { workload, .. } => Some(workload_name(plan, cell, *workload)),
             };
-            let kind = (cell.summary.transport.as_str(), of);
+            let kind = (cell.summary.transport.as_str(), workload);
             match found.iter_mut().find(|(known, ..)| *known == kind) {
                 Some((.., others)) => *others += 1,
                 None => found.push((kind, cell, drift, 0)),
@@ -130,15 +132,15 @@ fn not_stationary(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
     }
     let warning = |((transport, _), cell, drift, others): (Kind<'_>, &Cell, &Drift, usize)| {
         let at = at_points(&plan.points[cell.point].label(), others, plan.points.len());
-        let there = if others > 0 {
-            "at the first of them "
+        let place = if others > 0 {
+            "at the first point "
         } else {
             ""
         };
         Warning {
             about: About::NotStationary,
             text: format!(
-                "{transport} was not stationary{at}, so its figures depend on `duration`: {there}{}.",
+                "{transport} was not stationary{at}, so its results depend on `duration`: {place}{}.",
                 drifting(plan, cell, drift)
             ),
         }
@@ -146,7 +148,7 @@ fn not_stationary(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
     found.into_iter().map(warning).collect()
 }
 
-/// What drifted, in words.
+/// Describes a drift.
 fn drifting(plan: &Plan, cell: &Cell, drift: &Drift) -> String {
     match drift {
         Drift::Backlog {
@@ -154,8 +156,8 @@ fn drifting(plan: &Plan, cell: &Cell, drift: &Drift) -> String {
             last_quarter_bytes,
             of_started,
         } => format!(
-            "the backlog grew from {} in the second quarter of the measurement window to {} in the last, by {} of what was \
-             started in half of it",
+            "the backlog grew from {} in the second quarter of the measurement window to {} in the last quarter, by {} of \
+            the bytes started in half the window",
             text::bytes(*second_quarter_bytes),
             text::bytes(*last_quarter_bytes),
             text::percent(*of_started)
@@ -166,7 +168,7 @@ fn drifting(plan: &Plan, cell: &Cell, drift: &Drift) -> String {
             second,
             ..
         } => format!(
-            "{} of `{}` was late in the first half of the measurement window, {} in the second",
+            "{} of `{}` were late in the first half of the measurement window, {} in the second",
             text::percent(*first),
             workload_name(plan, cell, *workload),
             text::percent(*second)
@@ -174,7 +176,7 @@ fn drifting(plan: &Plan, cell: &Cell, drift: &Drift) -> String {
     }
 }
 
-/// ` at POINT`, or nothing without a sweep.
+/// Returns ` at POINT`, or an empty string without a sweep.
 fn at_point(label: &str) -> String {
     if label.is_empty() {
         String::new()
@@ -183,7 +185,7 @@ fn at_point(label: &str) -> String {
     }
 }
 
-/// ` at POINT, and at 3 more of 8 points`, or nothing without a sweep.
+/// Returns ` at POINT, and at 3 more of 8 points`, or an empty string without a sweep.
 fn at_points(label: &str, others: usize, points: usize) -> String {
     match others {
         0 => at_point(label),
@@ -194,7 +196,7 @@ fn at_points(label: &str, others: usize, points: usize) -> String {
     }
 }
 
-/// The first few of many names.
+/// Lists the first few of many names.
 fn some_of(names: &[String]) -> String {
     const SHOWN: usize = 4;
     let shown = names[..names.len().min(SHOWN)].join(", ");
@@ -204,38 +206,38 @@ fn some_of(names: &[String]) -> String {
     }
 }
 
-/// The busiest link of all points, if it is busy enough to be warned of.
+/// Returns a warning about the busiest link of all points, if it is busy enough.
 fn load(points: &[(String, Description)]) -> Option<Warning> {
-    let busiest = |of: &Description| of.load.links.first().map_or(0.0, |link| link.load);
-    let heavy = || points.iter().filter(|(_, of)| busiest(of) > HEAVY);
+    let busiest = |point: &Description| point.load.links.first().map_or(0.0, |link| link.load);
+    let heavy = || points.iter().filter(|(_, point)| busiest(point) > HEAVY);
     let (label, worst) = heavy().max_by(|a, b| busiest(&a.1).total_cmp(&busiest(&b.1)))?;
     let link = worst.load.links.first()?;
     let loaded = &worst.load;
     let others = match (loaded.overloaded_links, loaded.heavy_links) {
         (0 | 1, 1) => String::new(),
         (0, heavy) => format!(
-            ", and {heavy} of {} links in all more than 90 %",
+            ", and {heavy} of {} links in total are offered more than 90 %",
             loaded.of_links
         ),
         (over, _) => format!(
-            ", and {over} of {} links in all more than they carry",
+            ", and {over} of {} links in total are overloaded",
             loaded.of_links
         ),
     };
-    let so = if link.load > 1.0 {
-        "Backlog grows for as long as sources send, so results depend on `duration`."
+    let effect = if link.load > 1.0 {
+        "The backlog grows as long as the sources send, so the results depend on `duration`."
     } else {
-        "That is near what it carries: queues are long and short runs do not show the longest."
+        "This is close to its capacity: queues are long, and short runs do not show the longest."
     };
-    let where_ = match heavy().count() {
+    let extent = match heavy().count() {
         _ if points.len() == 1 => String::new(),
         count => format!(
-            " At {count} of {} points a link is offered more than 90 %; this is the most.",
+            " At {count} of {} points a link is offered more than 90 %; this is the highest load.",
             points.len()
         ),
     };
     let text = format!(
-        "`{}` is offered {} of its {}{} ({}){others}. {so}{where_}",
+        "`{}` is offered {} of its {}{} ({}){others}. {effect}{extent}",
         link.link,
         text::percent(link.load),
         text::rate(link.rate_bps as f64),
@@ -248,30 +250,32 @@ fn load(points: &[(String, Description)]) -> Option<Warning> {
     })
 }
 
-/// `storage 120.6 %, feed 0.70 %`
-pub fn shares(of: &[WorkloadLoad]) -> String {
-    let shares: Vec<String> = of
+/// Formats loads by workload, such as `storage 120.6 %, feed 0.70 %`.
+pub fn shares(loads: &[WorkloadLoad]) -> String {
+    let shares: Vec<String> = loads
         .iter()
-        .map(|of| format!("{} {}", of.workload, text::percent(of.load)))
+        .map(|load| format!("{} {}", load.workload, text::percent(load.load)))
         .collect();
     shares.join(", ")
 }
 
-fn nothing_will_count(points: &[(String, Description)]) -> Option<Warning> {
-    let expected = |of: &Description| {
-        let expected = of.workloads.iter().map(|of| of.expected_measured);
-        expected.sum::<Option<f64>>()
+fn nothing_to_measure(points: &[(String, Description)]) -> Option<Warning> {
+    let expected = |point: &Description| {
+        let workloads = point.workloads.iter();
+        workloads
+            .map(|workload| workload.expected_measured)
+            .sum::<Option<f64>>()
     };
-    let (label, of) = points
+    let (label, point) = points
         .iter()
-        .find(|(_, of)| expected(of).is_some_and(|expected| expected < 1.0))?;
+        .find(|(_, point)| expected(point).is_some_and(|expected| expected < 1.0))?;
     let at = at_point(label);
-    let text = if of.counts_nothing() {
-        format!("Nothing will count{at}: no flow starts from `warm_up` on and before `duration`.")
+    let text = if point.counts_nothing() {
+        format!("Nothing will be measured{at}: no flow starts between `warm_up` and `duration`.")
     } else {
         format!(
-            "Less than one flow or query is expected to start from `warm_up` on and before `duration`{at}: perhaps \
-             nothing will count."
+            "Less than one flow or query is expected to start between `warm_up` and `duration`{at}: possibly nothing will be \
+            measured."
         )
     };
     Some(Warning {

@@ -96,7 +96,7 @@ fn marks_that_are_off_leave_dctcp_without_effect() {
     };
     assert_eq!(
         told(off, About::NoEffect),
-        ["`ecn_threshold` is off: dctcp gets no marks and answers to losses alone."]
+        ["`ecn_threshold` is off: dctcp receives no marks and reacts to losses only."]
     );
     let cubic = Asked {
         settings: &[("switch.ecn_threshold", "off")],
@@ -115,7 +115,7 @@ fn points_that_run_the_same_are_named() {
     };
     let told_equal = told(vary, About::NoEffect);
     assert_eq!(told_equal.len(), 1, "{told_equal:?}");
-    let both = "cubic.rto_min=10 ms runs as cubic.rto_min=5 ms, cubic.rto_min=20 ms runs as cubic.rto_min=5 ms";
+    let both = "cubic.rto_min=10 ms equals cubic.rto_min=5 ms, cubic.rto_min=20 ms equals cubic.rto_min=5 ms";
     assert!(told_equal[0].contains(both), "{told_equal:?}");
     let both = Asked {
         vary: &["cubic.rto_min=5 ms,10 ms,20 ms"],
@@ -133,7 +133,7 @@ fn a_setting_that_nothing_reads_is_named() {
     let told_unread = told(unread, About::NoEffect);
     assert_eq!(told_unread.len(), 1, "{told_unread:?}");
     assert!(
-        told_unread[0].starts_with("`d3.rto_min=20 ms` changes nothing"),
+        told_unread[0].starts_with("`d3.rto_min=20 ms` has no effect"),
         "{told_unread:?}"
     );
     let same = Asked {
@@ -154,7 +154,7 @@ fn too_few_queries_for_a_target_give_the_number_needed() {
     assert_eq!(
         few,
         [
-            "About 20 queries of `feed` will count, which cannot show 99.0 %: at least 299 are needed. Raise `seeds` or \
+            "About 20 queries of `feed` will be measured, too few to show 99.0 %: at least 299 are needed. Increase `seeds` or \
              `duration`."
         ]
     );

@@ -240,7 +240,7 @@ fn computing_limits_every_transport() {
     assert_eq!(verdict.limits.len(), 1, "{verdict:#?}");
     assert_eq!(verdict.limits[0].limit, Limit::Computing);
     assert!(
-        verdict.text.contains("late under every transport"),
+        verdict.text.contains("late under any transport"),
         "{}",
         verdict.text
     );

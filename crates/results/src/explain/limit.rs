@@ -11,42 +11,42 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
-    /// Silence until a retransmission timeout.
+    /// Wait for a retransmission timeout.
     RetransmissionTimeout,
-    /// Silence until a tail loss probe.
+    /// Wait for a tail loss probe.
     TailLossProbe,
-    /// Recovery of a loss without such a timer.
+    /// Loss recovery without a retransmission timeout or tail loss probe.
     LossRecovery,
-    /// The handshake of a connection.
+    /// Handshake of a connection.
     Handshake,
     /// Queues of switch ports and hosts' NICs.
     Queue,
     /// Transmission of packets on links.
     Transmission,
-    /// Further round trips, because the window holds less than the message.
+    /// Additional round trips, because the window is smaller than the message.
     RoundTrips,
     /// Earlier messages of the same connection.
     EarlierMessages,
-    /// D3: no rate is granted.
+    /// D3: no rate granted.
     Pause,
-    /// D3: the allocated rate is smaller than the requested one.
+    /// D3: allocated rate below the requested rate.
     Allocation,
-    /// Propagation and hosts' network stacks.
+    /// Propagation and network stacks of the hosts.
     Hosts,
-    /// A free server of a host.
+    /// Wait for a free server of a host.
     Server,
     /// Computation.
     Computing,
-    /// The time before a hedge or a retry is sent.
+    /// Wait before a hedge or a retry.
     AskingAgain,
-    /// An aggregator's timeout.
+    /// Timeout of an aggregator.
     Patience,
-    /// A message that was aborted or never finished.
+    /// Message that was aborted or never finished.
     Unfinished,
 }
 
 impl Limit {
-    /// Every kind, in order of declaration.
+    /// All kinds, in order of declaration.
     pub const ALL: [Self; 16] = [
         Self::RetransmissionTimeout,
         Self::TailLossProbe,
@@ -97,7 +97,7 @@ impl Limit {
     }
 }
 
-/// Returns the time of a path by kind.
+/// Returns the total time of each kind on a path.
 pub fn by_limit(steps: &[QueryStep]) -> BTreeMap<Limit, Span> {
     let mut sums = BTreeMap::new();
     for step in steps {
@@ -108,11 +108,11 @@ pub fn by_limit(steps: &[QueryStep]) -> BTreeMap<Limit, Span> {
     sums
 }
 
-/// Returns the kind that takes the largest part of a path, of equal parts the one declared first; `None` for a path
-/// without time.
+/// Returns the kind with the largest total time on a path, or `None` if the path takes no time. Ties go to the kind
+/// declared first.
 pub fn largest(steps: &[QueryStep]) -> Option<Limit> {
     let sums = by_limit(steps).into_iter();
-    // `max_by_key` takes the last of equals.
+    // `max_by_key` returns the last maximum, so reverse the order.
     sums.rev()
         .max_by_key(|&(_, span)| span)
         .map(|(limit, _)| limit)
@@ -152,12 +152,12 @@ mod tests {
         let sums = by_limit(&path);
         assert_eq!(sums[&Limit::Computing], Span::from_us(30));
         assert_eq!(sums[&Limit::RoundTrips], Span::from_us(10));
-        assert_eq!(sums.len(), 3, "time after the last event is no delay");
+        assert_eq!(sums.len(), 3, "time after the last event is not counted");
         assert_eq!(largest(&steps(&[(5, Doing::Standing)])), None);
     }
 
     #[test]
-    fn timeouts_count_in_every_stage() {
+    fn timeout_counts_in_every_sender_state() {
         for stage in [Stage::Loss, Stage::Handshake, Stage::Window] {
             let timeout = Cause::Timer(Timer::Retransmission);
             assert_eq!(Limit::of_flow(stage, timeout), Limit::RetransmissionTimeout);

@@ -1,4 +1,4 @@
-//! Which run, and which flow or query of it, is meant.
+//! Selection of a run and of one of its flows or queries.
 
 use std::cmp::Reverse;
 use std::str::FromStr;
@@ -10,10 +10,10 @@ use crate::error::StudyError;
 use crate::event::RunName;
 use crate::plan::{Job, Plan, Point};
 
-/// What is to be explained.
+/// Selection of a flow or query to explain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Choice {
-    /// The worst query where the run has any that is measured, otherwise the worst flow.
+    /// The worst query if the run has measured queries, otherwise the worst flow.
     Worst,
     /// A flow.
     Flow(FlowChoice),
@@ -22,8 +22,8 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// The same without [`Choice::Worst`].
-    pub(super) fn of(self, records: &RunRecords) -> Self {
+    /// Replaces [`Choice::Worst`] by the worst query or flow, depending on the records.
+    pub(super) fn resolve(self, records: &RunRecords) -> Self {
         match self {
             Self::Worst if records.queries.iter().any(|query| query.measured) => {
                 Self::Query(QueryChoice::Worst)
@@ -40,7 +40,7 @@ impl FromStr for Choice {
     fn from_str(text: &str) -> Result<Self, StudyError> {
         let bad = || {
             StudyError::Choice(format!(
-                "`{text}`: allowed: a flow's id, row:N, query:ID, worst, worst-query, worst-flow or worst-missed"
+                "`{text}`: allowed: a flow ID, row:N, query:ID, worst, worst-query, worst-flow or worst-missed"
             ))
         };
         Ok(match text {
@@ -58,54 +58,57 @@ impl FromStr for Choice {
     }
 }
 
-/// Which flow is meant.
+/// Selection of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowChoice {
-    /// The one with this id.
+    /// The flow with this ID.
     Id(u64),
-    /// The one in this row of the run's flows, from 0.
+    /// The flow in this row of the run's flows, from 0.
     Row(usize),
-    /// The measured flow that finished latest after its deadline or least before it; one that never finished comes
-    /// first. Where no measured flow has a deadline, the one with the longest completion time.
+    /// The measured flow that finished latest relative to its deadline. Flows that never finished rank first. If no
+    /// measured flow has a deadline, the flow with the longest completion time.
     Worst,
-    /// The measured flow that missed its deadline by most; one that never finished comes first.
+    /// The measured flow that missed its deadline by the most. Flows that never finished rank first.
     WorstMissed,
 }
 
-/// Which query is meant.
+/// Selection of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueryChoice {
-    /// The one with this id.
+    /// The query with this ID.
     Id(u64),
-    /// The measured query that had enough answers latest after the end of its budget or least before it; one that never
-    /// had comes first. Where no measured query has a budget, the one that took longest.
+    /// The measured query that received enough answers latest relative to the end of its budget. Queries that never
+    /// received enough answers rank first. If no measured query has a budget, the query that took longest.
     Worst,
 }
 
-/// Which run is meant.
+/// Selection of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunChoice {
-    /// Settings of the point; those not named must leave one point.
+    /// Settings of the point. Exactly one point must match.
     pub at: Vec<(String, String)>,
-    /// The transport; may be left out if there is one.
+    /// Name of the transport. May be `None` if the scenario has only one.
     pub transport: Option<String>,
-    /// The run, from 0.
+    /// Index of the run, from 0.
     pub run: u32,
 }
 
 impl RunChoice {
-    /// The one job of the plan that is meant.
+    /// Returns the selected job of the plan.
+    ///
+    /// # Errors
+    /// If the settings do not match exactly one point, or the transport or the run does not exist.
     pub fn job(&self, plan: &Plan) -> Result<Job, StudyError> {
-        let fits = |settings: &[(String, String)]| {
+        let matches = |settings: &[(String, String)]| {
             self.at.iter().all(|setting| settings.contains(setting))
         };
         let points: Vec<usize> = (0..plan.points.len())
-            .filter(|&i| fits(&plan.points[i].settings))
+            .filter(|&index| matches(&plan.points[index].settings))
             .collect();
         let &[point] = points.as_slice() else {
             let labels: Vec<String> = plan.points.iter().map(Point::label).collect();
             return Err(StudyError::Choice(format!(
-                "{} points of the sweep fit; choose one with --at; there are: {}",
+                "{} points of the sweep match; select one with --at; available: {}",
                 points.len(),
                 labels.join("; ")
             )));
@@ -113,22 +116,22 @@ impl RunChoice {
         let scenario = &plan.points[point].scenario;
         let names = scenario.transport_names();
         let transport = match &self.transport {
-            Some(name) => names.iter().position(|of| of == name),
+            Some(wanted) => names.iter().position(|name| name == wanted),
             None => (names.len() == 1).then_some(0),
         };
         let Some(transport) = transport else {
-            let asked = match &self.transport {
+            let problem = match &self.transport {
                 Some(name) => format!("no transport `{name}`"),
-                None => "no transport was named".to_owned(),
+                None => "no transport was selected".to_owned(),
             };
             return Err(StudyError::Choice(format!(
-                "{asked}; choose one with --transport; there are: {}",
+                "{problem}; select one with --transport; available: {}",
                 names.join(", ")
             )));
         };
         if self.run >= scenario.seeds {
             return Err(StudyError::Choice(format!(
-                "no run {}; there are: 0 to {}",
+                "no run {}; available: 0 to {}",
                 self.run,
                 scenario.seeds - 1
             )));
@@ -141,8 +144,8 @@ impl RunChoice {
     }
 }
 
-/// The flow that is meant.
-pub(super) fn pick(flows: &[FlowRecord], choice: FlowChoice) -> Option<&FlowRecord> {
+/// Returns the selected flow, or `None` if no flow matches.
+pub(super) fn pick_flow(flows: &[FlowRecord], choice: FlowChoice) -> Option<&FlowRecord> {
     let measured = || {
         flows
             .iter()
@@ -151,7 +154,7 @@ pub(super) fn pick(flows: &[FlowRecord], choice: FlowChoice) -> Option<&FlowReco
     match choice {
         FlowChoice::Id(id) => flows.iter().find(|flow| flow.flow == id),
         FlowChoice::Row(row) => flows.get(row),
-        // Ties go to the lowest id: `max_by_key` takes the last, `Reverse` the first.
+        // `Reverse` makes ties go to the lowest ID.
         FlowChoice::Worst => measured()
             .filter(|flow| flow.deadline.is_some())
             .max_by_key(|flow| (lateness_ps(flow), Reverse(flow.flow)))
@@ -167,7 +170,7 @@ pub(super) fn pick(flows: &[FlowRecord], choice: FlowChoice) -> Option<&FlowReco
     }
 }
 
-/// Finish minus deadline, negative where it was met; more than any without a finish.
+/// Returns the finish minus the deadline, or the maximum if the flow did not finish or has no deadline.
 fn lateness_ps(flow: &FlowRecord) -> i128 {
     match (flow.finish, flow.deadline) {
         (Some(finish), Some(deadline)) => i128::from(finish.as_ps()) - i128::from(deadline.as_ps()),
@@ -175,16 +178,17 @@ fn lateness_ps(flow: &FlowRecord) -> i128 {
     }
 }
 
-pub(super) fn nothing(choice: FlowChoice, run: &RunName) -> String {
+/// Returns the message for a selection that matches no flow.
+pub(super) fn no_flow(choice: FlowChoice, run: &RunName) -> String {
     match choice {
-        FlowChoice::Id(id) => format!("{run}: no flow {id}; ids are in flows.parquet"),
-        FlowChoice::Row(row) => format!("{run}: no row {row} of flows"),
+        FlowChoice::Id(id) => format!("{run}: no flow {id}; flows.parquet lists the IDs"),
+        FlowChoice::Row(row) => format!("{run}: flows.parquet has no row {row}"),
         FlowChoice::Worst => format!("{run}: no measured flow"),
         FlowChoice::WorstMissed => format!("{run}: no measured flow missed its deadline"),
     }
 }
 
-/// The query that is meant.
+/// Returns the selected query, or `None` if no query matches.
 pub(super) fn pick_query(queries: &[QueryRecord], choice: QueryChoice) -> Option<&QueryRecord> {
     match choice {
         QueryChoice::Id(id) => queries.iter().find(|query| query.query == id),
@@ -198,7 +202,8 @@ pub(super) fn pick_query(queries: &[QueryRecord], choice: QueryChoice) -> Option
     }
 }
 
-/// Enough answers minus the end of the budget, or minus the arrival of a query without one.
+/// Returns the time of enough answers minus the end of the budget, or minus the query's arrival without a budget, or
+/// the maximum if there never were enough answers.
 fn query_lateness_ps(query: &QueryRecord) -> i128 {
     let from = query.due.unwrap_or(query.start);
     query.enough.map_or(i128::MAX, |enough| {
@@ -206,9 +211,10 @@ fn query_lateness_ps(query: &QueryRecord) -> i128 {
     })
 }
 
+/// Returns the message for a selection that matches no query.
 pub(super) fn no_query(choice: QueryChoice, run: &RunName) -> String {
     match choice {
-        QueryChoice::Id(id) => format!("{run}: no query {id}; ids are in queries.parquet"),
+        QueryChoice::Id(id) => format!("{run}: no query {id}; queries.parquet lists the IDs"),
         QueryChoice::Worst => format!("{run}: no measured query"),
     }
 }
@@ -234,39 +240,39 @@ mod tests {
     }
 
     fn worst(flows: &[FlowRecord]) -> u64 {
-        pick(flows, FlowChoice::Worst).expect("a flow").flow
+        pick_flow(flows, FlowChoice::Worst).expect("a flow").flow
     }
 
     #[test]
-    fn the_worst_flow_is_the_latest_for_its_deadline_and_not_the_slowest() {
-        // Flow 1 takes 900 us of its 1000, flow 2 300 us of its 100, flow 3 has no deadline.
+    fn worst_flow_is_latest_relative_to_deadline() {
+        // Flow 1 takes 900 of 1000 us, flow 2 takes 300 of 100 us, and flow 3 has no deadline.
         let mut flows = vec![
             flow(1, 0, Some(900), Some(1_000)),
             flow(2, 500, Some(800), Some(600)),
             flow(3, 0, Some(5_000), None),
         ];
         assert_eq!(worst(&flows), 2);
-        // When all are in time: the one with the least to spare.
+        // If all flows are in time, the one with the smallest margin is the worst.
         flows[1] = flow(2, 500, Some(550), Some(600));
         flows.push(flow(4, 0, Some(500), Some(700)));
         assert_eq!(worst(&flows), 2);
-        // One that never finished is worse than any, unless it has no deadline.
+        // A flow that never finished is worse than any other, unless it has no deadline.
         flows.push(flow(5, 0, None, None));
         assert_eq!(worst(&flows), 2);
         flows.push(flow(6, 0, None, Some(9_000)));
         assert_eq!(worst(&flows), 6);
-        // What does not count is not looked at.
+        // Flows that are not measured are ignored.
         flows[5].measured = false;
         assert_eq!(worst(&flows), 2);
     }
 
     #[test]
-    fn without_deadlines_the_worst_flow_is_the_slowest() {
+    fn worst_flow_without_deadlines_is_slowest() {
         let flows = [
             flow(1, 0, Some(400), None),
             flow(2, 700, Some(1_300), None),
             flow(3, 1_000, Some(1_600), None),
         ];
-        assert_eq!(worst(&flows), 2, "of equals the lowest id");
+        assert_eq!(worst(&flows), 2, "lowest ID of equals");
     }
 }

@@ -1,4 +1,4 @@
-//! One conduct: its tasks from their first packet until they are kept, and what is told of them meanwhile.
+//! Execution of tasks with progress reports.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,17 +12,17 @@ use super::{AtWork, Conduct, End, Estimator, Made, Work};
 use crate::event::{Event, RunName};
 
 pub(super) struct Pool<'a, W> {
-    of: &'a Conduct<'a>,
+    settings: &'a Conduct<'a>,
     work: &'a W,
-    /// Set where further runs would be made for nothing.
+    /// Set when further runs would be useless.
     stop: AtomicBool,
     working: Mutex<Vec<Working>>,
-    /// Runs that have ended.
+    /// Number of ended runs.
     done: AtomicUsize,
     estimator: Mutex<&'a mut dyn Estimator>,
 }
 
-/// A run at work.
+/// Active run.
 struct Working {
     name: RunName,
     task: usize,
@@ -32,8 +32,8 @@ struct Working {
     progress: Arc<Progress>,
 }
 
-/// What is told of a run once its task is kept.
-struct Told {
+/// Finished run, reported after its task has been stored.
+struct Finished {
     name: RunName,
     wall_s: f64,
     simulated_s: f64,
@@ -41,9 +41,13 @@ struct Told {
 }
 
 impl<'a, W: Work> Pool<'a, W> {
-    pub(super) fn new(of: &'a Conduct<'a>, work: &'a W, estimator: &'a mut dyn Estimator) -> Self {
+    pub(super) fn new(
+        settings: &'a Conduct<'a>,
+        work: &'a W,
+        estimator: &'a mut dyn Estimator,
+    ) -> Self {
         Self {
-            of,
+            settings,
             work,
             stop: AtomicBool::new(false),
             working: Mutex::default(),
@@ -53,42 +57,42 @@ impl<'a, W: Work> Pool<'a, W> {
     }
 
     fn is_cancelled(&self) -> bool {
-        self.of.execution.cancel.load(Ordering::Relaxed)
+        self.settings.execution.cancel.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_stopped(&self) -> bool {
         self.is_cancelled() || self.stop.load(Ordering::Relaxed)
     }
 
-    /// One task, from its first packet until it is kept.
+    /// Makes all runs of a task and stores them.
     pub(super) fn task(&self, task: usize) -> End<W::Kept> {
-        let (mut made, mut told) = (Vec::new(), Vec::new());
+        let (mut made, mut finished) = (Vec::new(), Vec::new());
         for run in self.work.runs(task) {
             if !made.is_empty() && self.is_cancelled() {
                 return End::Missing;
             }
             let name = self.work.name(task, run);
             let began = Instant::now();
-            let of = match self.run(task, run, &name) {
-                Ok(Some(of)) => of,
+            let run = match self.run(task, run, &name) {
+                Ok(Some(run)) => run,
                 Ok(None) => return End::Missing,
                 Err(error) => {
                     self.done.fetch_add(1, Ordering::Relaxed);
-                    return self.failed(task, name, error, self.of.stop_at_failure);
+                    return self.failed(task, name, error, self.settings.stop_at_failure);
                 }
             };
             let wall_s = began.elapsed().as_secs_f64();
-            lock(&self.estimator).ended(task, wall_s, of.packet_hops);
+            lock(&self.estimator).ended(task, wall_s, run.packet_hops);
             self.done.fetch_add(1, Ordering::Relaxed);
-            told.push(Told {
+            finished.push(Finished {
                 name,
                 wall_s,
-                simulated_s: of.simulated_s,
-                packet_hops: of.packet_hops,
+                simulated_s: run.simulated_s,
+                packet_hops: run.packet_hops,
             });
-            made.push(of.what);
+            made.push(run.what);
         }
-        let wall_s = told.iter().map(|of| of.wall_s).sum();
+        let wall_s = finished.iter().map(|run| run.wall_s).sum();
         let kept = match self.work.keep(task, made, wall_s) {
             Ok(kept) => kept,
             Err(error) => {
@@ -96,21 +100,21 @@ impl<'a, W: Work> Pool<'a, W> {
                 return self.failed(task, name, error.to_string(), true);
             }
         };
-        for of in told {
-            self.of.listener.on(&Event::RunFinished {
-                name: of.name,
+        for run in finished {
+            self.settings.listener.on(&Event::RunFinished {
+                name: run.name,
                 job: task,
-                wall_s: of.wall_s,
-                simulated_s: of.simulated_s,
-                packet_hops: of.packet_hops,
-                ns_per_packet_hop: of.wall_s * 1e9 / (of.packet_hops.max(1) as f64),
+                wall_s: run.wall_s,
+                simulated_s: run.simulated_s,
+                packet_hops: run.packet_hops,
+                ns_per_packet_hop: run.wall_s * 1e9 / (run.packet_hops.max(1) as f64),
                 folder: self.work.place(task),
             });
         }
         End::Kept(kept)
     }
 
-    /// Makes one run. A bug in it must not take the other runs with it.
+    /// Makes one run. A panic fails only this run.
     fn run(&self, task: usize, run: u32, name: &RunName) -> Result<Option<Made<W::Made>>, String> {
         let scenario = self.work.scenario(task);
         let of_s = scenario.duration.as_secs_f64();
@@ -123,20 +127,20 @@ impl<'a, W: Work> Pool<'a, W> {
             began: Instant::now(),
             progress: Arc::clone(&progress),
         });
-        self.of.listener.on(&Event::RunStarted {
+        self.settings.listener.on(&Event::RunStarted {
             name: name.clone(),
             job: task,
             of_s,
         });
         let options = Options {
-            threads: self.of.execution.threads,
+            threads: self.settings.execution.threads,
             progress: Some(progress),
             ..Options::default()
         };
         let make = || self.work.make(task, run, &options);
         let made =
             catch_unwind(AssertUnwindSafe(make)).unwrap_or_else(|panic| Err(panic_text(&*panic)));
-        lock(&self.working).retain(|of| of.task != task);
+        lock(&self.working).retain(|working| working.task != task);
         made
     }
 
@@ -146,9 +150,11 @@ impl<'a, W: Work> Pool<'a, W> {
         }
         let error = match self.work.note_failure(task, &error) {
             Ok(()) => error,
-            Err(unwritten) => format!("{error} (and this could not be noted: {unwritten})"),
+            Err(unwritten) => {
+                format!("{error} (writing this error to the folder failed: {unwritten})")
+            }
         };
-        self.of.listener.on(&Event::RunFailed {
+        self.settings.listener.on(&Event::RunFailed {
             name: name.clone(),
             job: task,
             error: error.clone(),
@@ -156,8 +162,8 @@ impl<'a, W: Work> Pool<'a, W> {
         End::Failed(name, error)
     }
 
-    /// Tells how far things are, and passes a stop on to the runs at work.
-    pub(super) fn tell(&self, waiting: &[usize], elapsed: Duration, workers: usize) {
+    /// Reports the progress, and forwards a stop to the active runs.
+    pub(super) fn report(&self, waiting: &[usize], elapsed: Duration, workers: usize) {
         let working = lock(&self.working);
         let stop = self.is_cancelled();
         let mut rates = 0.0;
@@ -180,7 +186,7 @@ impl<'a, W: Work> Pool<'a, W> {
                 packet_hops,
                 open_flows: run.progress.open_flows.load(Ordering::Relaxed),
             });
-            self.of.listener.on(&Event::Progress {
+            self.settings.listener.on(&Event::Progress {
                 name: run.name.clone(),
                 job: run.task,
                 simulated_s,
@@ -191,9 +197,9 @@ impl<'a, W: Work> Pool<'a, W> {
         }
         drop(working);
         let eta_s = lock(&self.estimator).left_s(elapsed.as_secs_f64(), &at_work, waiting, workers);
-        self.of.listener.on(&Event::Overall {
-            done: self.of.kept + self.done.load(Ordering::Relaxed),
-            runs: self.of.runs,
+        self.settings.listener.on(&Event::Overall {
+            done: self.settings.kept + self.done.load(Ordering::Relaxed),
+            runs: self.settings.runs,
             packet_hops_per_s: rates,
             eta_s,
         });

@@ -1,4 +1,4 @@
-//! Numbered pieces of work on several threads.
+//! Numbered items of work on several threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -8,8 +8,9 @@ use std::time::Duration;
 /// Time between two progress events of a run.
 const TICK: Duration = Duration::from_millis(200);
 
-/// Calls `one` for each number below `count`, up to `workers` at a time, until `stop`; gives what it gave, `None` for
-/// those that were not begun. Meanwhile `tick` hears a few times per second how many are begun.
+/// Calls `one` for each index below `count` on up to `workers` threads, until `stop` returns true. Returns the results,
+/// `None` for items that were not started. Meanwhile calls `tick` a few times per second with the number of started
+/// items.
 pub fn each<T: Send>(
     count: usize,
     workers: usize,
@@ -37,7 +38,7 @@ pub fn each<T: Send>(
             });
         }
         drop(alive);
-        // The channel carries nothing: it closes when the last worker has left.
+        // Nothing is sent over the channel. It closes when the last worker ends.
         while all_left.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
             tick(next.load(Ordering::Relaxed).min(count));
         }
@@ -47,6 +48,6 @@ pub fn each<T: Send>(
         .collect()
 }
 
-pub(super) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().expect("no panic holds it")
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no panic holds it")
 }

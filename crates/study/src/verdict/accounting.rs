@@ -1,4 +1,5 @@
-//! Counts late queries by what took the largest part of their time, from watched repetitions of their runs.
+//! Count of late queries by the kind of waiting that took the largest part of their time, from traced repetitions of
+//! their runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,52 +22,52 @@ use crate::explain::{differs, repeat};
 use crate::plan::{Job, Plan};
 use crate::pool::{Engine, Execution, each};
 
-/// Trace events that a repetition may keep, about 64 B each. Where the late queries of a run have more, every n-th of
-/// them is explained.
-const MOST_EVENTS: u64 = 2_000_000;
+/// Maximum number of trace events of a repetition, about 64 B each. If the late queries of a run have more, only every
+/// n-th is explained.
+const MAX_EVENTS: u64 = 2_000_000;
 
 /// Late queries of one workload.
 #[derive(Clone, Debug, Default)]
 pub struct Accounting {
     /// Measured queries that could be late.
     pub queries: u64,
-    /// Of them, late ones.
+    /// Late queries.
     pub late: u64,
-    /// Late ones that were explained.
+    /// Late queries that were explained.
     pub explained: u64,
-    /// Explained ones by what took the largest part of their time.
+    /// Explained queries by the kind that took the largest part of their time.
     pub limits: BTreeMap<Limit, u64>,
-    /// Those limited by queues, by the queue in which they waited longest.
+    /// Queries limited by queues, by the queue in which they waited longest.
     pub queues: BTreeMap<Queue, u64>,
 }
 
-/// A queue: its place, and the name of its link; empty for a host's own port.
+/// Queue, as its place and the name of its link, which is empty for a host's own port.
 pub type Queue = (Place, String);
 
 /// Place of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Place {
-    /// A switch port to a host.
+    /// Switch port to a host.
     ToHost,
-    /// A switch port to a switch.
+    /// Switch port to a switch.
     Between,
-    /// A host's own port.
+    /// Port of a host.
     FromHost,
 }
 
 impl Accounting {
-    /// The most frequent place of the longest queue; and its link, if that accounts for half of all queries that are
-    /// limited by queues.
+    /// Returns the most frequent place of the longest queue, and its link if one link accounts for half of all queries
+    /// limited by queues. Returns `None` if no query is limited by queues.
     pub fn queue(&self) -> Option<(Place, Option<&str>)> {
         let mut places: BTreeMap<Place, u64> = BTreeMap::new();
         for ((place, _), count) in &self.queues {
             *places.entry(*place).or_default() += count;
         }
-        let (place, _) = places.into_iter().rev().max_by_key(|of| of.1)?;
+        let (place, _) = places.into_iter().rev().max_by_key(|&(_, count)| count)?;
         let all: u64 = self.queues.values().sum();
         let mut links = self.queues.iter();
-        let link = links.find(|((of, link), count)| {
-            *of == place && !link.is_empty() && **count * 2 >= all && all > 1
+        let link = links.find(|((queue_place, link), count)| {
+            *queue_place == place && !link.is_empty() && **count * 2 >= all && all > 1
         });
         Some((place, link.map(|((_, link), _)| link.as_str())))
     }
@@ -84,7 +85,8 @@ impl Accounting {
     }
 }
 
-/// Accounts for the late queries of the first transport at the plan's first point, by workload; `None` if it was stopped.
+/// Counts the late queries of the first transport at the plan's first point, by workload. Returns `None` if the
+/// execution was stopped.
 pub fn account(
     plan: &Plan,
     folder: &RunFolder,
@@ -99,16 +101,16 @@ pub fn account(
     let done = Mutex::new(0);
     let began = Instant::now();
     let stopped = || execution.cancel.load(Ordering::Relaxed);
-    let one = |at: usize| {
-        let again = Again {
+    let one = |index: usize| {
+        let repetition = Repetition {
             plan,
-            job: jobs[at],
+            job: jobs[index],
             engine,
             network: &network,
-            progress: &progress[at],
+            progress: &progress[index],
             threads: execution.threads,
         };
-        let accounted = again.account(folder);
+        let accounted = repetition.account(folder);
         *done.lock().expect("no panic holds it") += 1;
         accounted
     };
@@ -141,8 +143,8 @@ pub fn account(
     Ok(Some(sums))
 }
 
-/// A run that is repeated to watch its late queries.
-struct Again<'a> {
+/// Repetition of a run with its late queries traced.
+struct Repetition<'a> {
     plan: &'a Plan,
     job: Job,
     engine: &'a dyn Engine,
@@ -153,8 +155,9 @@ struct Again<'a> {
 
 type Accounts = BTreeMap<u16, Accounting>;
 
-impl Again<'_> {
-    /// Accounts for one run; nothing if it is not in the folder, `None` if it was stopped.
+impl Repetition<'_> {
+    /// Counts the late queries of one run. Returns no counts if the run is not in the folder, and `None` if the
+    /// execution was stopped.
     fn account(&self, folder: &RunFolder) -> Result<Option<Accounts>, StudyError> {
         let key = self.plan.key(self.job);
         if !folder.has_run(&key) {
@@ -191,10 +194,10 @@ impl Again<'_> {
         let mut traces: BTreeMap<u64, FlowTrace> =
             traces.map(|trace| (trace.flow, trace)).collect();
         for (query, path) in late.queries {
-            let of_path = path.iter().filter_map(|flow| traces.remove(&flow.flow));
-            let of_path: Vec<FlowTrace> = of_path.collect();
-            let explanation = Tree::new(query, &path, &of_path).explain(query.enough);
-            let limit = limit(&explanation, &path, &of_path, &with_timeout);
+            let path_traces = path.iter().filter_map(|flow| traces.remove(&flow.flow));
+            let path_traces: Vec<FlowTrace> = path_traces.collect();
+            let explanation = Tree::new(query, &path, &path_traces).explain(query.enough);
+            let limit = limit(&explanation, &path, &path_traces, &with_timeout);
             let account = accounts.entry(query.workload).or_default();
             account.explained += 1;
             *account.limits.entry(limit).or_default() += 1;
@@ -208,7 +211,7 @@ impl Again<'_> {
     }
 }
 
-/// Late queries to explain, each with the flows that can lie on its critical path.
+/// Late queries to explain, each with the flows that can be on its critical path.
 struct Late<'a> {
     queries: Vec<(&'a QueryRecord, Vec<FlowRecord>)>,
 }
@@ -217,59 +220,61 @@ impl<'a> Late<'a> {
     fn of(records: &'a RunRecords) -> Self {
         let late = |query: &&QueryRecord| query.measured && query.met() == Some(false);
         let late: Vec<&QueryRecord> = records.queries.iter().filter(late).collect();
-        let mut own: BTreeMap<u64, Vec<&FlowRecord>> =
+        let mut by_query: BTreeMap<u64, Vec<&FlowRecord>> =
             late.iter().map(|query| (query.query, Vec::new())).collect();
         for flow in &records.flows {
-            if let Some(flows) = flow.query.and_then(|query| own.get_mut(&query)) {
+            if let Some(flows) = flow.query.and_then(|query| by_query.get_mut(&query)) {
                 flows.push(flow);
             }
         }
-        let path = |query: &QueryRecord| on_path(query, &own[&query.query]);
+        let path = |query: &QueryRecord| on_path(query, &by_query[&query.query]);
         let queries = late.into_iter().map(|query| (query, path(query)));
         let queries: Vec<(&QueryRecord, Vec<FlowRecord>)> = queries.collect();
         let flows = queries.iter().flat_map(|(_, flows)| flows);
         let events: u64 = flows.map(events).sum();
-        let every = events.div_ceil(MOST_EVENTS).max(1);
-        let every = usize::try_from(every).unwrap_or(usize::MAX);
+        let step = events.div_ceil(MAX_EVENTS).max(1);
+        let step = usize::try_from(step).unwrap_or(usize::MAX);
         Self {
-            queries: queries.into_iter().step_by(every).collect(),
+            queries: queries.into_iter().step_by(step).collect(),
         }
     }
 
-    /// Numbers of the flows to watch.
+    /// Returns the IDs of the flows to trace.
     fn flows(&self) -> BTreeSet<u64> {
         let flows = self.queries.iter().flat_map(|(_, flows)| flows);
         flows.map(|flow| flow.flow).collect()
     }
 }
 
-/// Returns the flows of a query that can lie on its critical path, in the order of the records.
-fn on_path(query: &QueryRecord, own: &[&FlowRecord]) -> Vec<FlowRecord> {
+/// Returns the flows of a query that can be on its critical path, in the order of the records.
+fn on_path(query: &QueryRecord, flows: &[&FlowRecord]) -> Vec<FlowRecord> {
     let has_layers = query.leaves > query.children;
     let is_last = |flow: &FlowRecord| flow.class == Class::Response && flow.finish == query.enough;
-    let last: Vec<&FlowRecord> = own.iter().copied().filter(|flow| is_last(flow)).collect();
-    // A path through aggregators, or a leaf that was asked more than once, can lead over any of the flows.
+    let last: Vec<&FlowRecord> = flows.iter().copied().filter(|flow| is_last(flow)).collect();
+    // A path through aggregators, or to a leaf that received several queries, can include any of the flows.
     if has_layers || last.is_empty() || last.iter().any(|flow| flow.attempt.0 > 0) {
-        return own.iter().copied().cloned().collect();
+        return flows.iter().copied().cloned().collect();
     }
-    let asked = |flow: &FlowRecord| {
+    let is_query = |flow: &FlowRecord| {
         let mut sources = last.iter().map(|answer| answer.source);
         flow.class == Class::Query && sources.any(|source| source == flow.destination)
     };
-    let own = own.iter().copied();
-    own.filter(|flow| is_last(flow) || asked(flow))
+    let flows = flows.iter().copied();
+    flows
+        .filter(|flow| is_last(flow) || is_query(flow))
         .cloned()
         .collect()
 }
 
-/// Estimates the trace events of a flow: some for the message and some for each packet and its acknowledgement.
+/// Estimates the number of trace events of a flow, from a constant number per message and per packet with its
+/// acknowledgement.
 fn events(flow: &FlowRecord) -> u64 {
-    const OF_MESSAGE: u64 = 20;
-    const OF_PACKET: u64 = 15;
-    OF_MESSAGE + flow.size_bytes / 1_000 * OF_PACKET
+    const PER_MESSAGE: u64 = 20;
+    const PER_PACKET: u64 = 15;
+    PER_MESSAGE + flow.size_bytes / 1_000 * PER_PACKET
 }
 
-/// What takes the largest part of a query's time.
+/// Returns the kind of waiting that takes the largest part of a query's time.
 fn limit(
     explanation: &QueryExplanation,
     path: &[FlowRecord],
@@ -281,15 +286,15 @@ fn limit(
         return limit;
     };
     match limit {
-        // A run that ends before the timer does: the loss is seen, the timeout is not.
+        // The run ended before the timer expired, so the trace shows the loss but not the timeout.
         Limit::Unfinished
             if traces
                 .iter()
-                .any(|trace| trace.flow == last && loses(trace)) =>
+                .any(|trace| trace.flow == last && has_loss(trace)) =>
         {
             Limit::RetransmissionTimeout
         }
-        // A message waits behind one of an earlier query. If that one waits for a timer, so does this one.
+        // The message waited behind a message of an earlier query that had a timeout.
         Limit::EarlierMessages
             if path
                 .iter()
@@ -301,15 +306,15 @@ fn limit(
     }
 }
 
-/// Whether a packet was dropped or lost.
-fn loses(trace: &FlowTrace) -> bool {
+/// Returns true if a packet was dropped or lost.
+fn has_loss(trace: &FlowTrace) -> bool {
     use FlowEventKind::{Dropped, Lost};
     let mut events = trace.events.iter();
     events.any(|event| matches!(event.what, Dropped { .. } | Lost { .. }))
 }
 
-/// Whether one of the others is a message of the same connection that was submitted earlier and was still open when this
-/// one was submitted.
+/// Returns true if one of the others is a message of the same connection that was submitted earlier and was still open
+/// when `flow` was submitted.
 fn is_behind(flow: &FlowRecord, others: &[&FlowRecord]) -> bool {
     let mut others = others.iter();
     others.any(|earlier| {

@@ -1,4 +1,4 @@
-//! What to change first against a limit, from the settings of the scenario.
+//! Names of the limits, and settings to try against them.
 
 use duetime_core::{Rate, Span};
 use duetime_proto::tcp;
@@ -10,74 +10,74 @@ use duetime_scenario::model::{Amount, Buffer, Connection, Protocol, Topology, Tr
 use super::accounting::Place;
 use crate::text;
 
-/// Advice in words, and the settings that follow it.
+/// Advice as text, with the settings that implement it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Advice {
-    /// What to try, without a full stop; empty if there is nothing to say.
-    pub words: String,
-    /// Settings, each with its values, the present one first.
+    /// Sentence without a full stop; empty without advice.
+    pub text: String,
+    /// Settings, each with its values, the current value first.
     pub settings: Vec<(String, Vec<String>)>,
 }
 
-/// Returns what a query does meanwhile, as in `The largest part of its time is …`.
-pub fn waiting(limit: Limit, queue: Option<(Place, Option<&str>)>) -> String {
-    let words = match limit {
-        Limit::RetransmissionTimeout => "waiting for a retransmission timeout",
-        Limit::TailLossProbe => "waiting for a tail loss probe",
-        Limit::LossRecovery => "repairing losses",
-        Limit::Handshake => "the handshake",
+/// Returns the name of a limit as a cause of late queries.
+pub fn cause(limit: Limit, queue: Option<(Place, Option<&str>)>) -> String {
+    let name = match limit {
+        Limit::RetransmissionTimeout => "retransmission timeouts",
+        Limit::TailLossProbe => "tail loss probes",
+        Limit::LossRecovery => "loss recovery",
+        Limit::Handshake => "handshakes",
         Limit::Queue => {
             return match queue {
-                Some((_, Some(link))) => format!("queueing, most of it at {link}"),
+                Some((_, Some(link))) => format!("queueing, mostly at {link}"),
                 Some((Place::ToHost, None)) => "queueing at switch ports to hosts".to_owned(),
                 Some((Place::Between, None)) => "queueing between switches".to_owned(),
-                Some((Place::FromHost, None)) => "queueing at hosts' own ports".to_owned(),
+                Some((Place::FromHost, None)) => "queueing at the hosts' own ports".to_owned(),
                 None => "queueing".to_owned(),
             };
         }
-        Limit::Transmission => "transmission on links",
-        Limit::RoundTrips => "round trips until the window has grown",
-        Limit::EarlierMessages => "waiting behind earlier messages of the connection",
-        Limit::Pause => "waiting for routers to grant a rate",
-        Limit::Allocation => "sending at less than the requested rate",
-        Limit::Hosts => "propagation and the hosts' network stacks",
-        Limit::Server => "waiting for a free server",
-        Limit::Computing => "computing",
-        Limit::AskingAgain => "the wait before a hedge or a retry",
-        Limit::Patience => "an aggregator's timeout",
-        Limit::Unfinished => "an answer that was given up",
+        Limit::Transmission => "transmission",
+        Limit::RoundTrips => "round trips while the window grows",
+        Limit::EarlierMessages => "earlier messages of the connection",
+        Limit::Pause => "pauses without a granted rate",
+        Limit::Allocation => "allocations below the requested rate",
+        Limit::Hosts => "propagation and network stacks",
+        Limit::Server => "waits for a free server",
+        Limit::Computing => "computation",
+        Limit::AskingAgain => "waits before a hedge or a retry",
+        Limit::Patience => "aggregator timeouts",
+        Limit::Unfinished => "aborted or unfinished answers",
     };
-    words.to_owned()
+    name.to_owned()
 }
 
-/// Returns what to change first where `limit` is the most frequent one of a workload's late queries.
-pub fn of(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
+/// Returns the advice for a workload with `limit` as the most frequent limit of its late queries.
+pub fn advise(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
     let transport = &scenario.transports[0];
     let budget = scenario
         .objective(usize::from(workload))
-        .and_then(|of| of.within.first().copied());
+        .and_then(|objective| objective.within.first().copied());
     match limit {
         Limit::RetransmissionTimeout => {
             let mut tries = Tries::default();
-            tries.add("a deeper buffer", deeper(scenario));
+            tries.add("a deeper buffer", deeper_buffer(scenario));
             tries.add(
                 "a smaller `rto_min`",
-                earlier_timeout(transport, budget.unwrap_or(Span::from_ms(40))),
+                smaller_rto(transport, budget.unwrap_or(Span::from_ms(40))),
             );
-            tries.with("ECN marking with `dctcp`", !answers_to_marks(transport))
+            tries.with("ECN marking with `dctcp`", !reacts_to_marks(transport))
         }
         Limit::TailLossProbe | Limit::LossRecovery => {
             let mut tries = Tries::default();
-            tries.add("a deeper buffer", deeper(scenario));
-            tries.with("ECN marking with `dctcp`", !answers_to_marks(transport))
+            tries.add("a deeper buffer", deeper_buffer(scenario));
+            tries.with("ECN marking with `dctcp`", !reacts_to_marks(transport))
         }
         Limit::Handshake => {
             let connection = scenario.workloads[usize::from(workload)].connection;
             let mut tries = Tries::default();
             if connection == Connection::PerFlow {
-                let key = of_workload(scenario, workload, "connection");
+                let key = workload_key(scenario, workload, "connection");
                 tries.add(
-                    "connections that are kept",
+                    "persistent connections",
                     Some((key, vec!["per-flow".to_owned(), "persistent".to_owned()])),
                 );
             }
@@ -94,17 +94,20 @@ pub fn of(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
             let mut tries = Tries::default();
             tries.add(
                 "a priority class for the queries",
-                class(scenario, workload),
+                lower_class(scenario, workload),
             );
-            tries.with("ECN marking with `dctcp`", !answers_to_marks(transport));
-            if tries.words.is_empty() {
-                return words("faster links, smaller answers or less load");
+            tries.with("ECN marking with `dctcp`", !reacts_to_marks(transport));
+            if tries.names.is_empty() {
+                return without_settings("faster links, smaller answers or less load");
             }
             tries.done()
         }
         Limit::Transmission => {
             let mut tries = Tries::default();
-            tries.add("cancelling the spare answers", spares(scenario, workload));
+            tries.add(
+                "cancelling spare answers",
+                cancelled_spares(scenario, workload),
+            );
             tries.with("faster links, smaller answers or a smaller fan-in", true)
         }
         Limit::RoundTrips => {
@@ -120,20 +123,26 @@ pub fn of(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
             tries.done()
         }
         Limit::EarlierMessages => {
-            let key = of_workload(scenario, workload, "connection");
+            let key = workload_key(scenario, workload, "connection");
             let values = vec!["persistent".to_owned(), "per-flow".to_owned()];
             let mut tries = Tries::default();
-            tries.add("a connection for each message", Some((key, values)));
+            tries.add(
+                "a separate connection for each message",
+                Some((key, values)),
+            );
             tries.done()
         }
         Limit::Pause | Limit::Allocation => {
-            words("fewer or smaller answers with deadlines at a time, or faster links")
+            without_settings("fewer or smaller concurrent answers with deadlines, or faster links")
         }
-        Limit::Hosts => words("a looser budget: little of this time is the transport's"),
+        Limit::Hosts => {
+            without_settings("a larger budget: the transport can save little of this time")
+        }
         Limit::Server => {
             let mut tries = Tries::default();
-            if let Some(of) = scenario.host.servers.slots() {
-                let values = [of.slots, of.slots.saturating_mul(2)].map(|slots| slots.to_string());
+            if let Some(servers) = scenario.host.servers.slots() {
+                let values =
+                    [servers.slots, servers.slots.saturating_mul(2)].map(|slots| slots.to_string());
                 tries.add(
                     "more servers on each host",
                     Some(("host.servers.slots".to_owned(), values.to_vec())),
@@ -141,47 +150,48 @@ pub fn of(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
             }
             tries.done()
         }
-        Limit::Computing => {
-            words("faster computation or a looser budget: no transport can save this time")
-        }
-        Limit::AskingAgain => words("an earlier hedge or retry"),
-        Limit::Patience => words("a shorter timeout of the aggregators (`give_up`)"),
+        Limit::Computing => without_settings(
+            "faster computation or a larger budget: no transport can save this time",
+        ),
+        Limit::AskingAgain => without_settings("an earlier hedge or retry"),
+        Limit::Patience => without_settings("a shorter aggregator timeout (`give_up`)"),
         Limit::Unfinished => Advice::default(),
     }
 }
 
-fn words(what: &str) -> Advice {
+fn without_settings(change: &str) -> Advice {
     Advice {
-        words: format!("Try {what}"),
+        text: format!("Try {change}"),
         settings: Vec::new(),
     }
 }
 
-/// Things to try, one by one.
+/// Collector of changes to try.
 #[derive(Default)]
 struct Tries {
-    words: Vec<String>,
+    names: Vec<String>,
     settings: Vec<(String, Vec<String>)>,
 }
 
 impl Tries {
-    /// Adds a setting with its values, if there is one to change.
-    fn add(&mut self, words: &str, setting: Option<(String, Vec<String>)>) {
+    /// Adds a change with its setting and values, unless `setting` is `None`.
+    fn add(&mut self, name: &str, setting: Option<(String, Vec<String>)>) {
         if let Some(setting) = setting {
-            self.words.push(words.to_owned());
+            self.names.push(name.to_owned());
             self.settings.push(setting);
         }
     }
 
-    fn with(&mut self, words: &str, applies: bool) -> Advice {
+    /// Adds a change without a setting if it applies, and returns the advice.
+    fn with(&mut self, name: &str, applies: bool) -> Advice {
         if applies {
-            self.words.push(words.to_owned());
+            self.names.push(name.to_owned());
         }
         Advice {
-            words: if self.words.is_empty() {
+            text: if self.names.is_empty() {
                 String::new()
             } else {
-                format!("Try {}", text::either(&self.words))
+                format!("Try {}", text::either(&self.names))
             },
             settings: self.settings.clone(),
         }
@@ -192,8 +202,8 @@ impl Tries {
     }
 }
 
-/// The key of a setting of one workload.
-fn of_workload(scenario: &Scenario, workload: u16, key: &str) -> String {
+/// Returns the full key of a workload's setting.
+fn workload_key(scenario: &Scenario, workload: u16, key: &str) -> String {
     match scenario.workloads.len() {
         1 => format!("workload.{key}"),
         _ => format!(
@@ -203,39 +213,41 @@ fn of_workload(scenario: &Scenario, workload: u16, key: &str) -> String {
     }
 }
 
-/// A buffer four times as deep.
-fn deeper(scenario: &Scenario) -> Option<(String, Vec<String>)> {
-    const TIMES: u64 = 4;
+/// Returns the setting of a buffer four times as deep, or `None` if it is unlimited.
+fn deeper_buffer(scenario: &Scenario) -> Option<(String, Vec<String>)> {
+    const FACTOR: u64 = 4;
     let values = match scenario.switch.buffer {
         Buffer::Unlimited => return None,
         Buffer::Static(Amount::Packets(packets)) => {
-            [u64::from(packets), u64::from(packets) * TIMES].map(|of| format!("{of} packets"))
+            [u64::from(packets), u64::from(packets) * FACTOR]
+                .map(|packets| format!("{packets} packets"))
         }
-        Buffer::Static(Amount::Bytes(bytes)) => [bytes, bytes * TIMES]
+        Buffer::Static(Amount::Bytes(bytes)) => [bytes, bytes * FACTOR]
             .map(|bytes| format!("{{ kind = \"static\", size = \"{bytes} B\" }}")),
         Buffer::Dynamic { pool, alpha: 1.0 } => {
-            [pool.0, pool.0 * TIMES].map(|bytes| format!("{bytes} B"))
+            [pool.0, pool.0 * FACTOR].map(|bytes| format!("{bytes} B"))
         }
-        Buffer::Dynamic { pool, alpha } => [pool.0, pool.0 * TIMES].map(|bytes| {
+        Buffer::Dynamic { pool, alpha } => [pool.0, pool.0 * FACTOR].map(|bytes| {
             format!("{{ kind = \"dynamic\", pool = \"{bytes} B\", alpha = {alpha} }}")
         }),
     };
     Some(("switch.buffer".to_owned(), values.to_vec()))
 }
 
-/// A retransmission timeout of a quarter of the budget, so that a segment that is sent again can be in time; from 5 ms,
-/// more than a tick of Linux's clock at 250 Hz, to 10 ms.
-fn earlier_timeout(transport: &Transport, budget: Span) -> Option<(String, Vec<String>)> {
+/// Returns the setting of a smaller minimum retransmission timeout, or `None` if it is small enough. A quarter of the
+/// budget leaves time for a retransmitted segment; the range is 5 ms, just above a clock tick of Linux at 250 Hz, to 10
+/// ms.
+fn smaller_rto(transport: &Transport, budget: Span) -> Option<(String, Vec<String>)> {
     let (prefix, config) = window(transport)?;
     let quarter_ms = budget.as_ps() / Span::from_ms(4).as_ps();
     let least = Span::from_ms(quarter_ms.clamp(5, 10));
     (least < config.rto_min).then(|| {
-        let values = [config.rto_min, least].map(|of| format!("{} ms", of.as_ps() as f64 / 1e9));
+        let values = [config.rto_min, least].map(|rto| format!("{} ms", rto.as_ps() as f64 / 1e9));
         (format!("{prefix}.rto_min"), values.to_vec())
     })
 }
 
-/// The options of a window protocol, and the table of the file that sets them.
+/// Returns the options of a window protocol and the table of the scenario file that sets them, or `None` for D3.
 fn window(transport: &Transport) -> Option<(String, &tcp::Config)> {
     let Protocol::Tcp(config) = &transport.protocol else {
         return None;
@@ -248,28 +260,28 @@ fn window(transport: &Transport) -> Option<(String, &tcp::Config)> {
     Some((prefix, config))
 }
 
-fn answers_to_marks(transport: &Transport) -> bool {
+fn reacts_to_marks(transport: &Transport) -> bool {
     match &transport.protocol {
         Protocol::Tcp(config) => matches!(
             config.congestion_control,
             CongestionControl::Dctcp(_) | CongestionControl::D2tcp(..)
         ),
-        // D3 takes rates from routers instead.
+        // D3 gets its rates from routers, so marks are not needed.
         Protocol::D3(_) => true,
     }
 }
 
-/// Cancelled spares, where a query needs fewer answers than it asks for.
-fn spares(scenario: &Scenario, workload: u16) -> Option<(String, Vec<String>)> {
+/// Returns the setting that cancels spare answers, or `None` if there are none or they are cancelled already.
+fn cancelled_spares(scenario: &Scenario, workload: u16) -> Option<(String, Vec<String>)> {
     let oldi = scenario.oldi(usize::from(workload))?;
     let has_spares = oldi.objective.answers < 1.0 && oldi.fan_in.len() == 1;
     (has_spares && !oldi.cancel_spares).then(|| {
-        let key = of_workload(scenario, workload, "cancel_spares");
+        let key = workload_key(scenario, workload, "cancel_spares");
         (key, vec!["false".to_owned(), "true".to_owned()])
     })
 }
 
-/// Host links at twice the rate; `None` for a graph, whose links have separate entries.
+/// Returns the setting of host links at twice the rate, or `None` for a graph, whose links have separate entries.
 fn faster_host_links(scenario: &Scenario) -> Option<(String, Vec<String>)> {
     let (key, link) = match &scenario.topology {
         Topology::Star { link, .. }
@@ -284,8 +296,9 @@ fn faster_host_links(scenario: &Scenario) -> Option<(String, Vec<String>)> {
     Some((format!("topology.{key}.rate"), values.to_vec()))
 }
 
-/// A lower class for the one other workload that shares the queues.
-fn class(scenario: &Scenario, workload: u16) -> Option<(String, Vec<String>)> {
+/// Returns the setting of a lower priority class for the other workload, or `None` if there is not exactly one other
+/// workload or classes are in use already.
+fn lower_class(scenario: &Scenario, workload: u16) -> Option<(String, Vec<String>)> {
     if scenario.own_classes() > 1 {
         return None;
     }
@@ -294,6 +307,6 @@ fn class(scenario: &Scenario, workload: u16) -> Option<(String, Vec<String>)> {
     let (Some(other), None) = (others.next(), others.next()) else {
         return None;
     };
-    let key = of_workload(scenario, other, "priority");
+    let key = workload_key(scenario, other, "priority");
     Some((key, vec!["0".to_owned(), "1".to_owned()]))
 }

@@ -1,7 +1,7 @@
 use super::*;
 
 fn accounting(queries: u64, limits: &[(Limit, u64)]) -> Accounting {
-    let late = limits.iter().map(|of| of.1).sum();
+    let late = limits.iter().map(|(_, queries)| queries).sum();
     Accounting {
         queries,
         late,
@@ -11,18 +11,18 @@ fn accounting(queries: u64, limits: &[(Limit, u64)]) -> Accounting {
     }
 }
 
-fn sorted(of: &Accounting) -> Vec<Limited> {
-    let limits = of.limits.iter();
+fn sorted(accounting: &Accounting) -> Vec<Limited> {
+    let limits = accounting.limits.iter();
     let mut limits: Vec<Limited> = limits
         .map(|(&limit, &queries)| Limited { limit, queries })
         .collect();
-    limits.sort_by_key(|of| std::cmp::Reverse(of.queries));
+    limits.sort_by_key(|limited| std::cmp::Reverse(limited.queries));
     limits
 }
 
 #[test]
-fn limits_of_few_queries_are_not_named() {
-    let of = accounting(
+fn rare_causes_are_not_named() {
+    let one = accounting(
         200,
         &[
             (Limit::Queue, 3),
@@ -31,49 +31,56 @@ fn limits_of_few_queries_are_not_named() {
         ],
     );
     assert_eq!(
-        shares(&sorted(&of), &of),
-        "The largest part of their time is computing (96.0 %)."
+        causes(&sorted(&one), &one),
+        "Main cause: computation (96.0 %)."
     );
-    let few = Accounting {
+    let sample = Accounting {
         explained: 50,
-        ..accounting(200, &[(Limit::Queue, 40), (Limit::Handshake, 60)])
+        ..accounting(200, &[(Limit::Queue, 20), (Limit::Handshake, 30)])
     };
-    assert!(shares(&sorted(&few), &few).ends_with("(of 50 that were explained)."));
-}
-
-#[test]
-fn counts_read_as_sentences_do() {
-    let of = |late| accounting(1_000, &[(Limit::Queue, late)]);
+    let sample = Accounting {
+        late: 100,
+        ..sample
+    };
     assert_eq!(
-        count("DCTCP", &of(1), None),
-        "DCTCP: 1 of 1000 queries is late."
-    );
-    assert_eq!(
-        count("DCTCP", &of(4), Some(0.99)),
-        "DCTCP: 4 of 1000 queries are late; the target, 99.0 % in time, is met."
-    );
-    assert_eq!(
-        count("DCTCP", &of(0), Some(0.99)),
-        "DCTCP: none of 1000 queries is late; the target, 99.0 % in time, is met."
+        causes(&sorted(&sample), &sample),
+        "Main causes in a sample of 50: handshakes (60.0 %), queueing (40.0 %)."
     );
 }
 
 #[test]
-fn what_no_transport_saves_is_said_where_it_matters() {
-    let of = accounting(1_000, &[(Limit::Computing, 100)]);
+fn count_sentences() {
+    let with_late = |late| accounting(1_000, &[(Limit::Queue, late)]);
     assert_eq!(
-        impossible(4.0, &of, Some(0.99)),
+        count("DCTCP", &with_late(1), None),
+        "1 of 1000 queries is late under DCTCP."
+    );
+    assert_eq!(
+        count("DCTCP", &with_late(4), Some(0.99)),
+        "4 of 1000 queries are late under DCTCP, which meets the target of 99.0 % in time."
+    );
+    assert_eq!(
+        count("DCTCP", &with_late(0), Some(0.99)),
+        "0 of 1000 queries are late under DCTCP, which meets the target of 99.0 % in time."
+    );
+}
+
+#[test]
+fn unavoidable_late_queries() {
+    let late = accounting(1_000, &[(Limit::Computing, 100)]);
+    assert_eq!(
+        unavoidable(4.0, &late, Some(0.99)),
         None,
-        "4 % of the late ones"
+        "4 % of the late queries"
     );
     assert_eq!(
-        impossible(8.0, &of, Some(0.99)).as_deref(),
-        Some("8.0 % of them are late under every transport.")
+        unavoidable(8.0, &late, Some(0.99)).as_deref(),
+        Some("8.0 % of the late queries are late under any transport.")
     );
     assert_eq!(
-        impossible(50.0, &of, Some(0.99)).as_deref(),
+        unavoidable(50.0, &late, Some(0.99)).as_deref(),
         Some(
-            "50.0 % of them are late under every transport; no transport reaches the target on this network."
+            "50.0 % of the late queries are late under any transport, so no transport can reach the target on this network."
         )
     );
 }

@@ -1,4 +1,4 @@
-//! Settings without effect, and runs too few for what they shall show.
+//! Warnings about settings without effect and about too few queries.
 
 use duetime_proto::window::CongestionControl;
 use duetime_scenario::Scenario;
@@ -11,8 +11,8 @@ use crate::objective::target_of;
 use crate::plan::{Plan, resolve};
 use crate::text;
 
-/// What the points of a plan show by themselves.
-pub(super) fn of(plan: &Plan, described: &[(String, Description)]) -> Vec<Warning> {
+/// Returns the warnings that follow from the points of a plan.
+pub(super) fn warn(plan: &Plan, described: &[(String, Description)]) -> Vec<Warning> {
     [
         no_marks(plan),
         equal_points(plan),
@@ -29,19 +29,21 @@ fn no_effect(text: String) -> Vec<Warning> {
     }]
 }
 
-/// Transports that answer to marks where no port marks.
+/// Warns about transports that react to ECN marks if no port marks.
 fn no_marks(plan: &Plan) -> Vec<Warning> {
     for point in &plan.points {
-        let of = &point.scenario;
-        let without: Vec<String> = of
+        let scenario = &point.scenario;
+        let without: Vec<String> = scenario
             .transports
             .iter()
-            .filter(|transport| of.switch.ecn_threshold.is_empty() && marks(&transport.protocol))
+            .filter(|transport| {
+                scenario.switch.ecn_threshold.is_empty() && needs_marks(&transport.protocol)
+            })
             .map(|transport| transport.name.clone())
             .collect();
         if !without.is_empty() {
             return no_effect(format!(
-                "`ecn_threshold` is off{}: {} gets no marks and answers to losses alone.",
+                "`ecn_threshold` is off{}: {} receives no marks and reacts to losses only.",
                 at_point(&point.label()),
                 some_of(&without)
             ));
@@ -50,70 +52,71 @@ fn no_marks(plan: &Plan) -> Vec<Warning> {
     Vec::new()
 }
 
-fn marks(protocol: &Protocol) -> bool {
+fn needs_marks(protocol: &Protocol) -> bool {
     use CongestionControl::{D2tcp, Dctcp};
     matches!(protocol, Protocol::Tcp(config)
         if matches!(config.congestion_control, Dctcp(_) | D2tcp(..)))
 }
 
-/// Points of a sweep that run the same.
+/// Warns about identical points of a sweep.
 fn equal_points(plan: &Plan) -> Vec<Warning> {
     let points = &plan.points;
     let mut equal = Vec::new();
     for (at, point) in points.iter().enumerate() {
         let mut earlier = points[..at].iter();
         if let Some(earlier) = earlier.find(|earlier| earlier.scenario == point.scenario) {
-            equal.push(format!("{} runs as {}", point.label(), earlier.label()));
+            equal.push(format!("{} equals {}", point.label(), earlier.label()));
         }
     }
     if equal.is_empty() {
         return Vec::new();
     }
     no_effect(format!(
-        "Points of the sweep do not differ: {}. Nothing that runs reads what differs, or the values are equal.",
+        "Some points of the sweep are identical: {}. The varied setting has no effect, or its values are the same.",
         some_of(&equal)
     ))
 }
 
-/// Settings of the command line that leave the scenario as it is.
+/// Warns about settings of the command line that do not change the scenario.
 fn unread(plan: &Plan) -> Vec<Warning> {
     let settings = &plan.request.settings;
     let files = Files::beside(&plan.request.file);
-    let without = |at: usize| -> Option<Scenario> {
+    let without = |index: usize| -> Option<Scenario> {
         let mut request = plan.request.clone();
-        request.settings.remove(at);
+        request.settings.remove(index);
         resolve(&request, &plan.points[0].settings, &files).ok()
     };
-    let unread = (0..settings.len()).filter(|&at| {
-        // To state the number of runs again is no mistake.
-        if ["seeds", "seed"].contains(&settings[at].0.as_str()) {
+    let unread = (0..settings.len()).filter(|&index| {
+        // Repeating the number of runs from the file is not a mistake.
+        if ["seeds", "seed"].contains(&settings[index].0.as_str()) {
             return false;
         }
-        let is_set_twice = settings[at + 1..]
+        let is_set_twice = settings[index + 1..]
             .iter()
-            .any(|(key, _)| *key == settings[at].0);
-        !is_set_twice && without(at).as_ref() == Some(&plan.points[0].scenario)
+            .any(|(key, _)| *key == settings[index].0);
+        !is_set_twice && without(index).as_ref() == Some(&plan.points[0].scenario)
     });
     let unread: Vec<String> = unread
-        .map(|at| format!("`{}={}`", settings[at].0, settings[at].1))
+        .map(|index| format!("`{}={}`", settings[index].0, settings[index].1))
         .collect();
     if unread.is_empty() {
         return Vec::new();
     }
     no_effect(format!(
-        "{} changes nothing: the file says the same, or nothing that runs reads it.",
+        "{} has no effect: the file sets the same value, or no selected transport or workload uses the setting.",
         some_of(&unread)
     ))
 }
 
-/// Workloads with too few queries to show their target: were none late, the 95 % interval of the share in time would still
-/// reach below it. Of n queries without a late one it reaches down to 0.05^(1/n).
+/// Warns about workloads with too few queries to show their target: even if all queries were in time, the 95 % interval
+/// of the share in time would reach below the target. For n queries, all in time, the interval reaches down to
+/// 0.05^(1/n).
 fn few_queries(plan: &Plan, described: &[(String, Description)]) -> Vec<Warning> {
-    for (point, (label, of)) in plan.points.iter().zip(described) {
-        for (at, workload) in of.workloads.iter().enumerate() {
-            let target = u16::try_from(at)
+    for (point, (label, description)) in plan.points.iter().zip(described) {
+        for (index, workload) in description.workloads.iter().enumerate() {
+            let target = u16::try_from(index)
                 .ok()
-                .and_then(|at| target_of(&point.scenario, at));
+                .and_then(|index| target_of(&point.scenario, index));
             let (Some(target), Some(expected)) = (target, workload.expected_measured) else {
                 continue;
             };
@@ -124,8 +127,8 @@ fn few_queries(plan: &Plan, described: &[(String, Description)]) -> Vec<Warning>
                 return vec![Warning {
                     about: About::FewQueries,
                     text: format!(
-                        "About {} queries of `{}` will count{}, which cannot show {}: at least {} are needed. Raise \
-                         `seeds` or `duration`.",
+                        "About {} queries of `{}` will be measured{}, too few to show {}: at least {} are needed. \
+                        Increase `seeds` or `duration`.",
                         text::count(libm::round(queries)),
                         workload.name,
                         at_point(label),

@@ -1,4 +1,4 @@
-//! Warnings about hosts whose servers are offered nearly all the computation that they can do, or more.
+//! Warnings about hosts whose servers are nearly or fully overloaded.
 
 use super::{About, Warning, at_point, shares};
 use crate::text;
@@ -6,31 +6,31 @@ use duetime_sim::describe::{Description, HEAVY, HostLoad};
 
 /// Returns a warning about the busiest host of all points, if it is busy enough.
 pub(super) fn load(points: &[(String, Description)]) -> Option<Warning> {
-    let busiest = |of: &Description| of.servers.hosts.first().map_or(0.0, |host| host.load);
-    let heavy = || points.iter().filter(|(_, of)| busiest(of) > HEAVY);
+    let busiest = |point: &Description| point.servers.hosts.first().map_or(0.0, |host| host.load);
+    let heavy = || points.iter().filter(|(_, point)| busiest(point) > HEAVY);
     let (label, worst) = heavy().max_by(|a, b| busiest(&a.1).total_cmp(&busiest(&b.1)))?;
     let servers = &worst.servers;
     let (host, slots) = (servers.hosts.first()?, servers.slots?);
     let others = match (servers.overloaded_hosts, servers.heavy_hosts) {
         (0 | 1, 1) => String::new(),
         (0, heavy) => format!(
-            ", and {heavy} of {} hosts in all more than 90 %",
+            ", and {heavy} of {} hosts in total are offered more than 90 %",
             servers.of_hosts
         ),
         (over, _) => format!(
-            ", and {over} of {} hosts in all are overloaded",
+            ", and {over} of {} hosts in total are overloaded",
             servers.of_hosts
         ),
     };
     let effect = if host.load > 1.0 {
-        "They are overloaded: queues for a slot grow for as long as queries arrive, so results depend on `duration`."
+        "Queues for slots grow as long as queries arrive, so the results depend on `duration`."
     } else {
-        "That is near what they can do: queues for a slot are long and short runs do not show the longest."
+        "This is close to their capacity: queues for slots are long, and short runs do not show the longest."
     };
     let extent = match heavy().count() {
         _ if points.len() == 1 => String::new(),
         count => format!(
-            " At {count} of {} points servers are offered more than 90 %; this is the most.",
+            " At {count} of {} points servers are offered more than 90 %; this is the highest load.",
             points.len()
         ),
     };
@@ -48,7 +48,7 @@ pub(super) fn load(points: &[(String, Description)]) -> Option<Warning> {
     })
 }
 
-/// Returns `1 slot` or `8 slots`.
+/// Formats a number of slots: `1 slot`, `8 slots`.
 pub fn slots_of(slots: u32) -> String {
     match slots {
         1 => "1 slot".to_owned(),

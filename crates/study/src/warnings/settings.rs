@@ -1,0 +1,153 @@
+//! Questionable settings and infeasible deadlines. Each is reported once, with the first point of a sweep that has it.
+
+use duetime_sim::describe::{Description, Doubt, Hopeless, Judged};
+
+use super::{About, Warning, at_points};
+use crate::text;
+
+/// Maximum number of warnings about infeasible deadlines.
+const MAX_SHOWN: usize = 4;
+
+/// Returns the warnings about questionable settings and about deadlines that no transport can meet.
+pub(super) fn warn(points: &[(String, Description)]) -> Vec<Warning> {
+    let marks = |point: &Description| {
+        let doubts = point.doubts.iter();
+        let never = doubts.filter(|doubt| matches!(doubt, Doubt::NeverMarks { .. }));
+        never.map(describe_doubt).collect()
+    };
+    let intervals = |point: &Description| {
+        let doubts = point.doubts.iter();
+        let short = doubts.filter(|doubt| matches!(doubt, Doubt::ShortInterval { .. }));
+        short.map(describe_doubt).collect()
+    };
+    let spans = |point: &Description| {
+        let doubts = point.doubts.iter();
+        let outside = doubts.filter(|doubt| matches!(doubt, Doubt::SpansOutside { .. }));
+        outside.map(describe_doubt).collect()
+    };
+    let hedges = |point: &Description| {
+        let doubts = point.doubts.iter();
+        let late = doubts.filter(|doubt| matches!(doubt, Doubt::LateHedges { .. }));
+        late.map(describe_doubt).collect()
+    };
+    let deadlines = |point: &Description| {
+        let more = point.hopeless.len().saturating_sub(MAX_SHOWN);
+        let shown = point.hopeless.iter().take(MAX_SHOWN).enumerate();
+        let texts = shown.map(|(index, deadlines)| match describe_infeasible(deadlines) {
+            last if index + 1 == MAX_SHOWN && more > 0 => {
+                format!("{last} {more} more such warnings are not shown.")
+            }
+            text => text,
+        });
+        texts.collect()
+    };
+    [
+        first(points, About::EcnThreshold, marks),
+        first(points, About::UpdateInterval, intervals),
+        first(points, About::Hedge, hedges),
+        first(points, About::Spans, spans),
+        first(points, About::Deadline, deadlines),
+    ]
+    .concat()
+}
+
+/// Returns the warnings of the first point that has any, with the number of other points that have some.
+fn first(
+    points: &[(String, Description)],
+    about: About,
+    texts: impl Fn(&Description) -> Vec<String>,
+) -> Vec<Warning> {
+    let found = points.iter().map(|(label, point)| (label, texts(point)));
+    let mut affected = found.filter(|(_, texts)| !texts.is_empty());
+    let Some((label, texts)) = affected.next() else {
+        return Vec::new();
+    };
+    let at = at_points(label, affected.count(), points.len());
+    let texts = texts.into_iter();
+    texts
+        .map(|text| Warning {
+            about,
+            text: text.replace("{at}", &at),
+        })
+        .collect()
+}
+
+fn ns(ns: u64) -> String {
+    text::seconds(ns as f64 * 1e-9)
+}
+
+/// Describes a questionable setting. `{at}` is a placeholder for the point.
+fn describe_doubt(doubt: &Doubt) -> String {
+    match doubt {
+        Doubt::NeverMarks {
+            transports,
+            rate_bps,
+            threshold,
+            finds,
+        } => format!(
+            "No marks reach {} at ports of {}{{at}}: `ecn_threshold` is {threshold}, but a full-size packet finds at most \
+            {finds} queued before the port drops.",
+            transports.join(", "),
+            text::rate(*rate_bps as f64)
+        ),
+        Doubt::SpansOutside {
+            workload,
+            requests,
+            of,
+        } => format!(
+            "{} of {} recorded requests of `{workload}` start before or end after the span that caused them{{at}}: the \
+            hosts' clocks differed, or the caller did not wait for them. They are replayed like all others, from their \
+            durations alone.",
+            text::count(*requests as f64),
+            text::count(*of as f64)
+        ),
+        Doubt::LateHedges {
+            workload,
+            known_after_ns,
+            unknown,
+        } => format!(
+            "Parents of `{workload}` do not hedge in the first {} of the measurement window{{at}}: each needs \
+            `hedge.samples` answers to know the percentile of `hedge.after`, which takes {}. Increase `warm_up` to that \
+            time, set `hedge.after` to a time, or set `compute`, which gives parents initial samples.",
+            text::percent(*unknown),
+            ns(*known_after_ns)
+        ),
+        Doubt::ShortInterval {
+            transport,
+            update_interval_ns,
+            round_trip_ns,
+        } => format!(
+            "`update_interval` of {transport} is {}{{at}}, but the longest idle round trip takes {}: D3's routers \
+            reallocate before they see the effect of the last allocation (D3 §4.4 requires an interval longer than the \
+            round trip).",
+            ns(*update_interval_ns),
+            ns(*round_trip_ns)
+        ),
+    }
+}
+
+/// Describes infeasible deadlines or budgets. `{at}` is a placeholder for the point.
+fn describe_infeasible(deadlines: &Hopeless) -> String {
+    let (kind, limit) = match deadlines.of {
+        Judged::Flows => ("flows", "deadline"),
+        Judged::Answers => ("answers", "deadline"),
+        Judged::QueryMessages => ("query messages", "deadline"),
+        Judged::Queries => ("queries", "budget"),
+    };
+    let (workload, share) = (&deadlines.workload, deadlines.share);
+    let begin = if share > 0.9999 {
+        format!("No {kind} of `{workload}` can be in time")
+    } else {
+        let share = text::percent(share);
+        format!("About {share} of the {kind} of `{workload}` cannot be in time")
+    };
+    let alone = match (ns(deadlines.alone_ns), ns(deadlines.most_alone_ns)) {
+        (least, most) if least == most => least,
+        (least, most) => format!("{least} to {most}"),
+    };
+    format!(
+        "{begin}{{at}} under any transport: the shortest {limit} is {}, but propagation and transmission alone take \
+        {alone} (see `duetime bound`).",
+        ns(deadlines.shortest_ns)
+    )
+}
