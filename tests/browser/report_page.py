@@ -349,14 +349,14 @@ def of_run(page: Page, folder: Path, shots: str) -> None:
         late = max((share for x, share in slack if x < 0), default=0.0)
         missed = 100 - 100 * of["deadlines"]["met"] / of["deadlines"]["flows"]
         assert abs(late - missed) <= 1e-6 * missed, f"{late} % have negative slack, {missed} % missed"
-        rates = [rate for _, rate in points_of(page, "Throughput of that link", of["transport"])]
+        rates = [rate for _, rate in points_of(page, "Link throughput", of["transport"])]
         # A sample counts whole packets: two more than it had time for, at most.
         assert 9.5 < max(rates) < 10.25, f"a link of 10 Gbps carries {max(rates)}"
-    wanted = ["Completion of queries", "Missed deadlines", "Completion times", "Slack", "Deadline and completion times"]
+    wanted = ["Query completion times", "Missed deadlines", "Completion times", "Slack", "Deadline and completion times"]
     titles = page.locator("figcaption").all_inner_texts()
-    places = [titles.index(title) for title in [*wanted, "Queue of a link", "Throughput of that link"]]
+    places = [titles.index(title) for title in [*wanted, "Link queue", "Link throughput"]]
     assert places == sorted(places), titles
-    at = page.evaluate(PLACE, ["Completion of queries", 0, "cubic", first_x(page)])
+    at = page.evaluate(PLACE, ["Query completion times", 0, "cubic", first_x(page)])
     page.mouse.move(at[0], at[1])
     page.screenshot(path=Path(shots) / f"run-hover-{width_of(page)}.png")
 

@@ -161,8 +161,8 @@ fn what_has_no_pair_is_said_and_left_out() {
     for part in [
         "only `a` has these transports: d2tcp",
         "only `b` has these transports: tcp",
-        "`b` is incomplete: 3 of its 4 runs of dctcp are there; 3 are in both",
-        "`a` has 5 seeds, `b` 4",
+        "`b` is incomplete: it has 3 of 4 runs of dctcp; 3 are in both",
+        "`a` has 5 seeds, `b` has 4",
     ] {
         assert!(notes.contains(part), "{part}: {notes}");
     }
@@ -221,14 +221,14 @@ fn what_cannot_be_compared_is_refused() {
         ),
         (
             "a tcp",
-            &["`a` has dctcp, d2tcp", "`tcp` has tcp", "no transport"],
+            &["`a` has dctcp, d2tcp", "`tcp` has tcp", "no common transport"],
         ),
         (
             "a a --transport tcp",
             &["`tcp` is not in both; allowed: dctcp, d2tcp"],
         ),
         ("a sweep", &["`a` has no sweep", "workload.burst.senders=2"]),
-        ("a none", &["`none` has 0 of its runs finished", "--resume"]),
+        ("a none", &["`none` has 0 finished runs", "--resume"]),
         (
             "a old",
             &["old/manifest.json", "format 9, this version reads 1"],

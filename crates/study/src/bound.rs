@@ -1,22 +1,24 @@
-//! The best possible: how many answers and queries are late under any transport, and what an online scheduler of the
-//! receivers' links would make of them.
+//! Best possible results: lower bounds on the late answers and queries under any transport, and the result of an online
+//! scheduler of the receivers' links.
 //!
-//! What is asked comes from [`duetime_sim::demand`]: every message with the earliest submission that any transport can
-//! bring about. Over each link that flows share, `duetime_fluid` tells how many of them must be late. Each flow has
-//! one receiving and one sending link, so what must be late on different receiving links adds up, and so it does on
-//! sending links; of the two sums the larger is the bound.
+//! [`duetime_sim::demand`] lists every message with the earliest time at which any transport can have it submitted. For
+//! each link that flows share, `duetime_fluid` computes how many of them must be late. Each flow has one receiving and
+//! one sending link, so the numbers of different receiving links add up, and so do those of sending links. The bound is
+//! the larger of the two sums.
 //!
-//! - Late even alone: on its way a flow takes its propagation, one packet of the least size through every switch, and
-//!   its bytes over the slowest stage. This counts in any case, and such flows take nothing of a link.
-//! - A rack's links to other racks count as one link with the capacity of all. Where more is late there than on the
-//!   links of the rack's hosts, that is taken for the rack.
-//! - Elsewhere the network is free, as are acknowledgements, handshakes and flows without deadlines.
-//! - Queries are a relaxation: at the root's link a query claims the smallest answers that would do, and of trees with
-//!   several layers only the root's link and each answer alone are looked at.
+//! - Late even alone: the minimum time of a flow is its propagation, one packet of minimum size through every switch,
+//!   and its bytes over the slowest stage. A flow that exceeds its deadline alone is late in any case and takes no
+//!   capacity.
+//! - The links of a rack to other racks count as one link with their total capacity. If more flows are late there than
+//!   on the links of the rack's hosts, that number is used for the rack.
+//! - All other parts of the network are free, as are acknowledgements, handshakes and flows without deadlines.
+//! - Queries are a relaxation: on the root's link, a query takes only the smallest sufficient answers. For trees with
+//!   several layers, only the root's link and each answer alone count.
 //!
-//! Both are bounds for every transport, with one condition, told by [`Best::if_prompt`]: where an answer's clock starts
-//! when a query reaches the leaf, as by default (`deadline_from = "response"`), or an aggregator, a transport that holds
-//! queries back gains time for their answers. The bound is then on transports that deliver queries at once.
+//! These bounds hold for every transport, with one condition, reported by [`Best::if_prompt`]: if an answer's clock
+//! starts when its query reaches the leaf, which is the default (`deadline_from = "response"`), or an aggregator, then
+//! a transport that delays queries gains time for their answers. The bound then holds for transports that deliver
+//! queries at once.
 
 mod rows;
 
@@ -35,44 +37,44 @@ use crate::error::StudyError;
 use crate::plan::Plan;
 use crate::pool::each;
 
-/// What it is called beside the transports.
+/// Name of the best possible result in the place of a transport.
 pub const NO_TRANSPORT: &str = "no transport can do better";
-/// What the online schedule is called beside the transports.
+/// Name of the online schedule in the place of a transport.
 pub const ONLINE: &str = "online EDF of the receivers' links";
 
-/// The best possible for one scenario, over all its runs.
+/// Best possible results of a scenario, over all its runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BestPossible {
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
-    /// All judged queries together; `None` without any, or if what some workload asks is not known.
+    /// Bound on all judged queries together. `None` without any, or if the demand of some workload is unknown.
     pub objective: Option<Best>,
-    /// All flows with deadlines together; `None` likewise.
+    /// Bound on all flows with deadlines together. `None` without any, or if the demand of some workload is unknown.
     pub deadlines: Option<Best>,
-    /// By workload and class.
+    /// Bounds by workload and class.
     pub groups: Vec<BestGroup>,
-    /// By workload.
+    /// Bounds on queries by workload.
     pub queries: Vec<BestQueries>,
-    /// The workloads of which nothing is known beforehand: their queries follow each other, or their leaves are asked
-    /// again, so that what is asked depends on the transport.
+    /// Workloads with unknown demand: their queries follow each other, or are hedged or retried, so the demand depends
+    /// on the transport.
     pub unknown: Vec<u16>,
 }
 
-/// A bound on what is late, as shares of what is asked.
+/// Bound on the share of late flows or queries.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Best {
     /// Measured flows with a deadline, or judged queries, over all runs.
     pub asked: u64,
-    /// No transport has a smaller share late.
+    /// Lower bound on the share that is late under any transport.
     pub late: Estimate,
-    /// The share that is late by earliest deadline first on the receivers' links, knowing only what has arrived and
-    /// giving up what can no longer be in time, were the rest of the network free.
+    /// Share that is late under online earliest-deadline-first scheduling on the receivers' links, which knows only
+    /// flows that have arrived and drops those that can no longer be in time, with the remaining network free.
     pub online: Estimate,
-    /// Whether it holds for transports that deliver queries at once, and not for one that holds them back.
+    /// True if the bound holds only for transports that deliver queries at once.
     pub if_prompt: bool,
 }
 
-/// Of one workload's flows of one class.
+/// Bound on the flows of one class of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BestGroup {
     /// Index of the workload.
@@ -84,7 +86,7 @@ pub struct BestGroup {
     pub best: Best,
 }
 
-/// Of one workload's queries.
+/// Bound on the queries of a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BestQueries {
     /// Index of the workload.
@@ -95,22 +97,22 @@ pub struct BestQueries {
 }
 
 impl Best {
-    /// The share that some transport may have in time: no transport has a larger one.
+    /// Returns the upper bound on the share in time under any transport.
     pub fn in_time(&self) -> Estimate {
-        others(&self.late)
+        complement(&self.late)
     }
 
-    /// The share that the online schedule has in time.
+    /// Returns the share in time under the online schedule.
     pub fn online_in_time(&self) -> Estimate {
-        others(&self.online)
+        complement(&self.online)
     }
 }
 
-/// The share of all others.
-fn others(of: &Estimate) -> Estimate {
+/// Returns 1 minus a share.
+fn complement(share: &Estimate) -> Estimate {
     Estimate {
-        value: 1.0 - of.value,
-        interval: of.interval.map(|ends| Interval {
+        value: 1.0 - share.value,
+        interval: share.interval.map(|ends| Interval {
             low: 1.0 - ends.high,
             high: 1.0 - ends.low,
             ..ends
@@ -119,8 +121,8 @@ fn others(of: &Estimate) -> Estimate {
 }
 
 impl BestPossible {
-    /// The best possible at these points of a plan, found for as many runs at the same time as there are cores. Points
-    /// that differ only in what no bound depends on share one.
+    /// Computes the best possible results at the given points of a plan, with one run per core at a time. Points whose
+    /// differences do not affect the bound share one computation.
     pub fn of_points(
         plan: &Plan,
         points: impl Iterator<Item = usize>,
@@ -131,7 +133,7 @@ impl BestPossible {
         for point in points {
             let known = found
                 .iter()
-                .find(|(other, _)| asks_the_same(scenario(*other), scenario(point)));
+                .find(|(other, _)| same_demand(scenario(*other), scenario(point)));
             let best = match known {
                 Some((_, best)) => best.clone(),
                 None => Self::of(scenario(point), cores)?,
@@ -141,14 +143,14 @@ impl BestPossible {
         Ok(found)
     }
 
-    /// The best possible for all runs of a scenario, found for up to `jobs` runs at the same time.
+    /// Computes the best possible results of a scenario over all its runs, with up to `jobs` runs at a time.
     pub fn of(scenario: &Scenario, jobs: usize) -> Result<Self, StudyError> {
         let never = AtomicBool::new(false);
         let runs = runs(scenario, jobs, &never)?.unwrap_or_default();
         Ok(Self::over(&runs))
     }
 
-    /// The best possible over these runs.
+    /// Pools the best possible results of runs.
     pub fn over(runs: &[RunBest]) -> Self {
         let first = runs.first();
         let unknown = first.map(|run| run.unknown.clone()).unwrap_or_default();
@@ -178,31 +180,34 @@ impl BestPossible {
         }
     }
 
-    /// The bound of one workload's flows of one class.
+    /// Returns the bound on the flows of one class of a workload, or `None` if there is none.
     pub fn group(&self, workload: u16, class: Class) -> Option<&Best> {
         let found = self
             .groups
             .iter()
-            .find(|of| (of.workload, of.class) == (workload, class));
-        found.map(|of| &of.best)
+            .find(|group| (group.workload, group.class) == (workload, class));
+        found.map(|group| &group.best)
     }
 
-    /// The bound of one workload's queries.
+    /// Returns the bound on the queries of a workload, or `None` if there is none.
     pub fn queries_of(&self, workload: u16) -> Option<&Best> {
-        let found = self.queries.iter().find(|of| of.workload == workload);
-        found.map(|of| &of.best)
+        let found = self
+            .queries
+            .iter()
+            .find(|queries| queries.workload == workload);
+        found.map(|queries| &queries.best)
     }
 
-    /// Whether there is a bound on anything.
+    /// Returns true if there is no bound on anything.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty() && self.queries.is_empty()
     }
 }
 
-/// Whether two scenarios differ only in their transports' options (but for the size of packets), switches, records and
-/// the time after which runs are cut.
-fn asks_the_same(a: &Scenario, b: &Scenario) -> bool {
-    let asked = Scenario {
+/// Returns true if two scenarios differ only in the options of their transports (except the packet size), switches,
+/// records and drain time.
+fn same_demand(a: &Scenario, b: &Scenario) -> bool {
+    let same = Scenario {
         name: b.name.clone(),
         transports: b.transports.clone(),
         switch: b.switch.clone(),
@@ -211,12 +216,15 @@ fn asks_the_same(a: &Scenario, b: &Scenario) -> bool {
         drain: b.drain,
         ..a.clone()
     };
-    most_payload(a) == most_payload(b) && asked == *b
+    most_payload(a) == most_payload(b) && same == *b
 }
 
-/// Pools over runs; `None` where none asks anything.
-fn best(runs: &[RunBest], of: impl Fn(&RunBest) -> Option<Late>) -> Option<Best> {
-    let runs: Vec<Late> = runs.iter().map(|run| of(run).unwrap_or_default()).collect();
+/// Pools a bound over runs. Returns `None` if no run has any demand.
+fn best(runs: &[RunBest], late: impl Fn(&RunBest) -> Option<Late>) -> Option<Best> {
+    let runs: Vec<Late> = runs
+        .iter()
+        .map(|run| late(run).unwrap_or_default())
+        .collect();
     let share = |late: fn(&Late) -> u64| {
         Estimate::of(&runs, |runs| {
             let asked: u64 = runs.iter().map(|run| run.asked).sum();
@@ -232,7 +240,8 @@ fn best(runs: &[RunBest], of: impl Fn(&RunBest) -> Option<Late>) -> Option<Best>
     })
 }
 
-/// Each run, in order, with up to `jobs` at a time; `None` if `cancel` was set before the last.
+/// Computes the bound of each run, in order, with up to `jobs` at a time. Returns `None` if `cancel` was set before all
+/// were started.
 pub(crate) fn runs(
     scenario: &Scenario,
     jobs: usize,

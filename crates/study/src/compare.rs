@@ -1,5 +1,5 @@
-//! Two run folders side by side: the same runs under two settings, paired by seed. Workloads, transports and points that
-//! only one of them has are noted and left out.
+//! Comparison of two run folders: pairs of runs with the same seed under two settings. Workloads, transports and points
+//! that only one folder has are noted and skipped.
 
 mod sides;
 
@@ -14,65 +14,65 @@ use duetime_store::RunKey;
 use crate::error::StudyError;
 use crate::gather::flows_name;
 use sides::{
-    Side, common_points, common_transports, common_workloads, finished, incomplete, refused, there,
-    versions,
+    Side, common_points, common_transports, common_workloads, finished, incomplete, refused,
+    stored, versions,
 };
 
-/// What is in time, for the first answer.
+/// Unit of the share in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     /// Queries that have a budget.
     Queries,
-    /// Flows with deadlines, where no query has a budget.
+    /// Flows with deadlines, if no query has a budget.
     Flows,
 }
 
-/// What two run folders differ in.
+/// Comparison of two run folders.
 #[derive(Clone, Debug)]
 pub struct Compared {
-    /// The folders, the first is A.
+    /// Folders A and B.
     pub folders: [PathBuf; 2],
-    /// The transports of A and B if two transports of one folder are compared.
+    /// Transports A and B, if two transports of one folder are compared.
     pub pair: Option<[String; 2]>,
-    /// Keys on which their scenarios disagree.
+    /// Settings that differ between the scenarios.
     pub settings: Vec<Change>,
-    /// What to know about the comparison: what only one of them has, and what was left out.
+    /// Notes on what only one folder has and what was skipped.
     pub notes: Vec<String>,
-    /// Transports compared, in the order of A; of two transports of one folder `A -> B`.
+    /// Compared transports, in the order of A, or `A -> B` for two transports of one folder.
     pub transports: Vec<String>,
-    /// Different seeds among the pairs of runs.
+    /// Number of distinct seeds among the pairs of runs.
     pub seeds: u32,
-    /// Pairs of runs, over all transports and points.
+    /// Number of pairs of runs, over all transports and points.
     pub pairs: usize,
-    /// What the first answer counts; `None`: nothing in both has a budget or a deadline.
+    /// Unit of `in_time`, or `None` if nothing in both folders has a budget or a deadline.
     pub counted: Option<Counted>,
-    /// Share in time of all transports, workloads and points together; the pairs of a seed are resampled together.
+    /// Share in time over all transports, workloads and points. The pairs of a seed are resampled together.
     pub in_time: Paired,
-    /// Each number.
+    /// Rows of the comparison.
     pub rows: Vec<ComparedRow>,
 }
 
-/// One number of one transport at one point.
+/// Row of the comparison: one measure of one transport at one point.
 #[derive(Clone, Debug)]
 pub struct ComparedRow {
-    /// The settings of the point, e.g. `workload.fan_in=40`; empty without a sweep.
+    /// Settings of the point, such as `workload.fan_in=40`; empty without a sweep.
     pub point: String,
-    /// The transport.
+    /// Name of the transport.
     pub transport: String,
-    /// Pairs of runs.
+    /// Number of pairs of runs.
     pub pairs: usize,
-    /// The workload; `None`: the network.
+    /// Name of the workload, or `None` for the network.
     pub workload: Option<String>,
-    /// The class of its flows; `None`: its queries, or the network.
+    /// Class of the workload's flows, or `None` for its queries or the network.
     pub class: Option<Class>,
-    /// The number.
+    /// Measure.
     pub measure: Measure,
-    /// Its values.
+    /// Values of A and B and their difference.
     pub values: Paired,
 }
 
 impl ComparedRow {
-    /// What the number is about.
+    /// Returns the name of the measured flows or queries, or `network`.
     pub fn subject(&self) -> String {
         match (&self.workload, self.class) {
             (None, _) => "network".to_owned(),
@@ -82,22 +82,22 @@ impl ComparedRow {
     }
 }
 
-/// Whether a difference is more than chance.
+/// Significance of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Equal in every pair.
     Equal,
-    /// The interval lies above zero: B has more.
+    /// The interval is above zero: B has more.
     Higher,
-    /// The interval lies below zero.
+    /// The interval is below zero: B has less.
     Lower,
-    /// The interval holds zero.
+    /// The interval includes zero.
     Open,
-    /// Fewer pairs than an interval needs.
+    /// Too few pairs for an interval.
     FewSeeds,
 }
 
-/// What an interval says of a difference.
+/// Returns the significance of a difference.
 pub fn verdict(difference: &Estimate) -> Verdict {
     match difference.interval {
         Some(range) if range.low == 0.0 && range.high == 0.0 => Verdict::Equal,
@@ -109,8 +109,8 @@ pub fn verdict(difference: &Estimate) -> Verdict {
     }
 }
 
-/// Compares two run folders over the transports asked for, all that both have where none is; `each` hears of each pair
-/// of runs before it is read: how many were, and of how many.
+/// Compares two run folders over the given transports, or over all common transports if none are given. `each` is
+/// called before each pair of runs is read, with the number of pairs read so far and the total.
 pub fn compare(
     a: &Path,
     b: &Path,
@@ -124,7 +124,7 @@ pub fn compare(
     compare_sides(&sides, &pairs.collect::<Vec<_>>(), notes, each)
 }
 
-/// Compares two transports of one run folder; A has the first. `each` is called as by [`compare`].
+/// Compares two transports of one run folder; the first is A. `each` is called as in [`compare`].
 pub fn compare_transports(
     folder: &Path,
     pair: [String; 2],
@@ -132,7 +132,10 @@ pub fn compare_transports(
 ) -> Result<Compared, StudyError> {
     let sides = [Side::open(folder)?, Side::open(folder)?];
     if pair[0] == pair[1] {
-        let why = format!("`{}` is both transports of the pair; name two", pair[0]);
+        let why = format!(
+            "`{}` is named twice; name two different transports",
+            pair[0]
+        );
         return Err(StudyError::Choice(why));
     }
     let mut notes = Vec::new();
@@ -142,7 +145,7 @@ pub fn compare_transports(
     Ok(compared)
 }
 
-/// Compares two sides over pairs of transports: the first is that of A, the second that of B.
+/// Compares two sides over pairs of transports, the first of A, the second of B.
 fn compare_sides(
     sides: &[Side; 2],
     transports: &[[String; 2]],
@@ -154,7 +157,7 @@ fn compare_sides(
         return Err(refused(sides, |side| {
             format!("seed {}", side.manifest.seed)
         })
-        .with("no run of one has the random draws of a run of the other; both need the same `seed`"));
+        .with("runs with different seeds have no common random draws; both folders need the same `seed`"));
     }
     versions(sides, &mut notes);
     let workloads = common_workloads(sides, &mut notes)?;
@@ -166,19 +169,19 @@ fn compare_sides(
                 transport: transports[side].clone(),
                 run,
             };
-            let [first, second] = [0, 1].map(|side| there(&sides[side], |run| key(side, run)));
+            let [first, second] = [0, 1].map(|side| stored(&sides[side], |run| key(side, run)));
             incomplete(sides, label, transports, [&first, &second], &mut notes);
             let both = first.intersection(&second);
             let keys: Vec<_> = both.map(|&run| [key(0, run), key(1, run)]).collect();
-            cells.push((label, shown(transports), keys));
+            cells.push((label, pair_name(transports), keys));
         }
     }
     let all = cells.iter().map(|(_, _, keys)| keys.len()).sum();
     if all == 0 {
-        return Err(refused(sides, |side| {
-            format!("{} of its runs finished", finished(side))
-        })
-        .with("no finished run of one has its pair in the other; finish them with `--resume`"));
+        return Err(
+            refused(sides, |side| format!("{} finished runs", finished(side)))
+                .with("no pair of finished runs; complete the folders with `--resume`"),
+        );
     }
     let mut done = 0;
     let mut rows = Vec::new();
@@ -194,19 +197,19 @@ fn compare_sides(
             }
         }
         let [mut first, mut second] = pair;
-        number(&mut first, &sides[0].workloads(), &workloads);
-        number(&mut second, &sides[1].workloads(), &workloads);
-        for (of, measure, values) in paired(&first, &second) {
-            let (workload, class) = match of {
-                Subject::Queries(of) => (Some(of), None),
-                Subject::Flows(of, class) => (Some(of), Some(class)),
+        renumber(&mut first, &sides[0].workloads(), &workloads);
+        renumber(&mut second, &sides[1].workloads(), &workloads);
+        for (subject, measure, values) in paired(&first, &second) {
+            let (workload, class) = match subject {
+                Subject::Queries(workload) => (Some(workload), None),
+                Subject::Flows(workload, class) => (Some(workload), Some(class)),
                 Subject::Network => (None, None),
             };
             rows.push(ComparedRow {
                 point: label.clone(),
                 transport: transport.clone(),
                 pairs: first.len(),
-                workload: workload.map(|of| workloads[usize::from(of)].clone()),
+                workload: workload.map(|index| workloads[usize::from(index)].clone()),
                 class,
                 measure,
                 values,
@@ -224,7 +227,7 @@ fn compare_sides(
         pair: None,
         settings: changes(&sides[0].manifest.scenario, &sides[1].manifest.scenario),
         notes,
-        transports: transports.iter().map(shown).collect(),
+        transports: transports.iter().map(pair_name).collect(),
         seeds,
         pairs: runs.len(),
         counted,
@@ -233,8 +236,8 @@ fn compare_sides(
     })
 }
 
-/// The name of a pair of transports.
-fn shown([a, b]: &[String; 2]) -> String {
+/// Returns the name of a pair of transports.
+fn pair_name([a, b]: &[String; 2]) -> String {
     if a == b {
         a.clone()
     } else {
@@ -242,46 +245,47 @@ fn shown([a, b]: &[String; 2]) -> String {
     }
 }
 
-/// Numbers the workloads of the runs by their place in the common list, and drops those that are not in it.
-fn number(runs: &mut [RunSummary], own: &[String], common: &[String]) {
+/// Replaces workload indices into `names` by indices into `common`, and drops workloads that are not common.
+fn renumber(runs: &mut [RunSummary], names: &[String], common: &[String]) {
     let place = |workload: u16| {
-        let name = own.get(usize::from(workload))?;
-        let found = common.iter().position(|of| of == name)?;
+        let name = names.get(usize::from(workload))?;
+        let found = common.iter().position(|other| other == name)?;
         u16::try_from(found).ok()
     };
     for run in runs {
-        run.groups.retain_mut(|of| {
-            let found = place(of.workload);
-            of.workload = found.unwrap_or_default();
+        run.groups.retain_mut(|group| {
+            let found = place(group.workload);
+            group.workload = found.unwrap_or_default();
             found.is_some()
         });
-        run.queries.retain_mut(|of| {
-            let found = place(of.workload);
-            of.workload = found.unwrap_or_default();
+        run.queries.retain_mut(|queries| {
+            let found = place(queries.workload);
+            queries.workload = found.unwrap_or_default();
             found.is_some()
         });
     }
 }
 
-/// The share in time of all pairs together. Pairs of one seed share their draws, so they are resampled together.
+/// Returns the unit, the share in time over all pairs, and the number of seeds. Pairs of one seed share random draws,
+/// so they are resampled together.
 fn together(pairs: &[(RunSummary, RunSummary)]) -> (Option<Counted>, Paired, u32) {
     type Counts = (u64, u64);
     type Count = fn(&RunSummary) -> Counts;
     let seeds: BTreeSet<u64> = pairs.iter().map(|(first, _)| first.run).collect();
     let sums = |count: Count| {
-        let of_seed = |&seed: &u64| {
-            let own = pairs.iter().filter(|(first, _)| first.run == seed);
-            own.fold([(0, 0); 2], |sum, (first, second)| {
-                let add = |sum: Counts, of: Counts| (sum.0 + of.0, sum.1 + of.1);
+        let sum_of_seed = |&seed: &u64| {
+            let with_seed = pairs.iter().filter(|(first, _)| first.run == seed);
+            with_seed.fold([(0, 0); 2], |sum, (first, second)| {
+                let add = |sum: Counts, counts: Counts| (sum.0 + counts.0, sum.1 + counts.1);
                 [add(sum[0], count(first)), add(sum[1], count(second))]
             })
         };
-        seeds.iter().map(of_seed).collect::<Vec<_>>()
+        seeds.iter().map(sum_of_seed).collect::<Vec<_>>()
     };
     let share = |drawn: &[&Counts]| {
         let sum = drawn
             .iter()
-            .fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+            .fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
         (sum.1 > 0).then(|| sum.0 as f64 / sum.1 as f64)
     };
     let number = u32::try_from(seeds.len()).unwrap_or(u32::MAX);
@@ -291,11 +295,14 @@ fn together(pairs: &[(RunSummary, RunSummary)]) -> (Option<Counted>, Paired, u32
     ];
     for (counted, count) in both {
         let sums = sums(count);
-        let [first, second] =
-            [0, 1].map(|side| sums.iter().map(|of| of[side]).collect::<Vec<Counts>>());
-        let asked = |of: &[Counts]| of.iter().map(|of| of.1).sum();
+        let [first, second] = [0, 1].map(|side| {
+            sums.iter()
+                .map(|sides| sides[side])
+                .collect::<Vec<Counts>>()
+        });
+        let total = |counts: &[Counts]| counts.iter().map(|(_, all)| all).sum();
         let in_time = Paired {
-            of: Some([asked(&first), asked(&second)]),
+            of: Some([total(&first), total(&second)]),
             ..Paired::of(&first, &second, share)
         };
         if in_time.difference.is_some() {

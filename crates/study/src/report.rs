@@ -1,5 +1,5 @@
-//! One self-contained HTML page about a study: what it answers in one sentence, how many queries were in time, tables,
-//! figures, and how to make it again.
+//! HTML report of a study in a self-contained page: the main result in one sentence, queries in time, tables, figures,
+//! and the command that reproduces it.
 
 mod curves;
 mod draw;
@@ -18,10 +18,10 @@ use crate::plan::Plan;
 
 pub use page::capacity::html as capacity_page;
 
-/// The style sheet of the page, for pages like it.
+/// Style sheet of the report, shared with similar pages.
 pub const PAGE_STYLE: &str = include_str!("report/page.css");
 
-/// The script of the page, for pages like it: what it does to the figures that stand there.
+/// Returns the script of the report, shared with similar pages. It makes the page's figures and tables interactive.
 pub fn page_script() -> String {
     [
         include_str!("report/page/axis.js"),
@@ -33,7 +33,7 @@ pub fn page_script() -> String {
     .concat()
 }
 
-/// Writes `report.html` into the folder; gives what the runs amount to, and the page's path.
+/// Writes `report.html` into the folder. Returns the gathered results and the path of the page.
 pub fn report(plan: &Plan, folder: &RunFolder) -> Result<(Gathered, PathBuf), StudyError> {
     let mut samples = samples::Samples::new(plan);
     let gathered = gather(plan, folder, |job, records| samples.take(job, records))?;

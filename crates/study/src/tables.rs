@@ -1,5 +1,5 @@
-//! The tables of a study's results, for the terminal and for the page: what each shows, of what, and how its numbers are
-//! written. How a table is drawn is up to its renderer.
+//! Tables of a study's results for the terminal and the HTML report: their columns, lines and formatted numbers.
+//! Renderers decide on the layout.
 
 use duetime_results::summary::{AskedAgain, AskedAgainEstimate, Percentiles, ServersEstimate};
 use duetime_results::{Class, Estimate};
@@ -26,91 +26,91 @@ use cell::{
 };
 use column::column;
 
-/// Where a table or column is shown.
+/// Output that shows a table or column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
-    /// Everywhere.
+    /// Terminal and page.
     Both,
-    /// On the terminal alone.
+    /// Terminal only.
     Terminal,
-    /// On the page alone, which has more space.
+    /// Page only, which has more space.
     Page,
 }
 
-/// A table of results.
+/// Table of results.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// How to read it; the page alone says it.
+    /// Explanation, shown on the page only.
     pub note: String,
-    /// On what its numbers depend; empty if on nothing. It is said everywhere.
+    /// Condition under which the numbers hold, shown everywhere; empty without one.
     pub condition: String,
-    /// What its dashes mean; empty if it has none. It is said wherever a dash is shown.
+    /// Meaning of the dashes, shown if a dash is; empty without dashes.
     pub dashes: String,
-    /// Where it is shown.
+    /// Output that shows the table.
     pub on: On,
-    /// Whether it sums up all others: one figure of all points of a sweep.
+    /// True if the table summarizes the others, with one number per point of a sweep and transport.
     pub is_overview: bool,
-    /// What the terminal calls the three names of a line: its point, its transport and its flows. It leaves out those
-    /// that are called nothing.
+    /// Heads of the three names of a line on the terminal: point, transport and flows. Names with an empty head are not
+    /// shown.
     pub names: [&'static str; 3],
-    /// What is shown of each line.
+    /// Columns of cells.
     pub columns: Vec<Column>,
-    /// Its lines.
+    /// Lines.
     pub lines: Vec<Line>,
 }
 
-/// A column of cells.
+/// Column of a table.
 #[derive(Clone, Debug)]
 pub struct Column {
-    /// Its head on the terminal.
+    /// Head on the terminal.
     pub head: String,
-    /// Its head on the page.
+    /// Head on the page.
     pub page_head: String,
-    /// Where it is shown.
+    /// Output that shows the column.
     pub on: On,
-    /// Whether it holds words, and not numbers.
+    /// True if the cells are words and not numbers.
     pub words: bool,
-    /// Whether the terminal shows its intervals; the page always does.
+    /// True if the terminal shows the intervals. The page always does.
     pub intervals: bool,
-    /// What the terminal may leave out of it.
+    /// Content that a narrow terminal may omit.
     pub spare: Spare,
 }
 
-/// What may be left out of a column where the table is wider than the terminal.
+/// Content of a column that may be omitted if the table is wider than the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spare {
-    /// Nothing: the column answers the question of the table.
+    /// Nothing. The column is the main result of the table.
     Nothing,
-    /// Its intervals.
+    /// Intervals.
     Intervals,
-    /// Its intervals, and after all intervals the column: columns with larger numbers first, and of equal numbers the
-    /// rightmost first.
+    /// Intervals and, after all intervals have been omitted, the column. Columns with larger ranks are omitted first,
+    /// and of equal ranks the rightmost.
     All(u8),
 }
 
-/// A line of a table.
+/// Line of a table.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// The point of the sweep, the transport, and the workload or flows; each may be empty.
+    /// Point of the sweep, transport, and workload or flows. Each may be empty.
     pub names: [String; 3],
-    /// One per column.
+    /// Cells, one per column.
     pub cells: Vec<Cell>,
 }
 
-/// A cell of a table. One without a value is empty.
+/// Cell of a table; empty without a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cell {
-    /// What it says.
+    /// Formatted value.
     pub value: String,
-    /// Its interval, in brackets; empty without one.
+    /// Interval in brackets; empty without one.
     pub interval: String,
-    /// Why there is no number; empty if there is one.
+    /// Reason why there is no number; empty if there is one.
     pub hint: String,
 }
 
-/// All tables of a study that say something, in their order.
+/// Returns all non-empty tables of a study in order.
 pub fn tables(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
     let rows = gathered.rows(plan);
     let best = gathered.best_rows(plan);
@@ -134,16 +134,16 @@ pub fn tables(plan: &Plan, gathered: &Gathered) -> Vec<Table> {
 }
 
 impl Table {
-    /// The columns to show, by number: those in which some line says something.
+    /// Returns the indices of the columns to show: those with at least one non-empty cell.
     pub fn shown(&self, on: On) -> Vec<usize> {
-        let says = |at: usize| {
+        let has_content = |index: usize| {
             self.lines
                 .iter()
-                .any(|line| !line.cells[at].value.is_empty())
+                .any(|line| !line.cells[index].value.is_empty())
         };
-        let is_on = |at: usize| [On::Both, on].contains(&self.columns[at].on);
+        let is_on = |index: usize| [On::Both, on].contains(&self.columns[index].on);
         (0..self.columns.len())
-            .filter(|&at| is_on(at) && says(at))
+            .filter(|&index| is_on(index) && has_content(index))
             .collect()
     }
 }
@@ -157,77 +157,85 @@ fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
             .spare(Spare::All(1)),
         column("in time", |row| {
             let objective = row.queries.objective;
-            objective.map_or(Cell::default(), |of| {
-                let cell = near(&of.in_time, row.target);
-                if of.queries == row.queries.queries {
+            objective.map_or(Cell::default(), |objective| {
+                let cell = near(&objective.in_time, row.target);
+                if objective.queries == row.queries.queries {
                     cell
                 } else {
-                    cell.of(&text::count(of.queries as f64))
+                    cell.of(&text::count(objective.queries as f64))
                 }
             })
         })
         .intervals()
         .spare(Spare::Nothing)
         .best(|row| near(&row.in_time, row.target)),
-        column("p50", |row| of_query(row, 500, |of| of.p50))
+        column("p50", |row| query_time(row, 500, |p| p.p50))
             .page_head("completion p50")
             .intervals()
             .spare(Spare::All(2)),
-        column("p90", |row| of_query(row, 900, |of| of.p90))
+        column("p90", |row| query_time(row, 900, |p| p.p90))
             .intervals()
             .spare(Spare::All(4)),
-        column("p99", |row| of_query(row, 990, |of| of.p99))
+        column("p99", |row| query_time(row, 990, |p| p.p99))
             .intervals()
             .spare(if has_objective {
                 Spare::All(1)
             } else {
                 Spare::Nothing
             }),
-        column("p99.9", |row| of_query(row, 999, |of| of.p999))
+        column("p99.9", |row| query_time(row, 999, |p| p.p999))
             .intervals()
             .spare(Spare::All(3)),
         column("answers in time", |row| {
             part(row.queries.answers_in_time, row.queries.asked)
         })
-        .page_head("answers in time of those asked"),
+        .page_head("answers in time, of all requested"),
         column("leaf coverage", |row| {
             part(row.queries.leaf_coverage, row.queries.leaves)
         })
-        .page_head("leaves whose answers were in time"),
-        column("gave up", |row| some(row.queries.gave_up)).page_head("aggregators that gave up"),
+        .page_head("leaf coverage"),
+        column("gave up", |row| some(row.queries.gave_up)).page_head("aggregators that timed out"),
         column("hedged", |row| {
-            again(row, |of| (of.counts.hedges, of.hedged), row.queries.leaves)
-        }),
-        column("hedges won", |row| again_count(row, |of| of.hedges_won)),
-        column("retries", |row| {
-            again(
+            retry_share(
                 row,
-                |of| (of.counts.retries, of.retried),
+                |again| (again.counts.hedges, again.hedged),
                 row.queries.leaves,
             )
         }),
-        column("retries won", |row| again_count(row, |of| of.retries_won)),
-        column("added computations", |row| {
-            again(
+        column("hedges won", |row| {
+            retry_count(row, |again| again.hedges_won)
+        }),
+        column("retries", |row| {
+            retry_share(
                 row,
-                |of| (of.counts.extra_computes, of.extra_computes),
+                |again| (again.counts.retries, again.retried),
+                row.queries.leaves,
+            )
+        }),
+        column("retries won", |row| {
+            retry_count(row, |again| again.retries_won)
+        }),
+        column("added computations", |row| {
+            retry_share(
+                row,
+                |again| (again.counts.extra_computes, again.extra_computes),
                 row.queries.leaves,
             )
         }),
         column("added answer bytes", |row| {
             let again = row.queries.again.as_ref();
-            again.map_or(Cell::default(), |of| {
-                let cell = share(of.extra_answer_bytes);
-                if of.extra_answer_bytes.is_none() {
+            again.map_or(Cell::default(), |again| {
+                let cell = share(again.extra_answer_bytes);
+                if again.extra_answer_bytes.is_none() {
                     cell
                 } else {
-                    cell.of(&text::bytes(of.counts.answer_bytes as f64))
+                    cell.of(&text::bytes(again.counts.answer_bytes as f64))
                 }
             })
         }),
     ];
     let workloads: BTreeSet<&str> = rows.iter().map(|row| row.workload_name.as_str()).collect();
-    let wanted = objective_of_all(&plan.base).map_or(String::new(), |of| format!(": {of}"));
+    let wanted = objective_of_all(&plan.base).map_or(String::new(), |wanted| format!(": {wanted}"));
     let target = target(&plan.base).map_or(String::new(), |share| {
         format!(" for {} of them", text::percent(share))
     });
@@ -240,14 +248,14 @@ fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
     };
     let best: Vec<&BestRow> = best.iter().filter(|row| row.class.is_none()).collect();
     Table {
-        note: "In time: enough answers were at the root within the budget, which begins when the query arrives there. \
-               Answers in time are those that met their own deadlines, of all that were asked for, sent or not. \
-               Percentiles are of the queries of all runs."
+        note: "In time: the root received enough answers within the budget, which starts when the query arrives there. \
+              Answers in time met their own deadlines; the share is of all requested answers, sent or not. \
+              Percentiles are over the queries of all runs."
             .to_owned(),
         dashes: dashes(
             rows.iter().any(|row| {
-                let of = &row.queries.completion_s;
-                [of.p50, of.p90, of.p99, of.p999].contains(&None)
+                let took = &row.queries.completion_s;
+                [took.p50, took.p90, took.p99, took.p999].contains(&None)
             }),
             "queries",
         ),
@@ -262,8 +270,8 @@ fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
     }
 }
 
-/// A share of leaves that were asked again, where any were.
-fn again(
+/// Returns the share of leaves that received a hedge or retry, or an empty cell if none did.
+fn retry_share(
     row: &QueryRow,
     pick: fn(&AskedAgainEstimate) -> (u64, Option<Estimate>),
     whole: u64,
@@ -275,8 +283,8 @@ fn again(
 
 type Pick = fn(&Percentiles<Option<Estimate>>) -> Option<Estimate>;
 
-/// A percentile of the completion times of queries.
-fn of_query(row: &QueryRow, per_mille: u32, pick: Pick) -> Cell {
+/// Returns a percentile of the completion times of queries.
+fn query_time(row: &QueryRow, per_mille: u32, pick: Pick) -> Cell {
     time(
         pick(&row.queries.completion_s),
         row.queries.queries,
@@ -284,107 +292,107 @@ fn of_query(row: &QueryRow, per_mille: u32, pick: Pick) -> Cell {
     )
 }
 
-/// A percentile of the completion times of flows.
-fn of_flow(row: &Row, per_mille: u32, pick: Pick) -> Cell {
+/// Returns a percentile of the completion times of flows.
+fn flow_time(row: &Row, per_mille: u32, pick: Pick) -> Cell {
     if row.group.class == Class::Long {
         return Cell {
-            hint: "These flows have no end".to_owned(),
+            hint: "Long flows do not complete".to_owned(),
             ..never()
         };
     }
     time(pick(&row.group.completion_s), row.group.flows, per_mille)
 }
 
-/// A percentile of the slack of flows with deadlines.
+/// Returns a percentile of the slack of flows with deadlines.
 fn slack(row: &Row, per_mille: u32, pick: Pick) -> Cell {
-    let flows = row.group.deadlines.map_or(0, |of| of.flows);
+    let flows = row.group.deadlines.map_or(0, |deadlines| deadlines.flows);
     time(pick(&row.group.slack_s), flows, per_mille)
 }
 
-/// A percentile of the goodput of flows that were not quenched.
+/// Returns a percentile of the goodput of flows that were not quenched.
 fn goodput_at(row: &Row, per_mille: u32, pick: Pick) -> Cell {
     let flows = row.group.flows - row.group.quenched;
     percentile(
         pick(&row.group.goodput_bytes_per_s),
         flows,
         per_mille,
-        |of| text::rate(of * 8.0),
+        |bytes_per_s| text::rate(bytes_per_s * 8.0),
     )
 }
 
-/// Returns true if a row with an end lacks a percentile that its table shows.
+/// Returns true if a row of finite flows lacks a percentile that its table shows.
 fn lacks_percentile(rows: &[&Row]) -> bool {
     rows.iter().any(|row| {
-        let of = &row.group.completion_s;
-        row.group.class != Class::Long && (of.p50.is_none() || of.p99.is_none())
+        let took = &row.group.completion_s;
+        row.group.class != Class::Long && (took.p50.is_none() || took.p99.is_none())
     })
 }
 
-/// Explains the dashes of a table that has some.
-fn dashes(has_some: bool, things: &str) -> String {
-    if has_some {
+/// Explains the dashes of a table, if it has any. `items` is the plural name of the counted items.
+fn dashes(has_dashes: bool, items: &str) -> String {
+    if has_dashes {
         format!(
-            "{DASH}: too few {things} for that percentile (p99 needs 1000), or so many never finished."
+            "{DASH}: too few {items} for this percentile (p99 needs 1000), or too many never finished."
         )
     } else {
         String::new()
     }
 }
 
-/// How many leaves were asked again, where any were.
-fn again_count(row: &QueryRow, pick: fn(&AskedAgain) -> u64) -> Cell {
+/// Returns a count of hedges or retries, or an empty cell if there were none.
+fn retry_count(row: &QueryRow, pick: fn(&AskedAgain) -> u64) -> Cell {
     row.queries
         .again
-        .map_or(Cell::default(), |of| some(pick(&of.counts)))
+        .map_or(Cell::default(), |again| some(pick(&again.counts)))
 }
 
-/// What names a row of flows.
-fn of_flows(row: &Row) -> [String; 3] {
+/// Returns the names of a row of flows.
+fn flow_names(row: &Row) -> [String; 3] {
     [row.point.clone(), row.transport.clone(), row.flows_name()]
 }
 
 fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
     let column = column::<&Row>;
     let specs = vec![
-        // Those that have a deadline: a workload may give one to some of its flows only.
+        // Only some flows of a workload may have a deadline.
         column("number", |row| {
             let deadlines = row.group.deadlines.as_ref();
-            deadlines.map_or(Cell::default(), |of| number(of.flows))
+            deadlines.map_or(Cell::default(), |deadlines| number(deadlines.flows))
         })
         .best(|row| number(row.asked))
         .spare(Spare::All(2)),
         column("missed", |row| {
-            share(row.group.deadlines.map(|of| of.missed))
+            share(row.group.deadlines.map(|deadlines| deadlines.missed))
         })
         .intervals()
         .spare(Spare::Nothing)
         .best(|row| percent(&row.missed)),
         column("queries", |row| {
             let queries = row.queries.as_ref();
-            queries.map_or(Cell::default(), |of| number(of.queries))
+            queries.map_or(Cell::default(), |queries| number(queries.queries))
         }),
         column("answers in time per query", |row| {
-            share(row.queries.as_ref().and_then(|of| of.in_time))
+            share(row.queries.as_ref().and_then(|queries| queries.in_time))
         })
         .intervals(),
         column("queries below 95 %", |row| {
-            share(row.queries.as_ref().and_then(|of| of.below_95))
+            share(row.queries.as_ref().and_then(|queries| queries.below_95))
         })
         .page_head("queries below 95 % complete"),
         column("queries without an answer", |row| {
-            share(row.queries.as_ref().and_then(|of| of.no_answer))
+            share(row.queries.as_ref().and_then(|queries| queries.no_answer))
         })
         .on(On::Page),
-        column("p50", |row| of_flow(row, 500, |of| of.p50))
+        column("p50", |row| flow_time(row, 500, |p| p.p50))
             .page_head("completion p50")
             .intervals()
             .spare(Spare::All(3)),
-        column("p99", |row| of_flow(row, 990, |of| of.p99))
+        column("p99", |row| flow_time(row, 990, |p| p.p99))
             .page_head("completion p99")
             .intervals()
             .spare(Spare::All(1)),
-        column("slack p50", |row| slack(row, 500, |of| of.p50)).on(On::Page),
-        column("slack p99", |row| slack(row, 990, |of| of.p99)).intervals(),
+        column("slack p50", |row| slack(row, 500, |p| p.p50)).on(On::Page),
+        column("slack p99", |row| slack(row, 990, |p| p.p99)).intervals(),
         column("timeouts/flow", |row| mean(row.group.timeouts_per_flow)).on(On::Terminal),
         column("denied", |row| {
             part(row.group.denied_requests, row.group.requests)
@@ -399,16 +407,16 @@ fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
     let bound = if best.is_empty() {
         ""
     } else {
-        " No transport misses fewer than the bound."
+        " No transport can miss fewer than the bound."
     };
     let condition = if best.iter().any(|row| row.if_prompt) {
-        "Some deadlines start when a query has come down its tree: the bound is for transports that do not hold queries back."
+        "Some deadlines start when the query arrives at a leaf: the bound holds for transports that deliver queries at once."
     } else {
         ""
     };
     Table {
         note: format!(
-            "Missed: late, ended early, reset and unfinished alike. Percentiles are of the flows of all runs.{bound}"
+            "Missed: late, quenched, reset or unfinished. Percentiles are over the flows of all runs.{bound}"
         ),
         condition: condition.to_owned(),
         dashes: dashes(lacks_percentile(rows), "flows"),
@@ -417,7 +425,7 @@ fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
             "flows",
             specs,
             rows,
-            |row| of_flows(row),
+            |row| flow_names(row),
             &best,
         )
     }
@@ -433,13 +441,13 @@ fn without(rows: &[&Row]) -> Table {
         })
         .intervals()
         .spare(Spare::Nothing),
-        column("goodput p50", |row| goodput_at(row, 500, |of| of.p50)),
-        column("goodput p99", |row| goodput_at(row, 990, |of| of.p99)).on(On::Page),
-        column("p50", |row| of_flow(row, 500, |of| of.p50))
+        column("goodput p50", |row| goodput_at(row, 500, |p| p.p50)),
+        column("goodput p99", |row| goodput_at(row, 990, |p| p.p99)).on(On::Page),
+        column("p50", |row| flow_time(row, 500, |p| p.p50))
             .page_head("completion p50")
             .intervals()
             .spare(Spare::All(3)),
-        column("p99", |row| of_flow(row, 990, |of| of.p99))
+        column("p99", |row| flow_time(row, 990, |p| p.p99))
             .page_head("completion p99")
             .intervals()
             .spare(Spare::All(1)),
@@ -447,8 +455,8 @@ fn without(rows: &[&Row]) -> Table {
         column("fairness", |row| mean(row.group.fairness)).page_head("fairness (Jain)"),
     ];
     Table {
-        note: "Goodput: bytes delivered in order per second while the flow is active, per flow. Its p99 is what 99 % \
-               of the flows had at least. Percentiles are of the flows of all runs."
+        note: "Goodput: bytes delivered in order per second while the flow is active, per flow. 99 % of the flows had at \
+              least the p99 of goodput. Percentiles are over the flows of all runs."
             .to_owned(),
         dashes: dashes(lacks_percentile(rows), "flows"),
         ..Table::new(
@@ -456,7 +464,7 @@ fn without(rows: &[&Row]) -> Table {
             "flows",
             specs,
             rows,
-            |row| of_flows(row),
+            |row| flow_names(row),
             &[],
         )
     }
@@ -466,35 +474,36 @@ fn protocol(rows: &[Row]) -> Table {
     let column = column::<&Row>;
     let specs = vec![
         column("timeouts", |row| mean(row.group.timeouts_per_flow)),
-        column("sent again", |row| mean(row.group.retransmits_per_flow)),
-        column("marked", |row| mean(row.group.marks_per_flow)),
-        column("ended early", |row| some(row.group.quenched)),
-        column("requests denied", |row| {
+        column("retransmissions", |row| {
+            mean(row.group.retransmits_per_flow)
+        }),
+        column("marks", |row| mean(row.group.marks_per_flow)),
+        column("quenched", |row| some(row.group.quenched)),
+        column("denied requests", |row| {
             part(row.group.denied_requests, row.group.requests)
         }),
-        column("of them inverted", |row| {
+        column("inverted denials", |row| {
             part(row.group.inverted_denials, row.group.denials)
         }),
     ];
     let rows: Vec<&Row> = rows.iter().collect();
     Table {
-        note: "Timeouts, segments sent again and marked segments are means per flow. Denied: requests that D3 granted \
-               less than they asked for; inverted: of those, the ones denied while a later deadline held more than \
-               the base rate."
+        note: "Timeouts, retransmitted segments and marked segments are means per flow. Denied: D3 granted less than the \
+              request asked for. Inverted: denied while a flow with a later deadline held more than the base rate."
             .to_owned(),
         on: On::Page,
         ..Table::new(
-            "What the transports did",
+            "Transport events",
             "flows",
             specs,
             &rows,
-            |row| of_flows(row),
+            |row| flow_names(row),
             &[],
         )
     }
 }
 
-/// One line per transport and point.
+/// Creates the table of the network, with one line per transport and point.
 fn network(rows: &[Row]) -> Table {
     let column = column::<&Row>;
     let specs = vec![
@@ -505,11 +514,11 @@ fn network(rows: &[Row]) -> Table {
         })
         .words(),
         column("losses", |row| {
-            count(row.network.losses.filter(|of| of.value > 0.0))
+            count(row.network.losses.filter(|losses| losses.value > 0.0))
         })
         .spare(Spare::All(4)),
         column("marks", |row| {
-            count(row.network.marks.filter(|of| of.value > 0.0))
+            count(row.network.marks.filter(|marks| marks.value > 0.0))
         })
         .spare(Spare::All(4)),
         column("largest queue", |row| bytes(row.network.queue_max_bytes)).spare(Spare::All(1)),
@@ -526,28 +535,33 @@ fn network(rows: &[Row]) -> Table {
     unique.dedup_by(|a, b| a.point == b.point && a.transport == b.transport);
     let names = |row: &&Row| [row.point.clone(), row.transport.clone(), String::new()];
     Table {
-        note: "From the warm-up until sources stop, or until the run ends where they stop by themselves.".to_owned(),
+        note: "Measured from the warm-up until the sources stop, or until the end of the run if the sources stop by themselves."
+           .to_owned(),
         ..Table::new("Network, per run", "", specs, &unique, names, &[])
     }
 }
 
-/// Creates the table of the hosts' servers, with one line per transport and point; it is empty where they are unlimited.
+/// Creates the table of the hosts' servers, with one line per transport and point. It is empty if servers are
+/// unlimited.
 fn servers(rows: &[Row]) -> Table {
     let column = column::<(&Row, &ServersEstimate)>;
     let specs = vec![
-        column("slots", |(_, of)| number(of.slots.into())).spare(Spare::All(2)),
-        column("busiest host", |(_, of)| share(of.utilisation)).spare(Spare::Nothing),
-        column("which", |(row, of)| {
-            let busiest = of.busiest_host.as_ref();
-            busiest.map_or(Cell::default(), |of| {
-                word(&text::most_often(&of.host, of.runs, row.runs))
+        column("slots", |(_, servers)| number(servers.slots.into())).spare(Spare::All(2)),
+        column("busiest host", |(_, servers)| share(servers.utilisation)).spare(Spare::Nothing),
+        column("which", |(row, servers)| {
+            let busiest = servers.busiest_host.as_ref();
+            busiest.map_or(Cell::default(), |busiest| {
+                word(&text::most_often(&busiest.host, busiest.runs, row.runs))
             })
         })
         .words(),
-        column("mean of all", |(_, of)| share(of.utilisation_mean)).spare(Spare::All(1)),
-        column("mean wait", |(_, of)| seconds(of.wait_mean_s)).spare(Spare::All(1)),
-        column("longest wait", |(_, of)| seconds(of.wait_max_s)),
-        column("longest queue", |(_, of)| count(of.queue_max)),
+        column("mean of all", |(_, servers)| {
+            share(servers.utilisation_mean)
+        })
+        .spare(Spare::All(1)),
+        column("mean wait", |(_, servers)| seconds(servers.wait_mean_s)).spare(Spare::All(1)),
+        column("longest wait", |(_, servers)| seconds(servers.wait_max_s)),
+        column("longest queue", |(_, servers)| count(servers.queue_max)),
     ];
     let mut unique: Vec<(&Row, &ServersEstimate)> = rows
         .iter()
@@ -558,9 +572,9 @@ fn servers(rows: &[Row]) -> Table {
         [row.point.clone(), row.transport.clone(), String::new()]
     };
     Table {
-        note: "Utilisation: share of the time of all slots that computations occupied, of the hosts that computed. Waits \
-               are of the computations that got a slot. From the warm-up until sources stop, or until the run ends where \
-               they stop by themselves."
+        note: "Utilisation: share of the time of a host's slots that computations occupied, for hosts with computations. \
+              Waits are of computations that got a slot. Measured from the warm-up until the sources stop, or until the \
+              end of the run if the sources stop by themselves."
             .to_owned(),
         ..Table::new("Servers of the hosts, per run", "", specs, &unique, names, &[])
     }

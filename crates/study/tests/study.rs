@@ -446,7 +446,7 @@ fn a_page_says_first_how_many_queries_were_in_time() {
     assert_eq!(html.matches(">2 ms</text>").count(), 2);
     let asked = gathered.cells[0].summary.queries[0].asked;
     let asked = format!(
-        "of {} answers asked for were in time",
+        "of {} requested answers were in time",
         text::count(asked as f64)
     );
     assert_eq!(html.matches(&asked).count(), 2);

@@ -1,4 +1,4 @@
-//! The best possible as rows of a table, beside those of the transports.
+//! Best possible results as rows of the transports' tables.
 
 use duetime_results::{Class, Estimate};
 use serde::Serialize;
@@ -8,34 +8,35 @@ use crate::gather::{Gathered, flows_name};
 use crate::objective::target_of;
 use crate::plan::Plan;
 
-/// One workload's queries, or its flows of one class, at one point: the best possible, or the online schedule.
+/// Row for the queries, or the flows of one class, of a workload at one point: the best possible result, or the online
+/// schedule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BestRow {
-    /// The settings of the point; empty without a sweep.
+    /// Settings of the point; empty without a sweep.
     pub point: String,
-    /// Which of the two, in the place of a transport.
+    /// [`NO_TRANSPORT`] or [`ONLINE`], in the place of a transport.
     pub transport: &'static str,
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
     /// Name of the workload.
     pub workload_name: String,
-    /// Class of the flows; `None`: queries.
+    /// Class of the flows, or `None` for queries.
     pub class: Option<Class>,
-    /// Measured queries that are judged, or measured flows with a deadline.
+    /// Measured judged queries, or measured flows with a deadline.
     pub asked: u64,
-    /// The share of them that is late: of the best possible, the least that it can be.
+    /// Share that is late; for the best possible result, a lower bound.
     pub missed: Estimate,
-    /// The share of them that is in time: of the best possible, the most that it can be.
+    /// Share that is in time; for the best possible result, an upper bound.
     pub in_time: Estimate,
-    /// Share of the queries that shall be in time; `None` of flows.
+    /// Share of the queries that must be in time, or `None` for flows.
     #[serde(skip)]
     pub target: Option<f64>,
-    /// Whether it holds for transports that deliver queries at once, and not for one that holds them back.
+    /// True if the bound holds only for transports that deliver queries at once.
     pub if_prompt: bool,
 }
 
 impl BestRow {
-    /// What its flows are called.
+    /// Returns the name of the row's flows or queries.
     pub fn flows_name(&self) -> String {
         match self.class {
             Some(class) => flows_name(&self.workload_name, class),
@@ -45,32 +46,32 @@ impl BestRow {
 }
 
 impl Gathered {
-    /// Two rows for each workload's queries and flows with deadlines, by point.
+    /// Returns two rows for the queries and for each class of flows with deadlines of each workload, by point.
     pub fn best_rows(&self, plan: &Plan) -> Vec<BestRow> {
         let mut rows = Vec::new();
         for (point, best) in &self.best {
             let point = &plan.points[*point];
-            let mut two = |workload: u16, class: Option<Class>, of: &Best| {
+            let mut push = |workload: u16, class: Option<Class>, bound: &Best| {
                 let row = |transport, missed, in_time| BestRow {
                     point: point.label(),
                     transport,
                     runs: best.runs,
                     workload_name: point.scenario.workloads[usize::from(workload)].name.clone(),
                     class,
-                    asked: of.asked,
+                    asked: bound.asked,
                     missed,
                     in_time,
                     target: target_of(&point.scenario, workload).filter(|_| class.is_none()),
-                    if_prompt: of.if_prompt,
+                    if_prompt: bound.if_prompt,
                 };
-                rows.push(row(NO_TRANSPORT, of.late, of.in_time()));
-                rows.push(row(ONLINE, of.online, of.online_in_time()));
+                rows.push(row(NO_TRANSPORT, bound.late, bound.in_time()));
+                rows.push(row(ONLINE, bound.online, bound.online_in_time()));
             };
-            for of in &best.queries {
-                two(of.workload, None, &of.best);
+            for queries in &best.queries {
+                push(queries.workload, None, &queries.best);
             }
-            for of in &best.groups {
-                two(of.workload, Some(of.class), &of.best);
+            for group in &best.groups {
+                push(group.workload, Some(group.class), &group.best);
             }
         }
         rows

@@ -1,4 +1,4 @@
-//! What a search answers: for each transport, and for the best that any could do.
+//! Results of capacity searches for all transports and for the best possible.
 
 use duetime_scenario::Scenario;
 use serde_json::{Value, json};
@@ -7,28 +7,28 @@ use super::{BestCapacity, Capacity, On, Prober, Search, Stopped, Subject, Tried,
 use crate::bound::NO_TRANSPORT;
 use crate::pool::Execution;
 
-/// What was found for a transport, or for the best that any could do.
+/// Result of a search for a transport, or for the best possible.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
-    /// An index into the transports of the subject's scenario; `None`: the best possible.
+    /// Index into the transports of the subject's scenario, or `None` for the best possible.
     pub transport: Option<usize>,
-    /// The answer.
+    /// Result of the search.
     pub capacity: Capacity,
-    /// Of the best possible: it holds for transports that deliver queries at once.
+    /// True if this is a bound that holds only for transports that deliver queries at once.
     pub if_prompt: bool,
 }
 
-/// Searches for each transport in turn, then for the best possible. Gives what was found, and what stopped the search
-/// before its end.
+/// Searches for the capacity of each transport in turn, then for the best possible. Returns the results, and the reason
+/// if the search stopped early.
 pub fn answers(
     prober: &Prober<'_>,
     subject: &Subject,
-    of: &Search,
+    search: &Search,
     execution: &Execution,
 ) -> (Vec<Found>, Option<Stopped>) {
     let mut found = Vec::new();
     for transport in 0..subject.base().transports.len() {
-        match prober.find(subject, transport, of) {
+        match prober.find(subject, transport, search) {
             Ok(capacity) => found.push(Found {
                 transport: Some(transport),
                 capacity,
@@ -37,7 +37,7 @@ pub fn answers(
             Err(stopped) => return (found, Some(stopped)),
         }
     }
-    match best_possible(subject, of, execution.jobs, &execution.cancel) {
+    match best_possible(subject, search, execution.jobs, &execution.cancel) {
         Ok(best) => found.extend(best.map(
             |BestCapacity {
                  capacity,
@@ -54,7 +54,7 @@ pub fn answers(
 }
 
 impl Found {
-    /// The transport's name, or what stands for the best possible.
+    /// Returns the name of the transport, or the name of the best possible.
     pub fn name<'a>(&self, base: &'a Scenario) -> &'a str {
         match self.transport {
             Some(transport) => &base.transports[transport].name,
@@ -62,14 +62,14 @@ impl Found {
         }
     }
 
-    /// The value tried at this position.
+    /// Returns the tried value at a position, or `None` if it was not tried.
     pub fn at(&self, position: u32) -> Option<&Tried> {
         let mut curve = self.capacity.curve.iter();
         curve.find(|tried| tried.x == position)
     }
 
-    /// The answer as one JSON object, with all that was tried.
-    pub fn row(&self, subject: &Subject, of: &Search) -> Value {
+    /// Returns the result as a JSON object with all tried values.
+    pub fn row(&self, subject: &Subject, search: &Search) -> Value {
         let capacity = &self.capacity;
         let ends = capacity.interval.map(|ends| rising(subject, ends));
         let curve: Vec<Value> = capacity
@@ -95,7 +95,7 @@ impl Found {
             "if_prompt": self.if_prompt,
             "keys": subject.keys(),
             "unit": subject.unit(),
-            "target": of.target.share(),
+            "target": search.target.share(),
             "on": match subject.judges() {
                 On::Queries => "queries",
                 On::Answers => "answers",
@@ -113,7 +113,8 @@ impl Found {
     }
 }
 
-/// Two positions, that of the smaller number first: tighter deadlines are smaller numbers, and infinite ones the largest.
+/// Orders two positions by their values, the smaller value first. Deadlines shrink with the position, and missing
+/// values count as infinite.
 pub fn rising(subject: &Subject, (one, other): (u32, u32)) -> (u32, u32) {
     let number = |position| subject.value(position).unwrap_or(f64::INFINITY);
     if number(one) <= number(other) {

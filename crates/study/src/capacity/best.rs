@@ -1,4 +1,4 @@
-//! The capacity that no transport exceeds: the same search on the bound of what can be in time at all.
+//! Upper bound on the capacity of any transport, from the same search on the best possible results.
 
 use std::sync::atomic::AtomicBool;
 
@@ -7,33 +7,34 @@ use crate::bound::{Late, RunBest, runs};
 use crate::demand::before_runs;
 use crate::error::StudyError;
 
-/// What no transport exceeds.
+/// Upper bound on the capacity of any transport.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BestCapacity {
-    /// The capacity of a transport that is late only where any is.
+    /// Capacity of a transport that reaches the best possible result.
     pub capacity: Capacity,
-    /// Whether it holds for transports that deliver queries at once, and not for one that holds them back.
+    /// True if the bound holds only for transports that deliver queries at once.
     pub if_prompt: bool,
 }
 
-/// Why the bound cannot be searched.
+/// Reason why the bound cannot be searched.
 enum Stop {
-    /// What is asked depends on the transport.
+    /// The demand depends on the transport.
     Unknown,
-    /// Anything else.
+    /// Stop or error.
     Stopped(Stopped),
 }
 
-/// Searches for what no transport exceeds, with up to `jobs` runs at a time; `None` where there is no bound: queries
-/// that follow each other are asked the more often the faster a transport is. `cancel` is set to stop.
+/// Searches for the upper bound, with up to `jobs` runs at a time. Returns `None` if there is no bound because the
+/// demand depends on the transport: queries that follow each other arrive faster under a faster transport. `cancel` is
+/// the stop flag.
 pub fn best_possible(
     subject: &Subject,
-    of: &Search,
+    criteria: &Search,
     jobs: usize,
     cancel: &AtomicBool,
 ) -> Result<Option<BestCapacity>, Stopped> {
     let mut if_prompt = false;
-    let found = search(of, |position| {
+    let found = search(criteria, |position| {
         let scenario = subject.scenario(position).map_err(failed)?;
         let at_once = jobs.clamp(1, scenario.seeds.max(1) as usize);
         before_runs([(subject.text(position), &scenario)], at_once).map_err(failed)?;
@@ -41,10 +42,10 @@ pub fn best_possible(
         let runs = runs.ok_or(Stop::Stopped(Stopped::Cancelled))?;
         let late: Option<Vec<Late>> = runs.iter().map(|run| late(run, subject.judges())).collect();
         let late = late.ok_or(Stop::Unknown)?;
-        if_prompt |= late.iter().any(|of| of.if_prompt);
-        let in_time = |of: &Late| Deadlines {
-            met: of.asked - of.late,
-            measured: of.asked,
+        if_prompt |= late.iter().any(|late| late.if_prompt);
+        let in_time = |late: &Late| Deadlines {
+            met: late.asked - late.late,
+            measured: late.asked,
         };
         Ok(late.iter().map(in_time).collect())
     });
@@ -65,7 +66,7 @@ fn failed(error: impl Into<StudyError>) -> Stop {
     Stop::Stopped(Stopped::Failed(error.into()))
 }
 
-/// What is late in one run; `None` where it depends on the transport.
+/// Returns the bound on what is late in one run, or `None` if the demand depends on the transport.
 fn late(run: &RunBest, on: On) -> Option<Late> {
     match on {
         On::Answers if run.unknown.is_empty() => Some(run.all.unwrap_or_default()),

@@ -1,9 +1,9 @@
-//! How much a transport carries before it misses: the most senders, the highest rate, the tightest deadlines or the
-//! tightest budget at which a share of the queries, or of the answers, is in time.
+//! Capacity of a transport: the most senders, the highest rate, the tightest deadlines or the tightest budget at which
+//! the required share of the queries, or of the answers, is in time.
 //!
-//! [`search()`] asks the question of anything that can be probed at whole numbers from 1 (easy) to some last (hard),
-//! runs or stored points alike. [`Subject`] says what those numbers are in a scenario, and [`Prober`] runs it, one
-//! value at a time, and keeps what every run saw in a journal. [`best_possible`] asks it of the bound on all transports.
+//! [`search()`] searches the whole numbers from 1 (easy) to a last one (hard), using either runs or stored points.
+//! [`Subject`] maps these numbers to values of a scenario. [`Prober`] runs the scenario one value at a time and stores
+//! the result of each run in a journal. [`best_possible`] searches the bound on all transports.
 
 mod answers;
 mod best;

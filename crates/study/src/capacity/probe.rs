@@ -1,4 +1,4 @@
-//! Runs a scenario at the values that a search asks for, on several cores, and keeps what every run saw.
+//! Runs of a scenario at the values of a search, on several cores, with their results kept in a journal.
 
 use std::ops::Range;
 use std::path::Path;
@@ -21,29 +21,29 @@ use crate::event::{Event, Listener, RunName};
 use crate::pool::{Conduct, End, Engine, Execution, Made, Work, conduct};
 use crate::warnings::{self, Warning};
 
-/// Why there is no answer.
+/// Reason why a search ended without a result.
 #[derive(Debug, thiserror::Error)]
 pub enum Stopped {
-    /// It was asked to stop; what is finished is in the journal.
+    /// The search was stopped. Finished runs are in the journal.
     #[error("stopped")]
     Cancelled,
-    /// A run failed, or the scenario is wrong at some value.
+    /// A run failed, or the scenario is invalid at some value.
     #[error(transparent)]
     Failed(#[from] StudyError),
 }
 
-/// One run, as the journal keeps it.
+/// Run as stored in the journal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Entry {
-    /// Checksum of the resolved scenario with this one transport, and of the version.
+    /// Checksum of the resolved scenario with this transport alone, and of the version.
     scenario: String,
     transport: String,
     value: String,
     run: u32,
-    /// Answers and other flows with deadlines.
+    /// Answers and other flows with deadlines that were met.
     met: u64,
     measured: u64,
-    /// Queries.
+    /// Queries in time.
     queries_met: u64,
     queries_measured: u64,
 }
@@ -58,18 +58,18 @@ impl Entry {
     }
 }
 
-/// Makes the runs of searches; those that its journal holds are not made again, whatever search they were made for.
+/// Maker of the runs of searches. Runs in the journal are reused, also those of other searches.
 pub struct Prober<'a> {
     engine: &'a dyn Engine,
     execution: &'a Execution,
     listener: &'a dyn Listener,
     journal: Journal,
-    /// The warnings that were told, each with its transport.
-    warned: Mutex<Vec<(String, Warning)>>,
+    /// Reported warnings, each with its transport.
+    reported: Mutex<Vec<(String, Warning)>>,
 }
 
 impl<'a> Prober<'a> {
-    /// With a journal in the folder at `path`.
+    /// Creates a prober with a journal in the folder at `path`.
     pub fn new(
         engine: &'a dyn Engine,
         execution: &'a Execution,
@@ -81,33 +81,33 @@ impl<'a> Prober<'a> {
             execution,
             listener,
             journal: Journal::open(path)?,
-            warned: Mutex::default(),
+            reported: Mutex::default(),
         })
     }
 
-    /// Searches for what `transport`, an index into the transports of the subject's scenario, carries.
+    /// Searches for the capacity of a transport, an index into the transports of the subject's scenario.
     pub fn find(
         &self,
         subject: &Subject,
         transport: usize,
-        of: &Search,
+        search: &Search,
     ) -> Result<Capacity, Stopped> {
         let name = &subject.base().transports[transport].name;
-        // The slowest value so far: what is left lies close to the answer, and easy values are fast.
+        // Use the slowest value so far: the remaining values are close to the answer, and easy values are fast.
         let mut seconds_per_run = 0.0_f64;
-        let found = search_telling(of, |position, values_left| {
+        let found = search_with_progress(search, |position, values_left| {
             let mut scenario = subject.scenario(position)?;
-            // The journal shall know a run by what it depends on: not by what it was compared with.
+            // The journal identifies a run by what it depends on, so drop the other transports.
             scenario.transports = vec![scenario.transports.swap_remove(transport)];
-            // Only what is in time is looked at.
+            // The search only needs what is in time.
             scenario.record.every = None;
             scenario.record.pcap.clear();
             let value = subject.text(position);
             self.before(&scenario, &value)?;
             let began = Instant::now();
             let (runs, made) = self.probe(&scenario, &value, subject.judges())?;
-            let own = began.elapsed().as_secs_f64() / f64::from(made.max(1));
-            seconds_per_run = seconds_per_run.max(own);
+            let this_value = began.elapsed().as_secs_f64() / f64::from(made.max(1));
+            seconds_per_run = seconds_per_run.max(this_value);
             let eta_s =
                 |values: u32| seconds_per_run * f64::from(values) * f64::from(scenario.seeds);
             let pooled = Deadlines::pooled(&runs);
@@ -116,8 +116,8 @@ impl<'a> Prober<'a> {
                 value,
                 met: pooled.met,
                 measured: pooled.measured,
-                target: of.target.share(),
-                reached: of.target.is_reached(pooled),
+                target: search.target.share(),
+                reached: search.target.is_reached(pooled),
                 values_left,
                 eta_s: values_left.filter(|_| made > 0).map(eta_s),
             });
@@ -127,55 +127,59 @@ impl<'a> Prober<'a> {
             SearchError::Probe(stopped) => stopped,
             SearchError::NoDeadlines(position) => {
                 let value = subject.text(position);
-                let what = match subject.judges() {
+                let unit = match subject.judges() {
                     On::Answers => "flow with a deadline",
                     On::Queries => "query that can be late",
                 };
                 Stopped::Failed(StudyError::Choice(format!(
-                    "{name} at {value}: no {what} was measured: see `warm_up`, `duration` and `deadline`"
+                    "{name} at {value}: no {unit} was measured: check `warm_up`, `duration` and `deadline`"
                 )))
             }
             SearchError::Runs { .. } => unreachable!("every value has as many runs as there are seeds"),
         })
     }
 
-    /// Checks that the runs of a value fit into memory, and tells what to know of it beforehand.
+    /// Checks that the runs of a value fit into memory, and reports its warnings.
     fn before(&self, scenario: &Scenario, value: &str) -> Result<(), StudyError> {
         let at_once = self.execution.jobs.clamp(1, scenario.seeds.max(1) as usize);
         let described = before_runs([(value.to_owned(), scenario)], at_once)?;
         let transport = &scenario.transports[0].name;
-        let mut warned = self.warned.lock().expect("no panic holds it");
-        // Of a transport, harder values have the same warnings with other numbers: the first value's are enough. Of several
-        // transports, those that do not depend on them are the same.
-        let is_told = |new: &Warning| {
-            let like = |(of, told): &(String, Warning)| {
-                told.text == new.text || (of == transport && told.about == new.about)
+        let mut reported = self.reported.lock().expect("no panic holds it");
+        // Harder values of a transport repeat the warnings of the first value with other numbers, so report only the
+        // first. Warnings that do not depend on the transport are the same for all of them.
+        let is_reported = |new: &Warning| {
+            let matches = |(name, known): &(String, Warning)| {
+                known.text == new.text || (name == transport && known.about == new.about)
             };
-            warned.iter().any(like)
+            reported.iter().any(matches)
         };
         let mut new = warnings::of_points(&described);
-        new.retain(|warning| !is_told(warning));
+        new.retain(|warning| !is_reported(warning));
         for warning in new {
             self.listener.on(&Event::Warning(warning.clone()));
-            warned.push((transport.clone(), warning));
+            reported.push((transport.clone(), warning));
         }
         Ok(())
     }
 
-    /// The warnings that were told so far.
+    /// Returns the warnings reported so far.
     pub fn warnings(&self) -> Vec<Warning> {
-        let warned = self.warned.lock().expect("no panic holds it");
-        warned.iter().map(|(_, warning)| warning.clone()).collect()
+        let reported = self.reported.lock().expect("no panic holds it");
+        reported
+            .iter()
+            .map(|(_, warning)| warning.clone())
+            .collect()
     }
 
-    /// What each run of the scenario's one transport sees, in the order of the seeds; and how many were made for it.
+    /// Returns the deadlines of each run of the scenario's only transport, in the order of the seeds, and the number of
+    /// runs that were not in the journal.
     fn probe(
         &self,
         scenario: &Scenario,
         value: &str,
         on: On,
     ) -> Result<(Vec<Deadlines>, u32), Stopped> {
-        let of = Runs {
+        let work = Runs {
             prober: self,
             scenario,
             value,
@@ -184,10 +188,10 @@ impl<'a> Prober<'a> {
         let mut seen: Vec<Option<Deadlines>> = Vec::new();
         let mut damaged = Vec::new();
         for run in 0..scenario.seeds {
-            let entry: Option<Entry> = match self.journal.read(&of.file(run)) {
+            let entry: Option<Entry> = match self.journal.read(&work.file(run)) {
                 Ok(entry) => entry,
                 Err(error @ StoreError::Damaged { .. }) => {
-                    let name = of.name(run as usize, run);
+                    let name = work.name(run as usize, run);
                     let reason = error.to_string();
                     damaged.push(Event::Damaged { name, reason });
                     None
@@ -215,7 +219,7 @@ impl<'a> Prober<'a> {
             stop_at_failure: true,
         };
         let mut eta = Eta::new(vec![0.0], vec![(0, 0); seen.len()]);
-        let ends = conduct(&conducted, &of, &missing, &mut eta);
+        let ends = conduct(&conducted, &work, &missing, &mut eta);
         for (&run, end) in missing.iter().zip(ends) {
             match end {
                 End::Kept(entry) => seen[run] = Some(entry.on(on)),
@@ -232,16 +236,16 @@ impl<'a> Prober<'a> {
     }
 }
 
-/// The runs of a scenario's one transport at one value. A task is a run.
+/// Runs of a scenario's only transport at one value. A task is a run.
 struct Runs<'a> {
     prober: &'a Prober<'a>,
     scenario: &'a Scenario,
     value: &'a str,
-    /// What a run depends on beside its number.
+    /// Identity of the scenario, without the number of runs.
     id: String,
 }
 
-/// A number of runs, of which a scenario has fewer than 2³².
+/// Converts a number of runs, which is below 2³².
 fn count(runs: usize) -> u32 {
     u32::try_from(runs).expect("runs are numbered by 32 bits")
 }
@@ -311,7 +315,7 @@ impl Work for Runs<'_> {
     }
 }
 
-/// Answers of trees over all that were asked for, whether they were sent or not, and other flows with deadlines.
+/// Returns the answers of trees in time out of all requested answers, sent or not, plus other flows with deadlines.
 fn answers(scenario: &Scenario, summary: &RunSummary) -> Deadlines {
     let tree = |workload: u16| {
         let workload = scenario.workloads.get(usize::from(workload));
@@ -321,12 +325,15 @@ fn answers(scenario: &Scenario, summary: &RunSummary) -> Deadlines {
     let groups = summary.groups.iter();
     let others = groups.filter(|group| !(tree(group.workload) && group.class == Class::Response));
     let others = others.map(|group| deadlines(group.met, group.deadline_flows));
-    let queries = summary.queries.iter().filter(|of| tree(of.workload));
-    let asked = queries.map(|of| deadlines(of.answers_in_time, of.asked));
+    let queries = summary
+        .queries
+        .iter()
+        .filter(|queries| tree(queries.workload));
+    let asked = queries.map(|queries| deadlines(queries.answers_in_time, queries.asked));
     Deadlines::pooled(others.chain(asked))
 }
 
-/// What a run depends on beside its number.
+/// Returns a checksum of all that a run depends on, except its index.
 fn identity(scenario: &Scenario) -> String {
     let mut alone = scenario.clone();
     alone.seeds = 1;

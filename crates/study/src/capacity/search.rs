@@ -1,13 +1,13 @@
-//! The largest number up to which a target is reached, and how sure that is.
+//! Search for the largest number up to which a target is reached, with its confidence interval.
 //!
-//! N99 is the largest n such that *every* n' <= n reaches 99 %: one value that falls short below makes all above it
-//! worthless. Throughput need not fall steadily, and runs are finite, so bisection alone would overlook such a value.
-//! The search bisects, and then looks again wherever there is a reason to doubt a stretch that it has skipped:
+//! N99 is the largest n such that *every* n' <= n reaches 99 %: a value that fails below disqualifies all values above
+//! it. Throughput does not always fall steadily, and runs are finite, so bisection alone can miss such a value. The
+//! search bisects, and then also tries a skipped range if:
 //!
-//! - one of its ends is within its own interval of the target, or
-//! - throughput rises across it or right after it, so that a valley may lie there.
+//! - an end of the range is within its own interval of the target, or
+//! - throughput rises across the range or directly after it, so that it may contain a minimum.
 //!
-//! What is still skipped is counted in [`Capacity::untried`]; [`Check::All`] skips nothing.
+//! [`Capacity::untried`] counts the values that are still skipped. [`Check::All`] skips none.
 
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
@@ -16,52 +16,53 @@ use std::fmt;
 use duetime_results::Estimate;
 use duetime_results::stats::bootstrap;
 
-/// What must be in time.
+/// Unit that must be in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum On {
-    /// Queries, as their objectives say; one whose answers were never sent is not in time.
+    /// Queries, by their objectives. A query without answers is not in time.
     Queries,
-    /// Answers over all that were asked for, and other flows with deadlines.
+    /// Answers, as a share of all requested answers, and other flows with deadlines.
     Answers,
 }
 
-/// The deadlines of one run: of its queries, or of its answers and other flows.
+/// Deadlines of one run: those of its queries, or of its answers and other flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deadlines {
-    /// Measured ones that were in time.
+    /// Measured deadlines that were met.
     pub met: u64,
-    /// Measured ones that could be late.
+    /// Measured deadlines.
     pub measured: u64,
 }
 
 impl Deadlines {
-    /// Share that was met, in [0, 1]; `None` without any.
+    /// Returns the share that was met, in [0, 1], or `None` without any deadlines.
     pub fn throughput(self) -> Option<f64> {
         (self.measured > 0).then(|| self.met as f64 / self.measured as f64)
     }
 
-    /// Those of all.
+    /// Returns the sum of all deadlines.
     pub(super) fn pooled<D: Borrow<Self>>(all: impl IntoIterator<Item = D>) -> Self {
-        all.into_iter().fold(Self::default(), |sum, of| Self {
-            met: sum.met + of.borrow().met,
-            measured: sum.measured + of.borrow().measured,
+        all.into_iter().fold(Self::default(), |sum, run| Self {
+            met: sum.met + run.borrow().met,
+            measured: sum.measured + run.borrow().measured,
         })
     }
 }
 
-/// The share of deadlines that must be met: above 0 and at most 1, in parts per million, so that comparing is exact.
+/// Share of deadlines that must be met, above 0 and at most 1, stored in parts per million, so that comparisons are
+/// exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target(u32);
 
 const WHOLE: u32 = 1_000_000;
 
 impl Target {
-    /// The target of N99.
+    /// Target of N99.
     pub const N99: Self = Self(990_000);
-    /// The target of N95, and of deadlines of which at most 5 % are missed.
+    /// Target of N95, and of searches for the tightest deadlines.
     pub const N95: Self = Self(950_000);
 
-    /// `share` in (0, 1], rounded to a millionth; `None` outside.
+    /// Creates a target from a share in (0, 1], rounded to a millionth. Returns `None` for other values.
     pub fn new(share: f64) -> Option<Self> {
         let millionths = (share * f64::from(WHOLE)).round();
         #[expect(
@@ -72,12 +73,12 @@ impl Target {
         (millionths >= 1.0 && share <= 1.0).then_some(Self(millionths as u32))
     }
 
-    /// As a share.
+    /// Returns the target as a share.
     pub fn share(self) -> f64 {
         f64::from(self.0) / f64::from(WHOLE)
     }
 
-    /// Whether that many deadlines reach it.
+    /// Returns true if these deadlines reach the target.
     pub fn is_reached(self, by: Deadlines) -> bool {
         u128::from(by.met) * u128::from(WHOLE) >= u128::from(by.measured) * u128::from(self.0)
     }
@@ -86,9 +87,9 @@ impl Target {
 impl std::str::FromStr for Target {
     type Err = String;
 
-    /// `99%`, `99.5 %` or `0.99`.
+    /// Parses a share such as `99%`, `99.5 %` or `0.99`.
     fn from_str(text: &str) -> Result<Self, String> {
-        let allowed = "write a share above 0 and at most 1, such as 99% or 0.99";
+        let allowed = "expected a share above 0 and at most 1, such as 99% or 0.99";
         let (number, whole) = match text.trim().strip_suffix('%') {
             Some(number) => (number.trim_end(), 100.0),
             None => (text.trim(), 1.0),
@@ -110,33 +111,33 @@ impl fmt::Display for Target {
     }
 }
 
-/// How much of what lies below the answer is tried.
+/// Policy for values below the answer that bisection skips.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Check {
-    /// The stretches that there is a reason to doubt.
+    /// Try the uncertain ranges.
     #[default]
     Doubtful,
-    /// Every value: the definition to the letter.
+    /// Try every value.
     All,
 }
 
-/// What to look for among the whole numbers 1 (the easiest) to `last` (the hardest).
+/// Settings of a search among the whole numbers from 1 (easiest) to `last` (hardest).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Search {
     /// Share of deadlines that must be met.
     pub target: Target,
-    /// The hardest value, at least 1.
+    /// Hardest value, at least 1.
     pub last: u32,
-    /// The first value tried.
+    /// First value to try.
     pub start: u32,
-    /// How far above it the second lies, if it is needed; the steps double from there.
+    /// Distance from the first to the second value, if a harder one is needed. Later steps double.
     pub stride: u32,
-    /// What is tried below the answer.
+    /// Policy for skipped values below the answer.
     pub check: Check,
 }
 
 impl Search {
-    /// A search from 1 to `last` that begins in the middle.
+    /// Creates a search from 1 to `last` that starts in the middle.
     pub fn within(target: Target, last: u32) -> Self {
         let last = last.max(1);
         Self {
@@ -149,36 +150,36 @@ impl Search {
     }
 }
 
-/// One value that was tried.
+/// Tried value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tried {
-    /// The value.
+    /// Value.
     pub x: u32,
-    /// The deadlines of all runs.
+    /// Deadlines of all runs.
     pub deadlines: Deadlines,
     /// Share of deadlines met, with its interval over runs.
     pub throughput: Estimate,
-    /// Whether that reaches the target.
+    /// True if the target is reached.
     pub reached: bool,
 }
 
-/// The answer.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capacity {
-    /// The largest x such that every x' <= x that was tried reaches the target; 0 where even 1 does not.
+    /// Largest x such that every tried x' <= x reaches the target; 0 if 1 fails.
     pub value: u32,
-    /// Its 95 % interval, by bootstrap over runs with the same draw at every value; `None` for a single run. Both ends
-    /// are as fine as `value`: the values beside them were tried.
+    /// 95 % interval of the value, by bootstrap over runs with the same draw at every value; `None` for a single run.
+    /// The ends are as exact as `value`: their neighbours were tried.
     pub interval: Option<(u32, u32)>,
-    /// Nothing failed up to [`Search::last`]: the capacity may be larger.
+    /// True if no value up to [`Search::last`] failed, so the capacity may be larger.
     pub at_limit: bool,
-    /// Values up to `value` that were not tried, for want of a reason to doubt them.
+    /// Number of values up to `value` that were not tried.
     pub untried: u32,
-    /// What was tried, in ascending order.
+    /// Tried values in ascending order.
     pub curve: Vec<Tried>,
 }
 
-/// Why there is no answer.
+/// Error of a search.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SearchError<E> {
     /// A value could not be probed.
@@ -187,36 +188,36 @@ pub enum SearchError<E> {
     /// No deadline was measured at this value.
     #[error("no flow with a deadline was measured at {0}")]
     NoDeadlines(u32),
-    /// This value was probed with another number of runs than the first.
+    /// The number of runs at this value differs from that at the first value.
     #[error("{runs} runs at {x}, but {expected} elsewhere")]
     Runs {
-        /// The value.
+        /// Value.
         x: u32,
-        /// Its runs.
+        /// Number of runs at this value.
         runs: usize,
-        /// The first value's.
+        /// Number of runs at the first value.
         expected: usize,
     },
 }
 
-/// Finds the largest x up to which the target is reached. `probe(x)` says what each run saw at x: the same number of
-/// runs for every x, in the order of their seeds, so that what seeds have in common cancels. It is asked at most once
-/// for each x. Its first error ends the search.
+/// Finds the largest x up to which the target is reached. `probe(x)` returns the deadlines of each run at x: the same
+/// number of runs for every x, in the order of their seeds, so that common random draws cancel. It is called at most
+/// once for each x. The first error of `probe` ends the search.
 pub fn search<E>(
-    of: &Search,
+    settings: &Search,
     mut probe: impl FnMut(u32) -> Result<Vec<Deadlines>, E>,
 ) -> Result<Capacity, SearchError<E>> {
-    search_telling(of, |x, _| probe(x))
+    search_with_progress(of, |x, _| probe(x))
 }
 
-/// The same; `probe` also hears how many values bisection will try at most after this one, once a value that falls
-/// short is known. Stretches that are doubted come on top.
-pub(super) fn search_telling<E>(
-    of: &Search,
+/// Searches as [`search`] does. Also passes to `probe` the maximum number of values that bisection tries after this
+/// one, or `None` while no value has failed. Tries of uncertain ranges are not included.
+pub(super) fn search_with_progress<E>(
+    settings: &Search,
     mut probe: impl FnMut(u32, Option<u32>) -> Result<Vec<Deadlines>, E>,
 ) -> Result<Capacity, SearchError<E>> {
     let mut curve = Curve {
-        of: Search {
+        search: Search {
             last: of.last.max(1),
             start: of.start.clamp(1, of.last.max(1)),
             ..*of
@@ -230,9 +231,9 @@ pub(super) fn search_telling<E>(
     Ok(curve.answer())
 }
 
-/// What is known so far.
+/// Values tried so far.
 struct Curve {
-    of: Search,
+    search: Search,
     points: BTreeMap<u32, Point>,
 }
 
@@ -258,32 +259,32 @@ impl Curve {
         });
         let point = Point {
             throughput: throughput.ok_or(SearchError::NoDeadlines(x))?,
-            reached: self.of.target.is_reached(Deadlines::pooled(&runs)),
+            reached: self.search.target.is_reached(Deadlines::pooled(&runs)),
             runs,
         };
         self.points.insert(x, point);
         Ok(())
     }
 
-    /// The value to try next; `None` when the answer is as sure as it shall be.
+    /// Returns the value to try next, or `None` if the search is complete.
     fn next(&self) -> Option<u32> {
         if self.points.is_empty() {
-            return Some(self.of.start);
+            return Some(self.search.start);
         }
-        // The easiest value anchors all others.
+        // Without the easiest value, no range below the others is bounded.
         if !self.points.contains_key(&1) {
             return Some(1);
         }
         let value = self.capacity(|point| point.reached);
         self.after(value)
-            .or_else(|| self.doubtful(value))
+            .or_else(|| self.uncertain(value))
             .or_else(|| {
                 let (low, high) = self.interval()?;
                 self.after(low).or_else(|| self.after(high))
             })
     }
 
-    /// The last value before the first that does not hold; 0 if none does.
+    /// Returns the last value before the first for which `holds` returns false, or 0 if the first value fails.
     fn capacity(&self, holds: impl Fn(&Point) -> bool) -> u32 {
         let mut last = 0;
         for (&x, point) in &self.points {
@@ -295,19 +296,23 @@ impl Curve {
         last
     }
 
-    /// Where to look between `x` and the next value that was tried, or beyond it; `None` if they are neighbours.
+    /// Returns a value between `x` and the next tried value, or beyond `x` if it is the last. Returns `None` if no
+    /// value is left.
     fn after(&self, x: u32) -> Option<u32> {
         match self.points.range(x + 1..).next() {
             Some((&next, _)) => middle(x, next),
-            None if x < self.of.last => {
-                let step = x.saturating_sub(self.of.start).max(self.of.stride).max(1);
-                Some(x.saturating_add(step).min(self.of.last))
+            None if x < self.search.last => {
+                let step = x
+                    .saturating_sub(self.search.start)
+                    .max(self.search.stride)
+                    .max(1);
+                Some(x.saturating_add(step).min(self.search.last))
             }
             None => None,
         }
     }
 
-    /// Values that bisection tries at most after `x`; `None` while all that was tried holds.
+    /// Returns the maximum number of values that bisection tries after `x`, or `None` while no value has failed.
     fn bisections_after(&self, x: u32) -> Option<u32> {
         let value = self.capacity(|point| point.reached);
         let (&short, _) = self.points.range(value + 1..).next()?;
@@ -316,13 +321,13 @@ impl Curve {
         } else {
             short - value
         };
-        // Each value halves the gap; a gap of one leaves nothing to try.
+        // Each value halves the gap, and a gap of one is final.
         Some(wider.next_power_of_two().ilog2())
     }
 
-    /// Where to look below `value`, which would hold if nothing below it failed.
-    fn doubtful(&self, value: u32) -> Option<u32> {
-        let target = self.of.target.share();
+    /// Returns a value to try in an uncertain range below `value`, or `None` if there is none.
+    fn uncertain(&self, value: u32) -> Option<u32> {
+        let target = self.search.target.share();
         let below: Vec<(u32, Option<&Point>)> = std::iter::once((0, None))
             .chain(
                 self.points
@@ -330,42 +335,42 @@ impl Curve {
                     .map(|(&x, point)| (x, Some(point))),
             )
             .collect();
-        let near = |at: usize| {
-            below[at]
+        let near = |index: usize| {
+            below[index]
                 .1
                 .is_some_and(|point| point.throughput.low() < target)
         };
-        let rises_to = |at: usize| {
-            let throughput = |at: usize| Some(below.get(at)?.1?.throughput.value);
-            throughput(at) > throughput(at - 1)
+        let rises_to = |index: usize| {
+            let throughput = |index: usize| Some(below.get(index)?.1?.throughput.value);
+            throughput(index) > throughput(index - 1)
         };
-        (1..below.len()).find_map(|at| {
-            let doubt = self.of.check == Check::All
-                || near(at - 1)
-                || near(at)
-                || (at > 1 && rises_to(at))
-                || rises_to(at + 1);
-            doubt
-                .then(|| middle(below[at - 1].0, below[at].0))
+        (1..below.len()).find_map(|index| {
+            let is_uncertain = self.search.check == Check::All
+                || near(index - 1)
+                || near(index)
+                || (index > 1 && rises_to(index))
+                || rises_to(index + 1);
+            is_uncertain
+                .then(|| middle(below[index - 1].0, below[index].0))
                 .flatten()
         })
     }
 
-    /// The interval of the capacity on what was tried.
+    /// Returns the interval of the capacity from the tried values.
     fn interval(&self) -> Option<(u32, u32)> {
         let runs = self.points.values().next()?.runs.len();
-        let of_draw = |draw: &[usize]| {
+        let capacity_of = |draw: &[usize]| {
             let holds = |point: &Point| {
                 let drawn = Deadlines::pooled(draw.iter().map(|&run| &point.runs[run]));
-                self.of.target.is_reached(drawn)
+                self.search.target.is_reached(drawn)
             };
             Some(f64::from(self.capacity(holds)))
         };
-        let ends = bootstrap(runs, of_draw)?;
+        let ends = bootstrap(runs, capacity_of)?;
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "the ends are among the values tried, which are u32"
+            reason = "the ends are among the tried values, which are u32"
         )]
         Some((ends.low as u32, ends.high as u32))
     }
@@ -376,7 +381,7 @@ impl Curve {
         Capacity {
             value,
             interval: self.interval(),
-            at_limit: value == self.of.last,
+            at_limit: value == self.search.last,
             untried: value - tried,
             curve: self
                 .points
@@ -392,7 +397,7 @@ impl Curve {
     }
 }
 
-/// Half-way between two values; `None` if nothing lies between them.
+/// Returns the value half-way between two values, or `None` if they are adjacent.
 fn middle(a: u32, b: u32) -> Option<u32> {
     (b - a > 1).then(|| a + (b - a) / 2)
 }

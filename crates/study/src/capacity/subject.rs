@@ -1,5 +1,5 @@
-//! What a capacity search varies in a scenario: its senders, its rate, its deadlines or the budget of its queries; and
-//! what must be in time.
+//! Subject of a capacity search: the varied quantity of a scenario (senders, rate, deadlines or budget), and the unit
+//! that must be in time.
 
 mod rate;
 mod step;
@@ -19,25 +19,25 @@ use varied::{
     agreed, budget, choose, fixed_deadlines, has_deadline, has_objective, key, scale_deadlines,
 };
 
-/// What is asked for.
+/// Quantity to vary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
-    /// The most senders: those of a burst, or the fan-in of a tree.
+    /// Largest number of senders: the senders of a burst, or the fan-in of a tree.
     Senders,
-    /// The largest fan-in of a layer of trees, the root's is 1; `None`: of the only one.
+    /// Largest fan-in of a layer of trees; 1 is the root's layer, and `None` the only layer.
     FanIn(Option<u32>),
-    /// The highest rate: flows or queries per second, or the load where the scenario gives that.
+    /// Highest rate in flows or queries per second, or the highest load if the scenario sets a load.
     Rate,
-    /// The highest load.
+    /// Highest load.
     Load,
-    /// The tightest deadlines, as a share of those in the scenario. Budgets of queries shrink with them.
+    /// Tightest deadlines, as a share of the scenario's deadlines. Budgets of queries shrink with them.
     Deadline,
-    /// The tightest budget of queries, as a time. Deadlines shrink in proportion.
+    /// Tightest budget of queries, as a time. Deadlines shrink in proportion.
     Budget,
 }
 
 impl Quantity {
-    /// The share of deadlines that must be met unless another is asked for: 99 %; of tighter deadlines, 95 %.
+    /// Returns the default share of deadlines to meet: 95 % for [`Quantity::Deadline`], otherwise 99 %.
     pub const fn target(self) -> Target {
         match self {
             Self::Deadline => Target::N95,
@@ -46,20 +46,20 @@ impl Quantity {
     }
 }
 
-/// The most steps; the scenario itself usually allows fewer.
-const MOST_STEPS: u64 = 1_000_000;
-/// Deadlines are stretched this many times at most.
-const LONGEST_SCALE: u64 = 16;
+/// Maximum number of steps. The scenario usually allows fewer.
+const MAX_STEPS: u64 = 1_000_000;
+/// Maximum factor on deadlines.
+const MAX_SCALE: u64 = 16;
 
-/// One scenario, and how it changes with the position that a [`Search`] asks for: 1 is the easiest.
+/// Scenario as a function of the position of a [`Search`]; position 1 is the easiest.
 #[derive(Clone, Debug)]
 pub struct Subject {
     request: Request,
     base: Scenario,
-    /// Which workloads change.
+    /// Indices of the varied workloads.
     workloads: Vec<usize>,
     varied: Varied,
-    /// One position, in millionths of the unit.
+    /// Step between positions, in millionths of the unit.
     step: u64,
     last: u32,
     start: u32,
@@ -68,31 +68,32 @@ pub struct Subject {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Varied {
-    /// The value of a key of the workload, with the unit written behind it.
+    /// Key of the workload.
     Key {
         path: String,
         unit: &'static str,
-        /// What the values count, where they have no unit.
+        /// Counted items, if the values have no unit.
         counts: &'static str,
     },
-    /// Queries per second of all trees together, by the gaps between them.
+    /// Queries per second of all trees together, set through the gaps between queries.
     QueryRate {
-        /// The least and the largest load that one query per second means to the workloads, where it is known.
+        /// Smallest and largest load of the workloads at one query per second, if known.
         loads: Option<(f64, f64)>,
     },
-    /// All deadlines, by a factor.
+    /// Factor on all deadlines.
     Deadlines,
-    /// The budget of queries, this one in the scenario.
+    /// Budget of queries, with its value in the scenario.
     Budget(Span),
 }
 
 impl Subject {
-    /// Finds what `quantity` is in the scenario. `workloads` names those that change; empty: all that have deadlines,
-    /// if they agree. `step` is the resolution: `2`, `50 /s`, `1%`, of deadlines `0.01`, of a budget `0.1 ms`.
+    /// Creates a subject that varies `quantity`. `workloads` names the workloads to vary; if empty, all workloads with
+    /// deadlines are varied, and they must agree. `step` is the resolution, such as `2`, `50 /s` or `1%`, `0.01` for
+    /// deadlines, or `0.1 ms` for a budget.
     ///
     /// # Errors
-    /// A scenario that cannot be understood; one without deadlines; workloads that have no such quantity, or that
-    /// disagree on it; a step that is none.
+    /// If the scenario is invalid or has no deadlines, if the workloads lack the quantity or disagree on it, or if the
+    /// step is invalid.
     pub fn new(
         request: Request,
         quantity: Quantity,
@@ -103,7 +104,7 @@ impl Subject {
         let file = request.file.display().to_string();
         let wrong = |why: String| StudyError::Choice(format!("{file}: {why}"));
         if !base.workloads.iter().any(has_deadline) {
-            let why = "no flow has a deadline, so there is none to meet: give a [[workload]] a `deadline`";
+            let why = "no flow has a deadline: set `deadline` in a [[workload]]";
             return Err(wrong(why.to_owned()));
         }
         let chosen = choose(&base, workloads).map_err(wrong)?;
@@ -135,14 +136,14 @@ impl Subject {
         Ok(subject)
     }
 
-    /// The same with another kind of target.
+    /// Sets the unit that must be in time.
     ///
     /// # Errors
-    /// Nothing of that kind can be late in this scenario.
+    /// If the scenario has no queries that can be late and `on` is [`On::Queries`].
     pub fn on(mut self, on: On) -> Result<Self, StudyError> {
         if on == On::Queries && !self.base.workloads.iter().any(Workload::is_judged) {
             return Err(StudyError::Choice(format!(
-                "{}: no workload has queries that can be late: --on answers counts flows",
+                "{}: no workload has queries that can be late; use --on answers to count flows",
                 self.request.file.display()
             )));
         }
@@ -150,12 +151,13 @@ impl Subject {
         Ok(self)
     }
 
-    /// What must be in time: queries where a workload that changes has an objective of its own.
+    /// Returns the unit that must be in time. By default, it is queries if a varied workload has an objective,
+    /// otherwise answers.
     pub fn judges(&self) -> On {
         self.on
     }
 
-    /// What is measured, in words.
+    /// Returns the name of the measured items.
     pub fn what(&self) -> &'static str {
         let is_tree = |index: &usize| self.base.objective(*index).is_some();
         let late = |index: &usize| has_deadline(&self.base.workloads[*index]);
@@ -169,8 +171,8 @@ impl Subject {
         }
     }
 
-    /// The share that must be in time unless another is asked for: of queries, the largest that an objective names, or
-    /// 99 %; of answers, [`Quantity::target`].
+    /// Returns the default share that must be in time: for queries, the largest share of the objectives, or 99 %; for
+    /// answers, [`Quantity::target`].
     pub fn target(&self, quantity: Quantity) -> Target {
         if self.on == On::Answers {
             return quantity.target();
@@ -184,7 +186,7 @@ impl Subject {
     }
 
     fn vary_deadlines(&mut self, step: Option<&str>) -> Result<(), String> {
-        let without = |&&i: &&usize| !has_deadline(&self.base.workloads[i]);
+        let without = |&&index: &&usize| !has_deadline(&self.base.workloads[index]);
         if let Some(&without) = self.workloads.iter().find(without) {
             let name = &self.base.workloads[without].name;
             return Err(format!("{name}: its flows have no deadline to vary"));
@@ -194,7 +196,9 @@ impl Subject {
         }
         if self.step > MICRO {
             let step = decimal(self.step);
-            return Err(format!("a step of {step}: at most 1, such as 0.01"));
+            return Err(format!(
+                "a step of {step} is too large: at most 1, such as 0.01"
+            ));
         }
         self.count_down(MICRO);
         Ok(())
@@ -210,7 +214,9 @@ impl Subject {
         };
         if self.step > now {
             let (step, now) = (decimal(self.step), decimal(now));
-            return Err(format!("a step of {step} ms: at most the budget, {now} ms"));
+            return Err(format!(
+                "a step of {step} ms is larger than the budget, {now} ms"
+            ));
         }
         self.workloads = workloads;
         self.varied = Varied::Budget(budget);
@@ -218,16 +224,18 @@ impl Subject {
         Ok(())
     }
 
-    /// The values from [`LONGEST_SCALE`] times `now` down to one step.
+    /// Sets the positions to the values from [`MAX_SCALE`] times `now` down to one step.
     fn count_down(&mut self, now: u64) {
-        let last = (LONGEST_SCALE * now / self.step).min(MOST_STEPS);
+        let last = (MAX_SCALE * now / self.step).min(MAX_STEPS);
         let start = ((now + self.step / 2) / self.step).clamp(1, last);
         self.last = u32::try_from(last).unwrap_or(u32::MAX);
         self.start = u32::try_from(last + 1 - start).unwrap_or(u32::MAX);
     }
 
     fn vary_key(&mut self, quantity: Quantity, step: Option<&str>) -> Result<(), String> {
-        let (workloads, key) = agreed(&self.base, &self.workloads, |of| key(of, quantity))?;
+        let (workloads, key) = agreed(&self.base, &self.workloads, |workload| {
+            key(workload, quantity)
+        })?;
         let counts = match quantity {
             Quantity::Senders => "senders",
             Quantity::FanIn(_) => "children",
@@ -240,9 +248,9 @@ impl Subject {
         };
         if !counts.is_empty() && !self.step.is_multiple_of(MICRO) {
             let step = decimal(self.step);
-            return Err(format!("a step of {step} {counts}: a whole number"));
+            return Err(format!("a step of {step} {counts} is not a whole number"));
         }
-        self.start = ((key.now + self.step / 2) / self.step).clamp(1, MOST_STEPS) as u32;
+        self.start = ((key.now + self.step / 2) / self.step).clamp(1, MAX_STEPS) as u32;
         self.workloads = workloads;
         self.varied = if key.by_gaps {
             let loads = loads_of_a_query(&self.base, &self.workloads);
@@ -257,7 +265,8 @@ impl Subject {
         Ok(())
     }
 
-    /// The hardest position that the scenario allows: more senders, say, than its topology has hosts are refused.
+    /// Returns the hardest position for which the scenario is valid. A burst, for example, cannot have more senders
+    /// than hosts.
     fn last_allowed(&self) -> Result<u32, StudyError> {
         let allowed = |position: u32| self.scenario(position).is_ok();
         if !allowed(self.start) {
@@ -265,8 +274,8 @@ impl Subject {
             return Ok(between(1, self.start, allowed));
         }
         let mut good = self.start;
-        while u64::from(good) < MOST_STEPS {
-            let next = (u64::from(good) * 2).min(MOST_STEPS) as u32;
+        while u64::from(good) < MAX_STEPS {
+            let next = (u64::from(good) * 2).min(MAX_STEPS) as u32;
             if !allowed(next) {
                 return Ok(between(good, next, allowed));
             }
@@ -275,7 +284,7 @@ impl Subject {
         Ok(good)
     }
 
-    /// The search that suits: from what the file says, in steps of a quarter of it.
+    /// Returns a search that starts at the scenario's value, with steps of a quarter of it.
     pub fn search(&self, target: Target) -> Search {
         let now = match self.varied {
             Varied::Key { .. } | Varied::QueryRate { .. } => self.start,
@@ -288,17 +297,17 @@ impl Subject {
         }
     }
 
-    /// The scenario as the file has it.
+    /// Returns the scenario of the file.
     pub fn base(&self) -> &Scenario {
         &self.base
     }
 
-    /// What was asked about the file.
+    /// Returns the request for the study.
     pub fn request(&self) -> &Request {
         &self.request
     }
 
-    /// What is varied, as key paths.
+    /// Returns the full keys of the varied settings.
     pub fn keys(&self) -> Vec<String> {
         let key = match &self.varied {
             Varied::Key { path, .. } => path,
@@ -310,7 +319,8 @@ impl Subject {
         self.workloads.iter().map(path).collect()
     }
 
-    /// The unit of [`Subject::value`]: `senders`, `children`, `/s`, `%`, `ms`, or `x` for a factor on deadlines.
+    /// Returns the unit of [`Subject::value`]: `senders`, `children`, `/s`, `%`, `ms`, or `x` for a factor on
+    /// deadlines.
     pub fn unit(&self) -> &'static str {
         match self.varied {
             Varied::Key { counts, .. } if !counts.is_empty() => counts,
@@ -321,20 +331,21 @@ impl Subject {
         }
     }
 
-    /// The value at a position, in [`Subject::unit`]. Position 0, where nothing is carried, has the value 0, and no
-    /// value where deadlines would have to be infinite.
+    /// Returns the value at a position, in [`Subject::unit`]. Position 0, at which nothing is carried, has the value 0,
+    /// or `None` for deadlines and budgets, which would be infinite.
     pub fn value(&self, position: u32) -> Option<f64> {
         let micros = self.micros(position)?;
         Some(micros as f64 / MICRO as f64)
     }
 
-    /// The value with its unit: `26 senders`, `1300 /s`, `15 %`, `4.2 ms`, `x 0.85`; the last with the deadlines that it
-    /// makes, where these are fixed: `x 0.85 (17 ms)`. A rate of queries with the load that it means: `1300 /s (load 15 %)`.
+    /// Formats the value with its unit: `26 senders`, `1300 /s`, `15 %`, `4.2 ms`, `x 0.85`. A factor on fixed
+    /// deadlines is followed by the deadlines, as in `x 0.85 (17 ms)`, and a rate of queries by its load, as in `1300
+    /// /s (load 15 %)`.
     pub fn text(&self, position: u32) -> String {
         self.text_with(position, None)
     }
 
-    /// The value with its unit, and with its interval in brackets: `4.25 ms [3.25, 5.25]`, `1300 /s [1250, 1400] (load 15 %)`.
+    /// Formats the value with its unit and interval: `4.25 ms [3.25, 5.25]`, `1300 /s [1250, 1400] (load 15 %)`.
     pub fn text_with(&self, position: u32, interval: Option<(u32, u32)>) -> String {
         let value = match self.micros(position) {
             None => "none".to_owned(),
@@ -356,16 +367,16 @@ impl Subject {
         parts.join(" ")
     }
 
-    /// An interval between two positions in brackets, in [`Subject::unit`]: `[3.25, 5.25]`. `None` where both are the same
-    /// value, or there is none.
+    /// Formats the interval between two positions in [`Subject::unit`], such as `[3.25, 5.25]`. Returns `None` without
+    /// an interval, or if both positions are the same.
     pub fn interval(&self, between: Option<(u32, u32)>) -> Option<String> {
         let (low, high) = rising(self, between.filter(|(one, other)| one != other)?);
         let number = |position| self.micros(position).map_or("none".to_owned(), decimal);
         Some(format!("[{}, {}]", number(low), number(high)))
     }
 
-    /// The least and the largest load that the rate at a position means to the workloads that change, as shares of each
-    /// root's link; where the rate of queries is varied by gaps.
+    /// Returns the smallest and the largest load of the varied workloads at a position, as shares of each root's link.
+    /// Returns `None` unless the rate of queries is varied by gaps.
     pub fn loads(&self, position: u32) -> Option<(f64, f64)> {
         let Varied::QueryRate {
             loads: Some((low, high)),
@@ -377,8 +388,8 @@ impl Subject {
         Some((low * rate, high * rate))
     }
 
-    /// The shortest and the longest deadline at a position, in milliseconds, where deadlines are varied and all of them
-    /// are fixed.
+    /// Returns the shortest and the longest deadline at a position, in milliseconds. Returns `None` unless deadlines
+    /// are varied and all of them are fixed.
     pub fn deadlines_ms(&self, position: u32) -> Option<(f64, f64)> {
         if self.varied != Varied::Deadlines {
             return None;
@@ -402,7 +413,7 @@ impl Subject {
         }
     }
 
-    /// The scenario at a position, from 1.
+    /// Returns the scenario at a position, from 1.
     pub fn scenario(&self, position: u32) -> Result<Scenario, StudyError> {
         let micros = self.micros(position).unwrap_or_default();
         let (path, unit) = match &self.varied {
@@ -425,7 +436,7 @@ impl Subject {
         Ok(Plan::new(request)?.base)
     }
 
-    /// The scenario with `micros` millionths of a query per second.
+    /// Returns the scenario with a rate of `micros` millionths of a query per second.
     fn at_query_rate(&self, micros: u64) -> Result<Scenario, StudyError> {
         let mut scenario = self.base.clone();
         for &index in &self.workloads {
@@ -436,17 +447,17 @@ impl Subject {
         Ok(scenario)
     }
 
-    /// The scenario with all deadlines multiplied by `number / of`.
-    fn scaled(&self, number: u64, of: u64) -> Scenario {
+    /// Returns the scenario with all deadlines multiplied by `numerator / denominator`.
+    fn scaled(&self, numerator: u64, denominator: u64) -> Scenario {
         let mut scenario = self.base.clone();
         for &index in &self.workloads {
-            scale_deadlines(&mut scenario.workloads[index], number, of);
+            scale_deadlines(&mut scenario.workloads[index], numerator, denominator);
         }
         scenario
     }
 }
 
-/// The largest allowed position from `good`, which is allowed, to before `bad`, which is not.
+/// Returns the largest allowed position between `good`, which is allowed, and `bad`, which is not.
 fn between(mut good: u32, mut bad: u32, allowed: impl Fn(u32) -> bool) -> u32 {
     while bad - good > 1 {
         let middle = good + (bad - good) / 2;

@@ -1,4 +1,4 @@
-//! The two folders: what each has, what both have, and what is said of the rest.
+//! Two folders to compare: their common content, and notes on the differences.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -7,7 +7,7 @@ use duetime_store::{Manifest, RunFolder, RunKey};
 
 use crate::error::StudyError;
 
-/// A folder and what its manifest says.
+/// Folder with its manifest.
 pub(super) struct Side {
     pub(super) folder: RunFolder,
     pub(super) manifest: Manifest,
@@ -24,7 +24,7 @@ impl Side {
         format!("`{}`", self.folder.path().display())
     }
 
-    /// The points: id and label.
+    /// Returns the ID and the label of each point.
     pub(super) fn points(&self) -> Vec<(Option<String>, String)> {
         let points = self.manifest.points.iter().map(|point| {
             let settings = point.values.iter();
@@ -43,12 +43,13 @@ impl Side {
 
     pub(super) fn workloads(&self) -> Vec<String> {
         let list = self.manifest.scenario["workloads"].as_array();
-        let name = |of: &serde_json::Value| of["name"].as_str().unwrap_or_default().to_owned();
+        let name =
+            |workload: &serde_json::Value| workload["name"].as_str().unwrap_or_default().to_owned();
         list.into_iter().flatten().map(name).collect()
     }
 }
 
-/// Why two folders cannot be compared: what each has.
+/// Error under construction: what each of two folders has that prevents their comparison.
 pub(super) struct Refused([String; 2]);
 
 pub(super) fn refused(sides: &[Side; 2], has: impl Fn(&Side) -> String) -> Refused {
@@ -62,49 +63,56 @@ impl Refused {
     }
 }
 
-/// What of two lists is in both, in the order of the first; the rest is noted.
+/// Returns the common items of two lists in the order of the first, and notes the other items. `kind` is the plural of
+/// the items' name.
 pub(super) fn common<T: PartialEq + Clone>(
     lists: [&[T]; 2],
     sides: &[Side; 2],
     show: impl Fn(&T) -> String,
-    what: &str,
+    kind: &str,
     notes: &mut Vec<String>,
 ) -> Vec<T> {
-    for (own, side) in [0, 1].into_iter().zip(sides) {
-        let other = lists[1 - own];
-        let alone = lists[own].iter().filter(|of| !other.contains(of));
+    for (index, side) in [0, 1].into_iter().zip(sides) {
+        let other = lists[1 - index];
+        let alone = lists[index].iter().filter(|item| !other.contains(item));
         let alone: Vec<String> = alone.map(&show).collect();
         if !alone.is_empty() {
             let names = alone.join(", ");
-            notes.push(format!("only {} has these {what}: {names}", side.name()));
+            notes.push(format!("only {} has these {kind}: {names}", side.name()));
         }
     }
-    let both = lists[0].iter().filter(|of| lists[1].contains(of));
+    let both = lists[0].iter().filter(|item| lists[1].contains(item));
     both.cloned().collect()
 }
 
 pub(super) fn common_transports(
     sides: &[Side; 2],
-    asked: &[String],
+    wanted: &[String],
     notes: &mut Vec<String>,
 ) -> Result<Vec<String>, StudyError> {
     let [a, b] = [0, 1].map(|side| sides[side].manifest.transports.as_slice());
     let has = |side: &Side| side.manifest.transports.join(", ");
-    let mut unsaid = Vec::new();
-    let both = common([a, b], sides, Clone::clone, "transports", &mut unsaid);
+    let mut pending_notes = Vec::new();
+    let both = common(
+        [a, b],
+        sides,
+        Clone::clone,
+        "transports",
+        &mut pending_notes,
+    );
     if both.is_empty() {
-        return Err(refused(sides, has).with("no transport is in both"));
+        return Err(refused(sides, has).with("no common transport"));
     }
-    if asked.is_empty() {
-        notes.extend(unsaid);
+    if wanted.is_empty() {
+        notes.extend(pending_notes);
         return Ok(both);
     }
-    match asked.iter().find(|name| !both.contains(name)) {
+    match wanted.iter().find(|name| !both.contains(name)) {
         Some(name) => {
             let why = format!("`{name}` is not in both; allowed: {}", both.join(", "));
             Err(refused(sides, has).with(&why))
         }
-        None => Ok(asked.to_vec()),
+        None => Ok(wanted.to_vec()),
     }
 }
 
@@ -114,8 +122,8 @@ pub(super) fn common_points(
 ) -> Result<Vec<(Option<String>, String)>, StudyError> {
     let [a, b] = [0, 1].map(|side| sides[side].points());
     let show = |(_, label): &(Option<String>, String)| label.clone();
-    let mut unsaid = Vec::new();
-    let both = common([&a, &b], sides, show, "points", &mut unsaid);
+    let mut pending_notes = Vec::new();
+    let both = common([&a, &b], sides, show, "points", &mut pending_notes);
     if both.is_empty() {
         let has = |side: &Side| match &side.points()[..] {
             [(None, _)] => "no sweep".to_owned(),
@@ -124,9 +132,9 @@ pub(super) fn common_points(
                 format!("the points {}", labels.join("; "))
             }
         };
-        return Err(refused(sides, has).with("no point of the sweep is in both"));
+        return Err(refused(sides, has).with("no common point of the sweep"));
     }
-    notes.extend(unsaid);
+    notes.extend(pending_notes);
     Ok(both)
 }
 
@@ -135,13 +143,19 @@ pub(super) fn common_workloads(
     notes: &mut Vec<String>,
 ) -> Result<Vec<String>, StudyError> {
     let [a, b] = [0, 1].map(|side| sides[side].workloads());
-    let mut unsaid = Vec::new();
-    let both = common([&a, &b], sides, Clone::clone, "workloads", &mut unsaid);
+    let mut pending_notes = Vec::new();
+    let both = common(
+        [&a, &b],
+        sides,
+        Clone::clone,
+        "workloads",
+        &mut pending_notes,
+    );
     if both.is_empty() {
         return Err(refused(sides, |side| side.workloads().join(", "))
-            .with("no workload is in both; workloads are compared by `name`"));
+            .with("no common workload; workloads are matched by `name`"));
     }
-    notes.extend(unsaid);
+    notes.extend(pending_notes);
     Ok(both)
 }
 
@@ -149,15 +163,15 @@ pub(super) fn versions(sides: &[Side; 2], notes: &mut Vec<String>) {
     let [a, b] = [0, 1].map(|side| &sides[side].manifest.duetime);
     if a != b {
         notes.push(format!(
-            "{} was written by duetime {a}, {} by {b}: a change of the program may be among the differences",
+            "{} was written by duetime {a}, {} by {b}: the change of version may cause some differences",
             sides[0].name(),
             sides[1].name()
         ));
     }
 }
 
-/// The runs of a folder that are there.
-pub(super) fn there(side: &Side, key: impl Fn(u64) -> RunKey) -> BTreeSet<u64> {
+/// Returns the indices of the stored runs of a folder.
+pub(super) fn stored(side: &Side, key: impl Fn(u64) -> RunKey) -> BTreeSet<u64> {
     let runs = 0..side.manifest.seeds;
     runs.filter(|&run| side.folder.has_run(&key(run))).collect()
 }
@@ -165,8 +179,8 @@ pub(super) fn there(side: &Side, key: impl Fn(u64) -> RunKey) -> BTreeSet<u64> {
 pub(super) fn finished(side: &Side) -> usize {
     let points = side.points();
     let transports = &side.manifest.transports;
-    let of = |point: &Option<String>, transport: &String| {
-        there(side, |run| RunKey {
+    let count = |point: &Option<String>, transport: &String| {
+        stored(side, |run| RunKey {
             point: point.clone(),
             transport: transport.clone(),
             run,
@@ -175,29 +189,29 @@ pub(super) fn finished(side: &Side) -> usize {
     };
     let each = points
         .iter()
-        .map(|(id, _)| transports.iter().map(|name| of(id, name)).sum::<usize>());
+        .map(|(id, _)| transports.iter().map(|name| count(id, name)).sum::<usize>());
     each.sum()
 }
 
-/// Says where runs have no pair.
+/// Adds notes about runs without a pair.
 pub(super) fn incomplete(
     sides: &[Side; 2],
     point: &str,
     transports: &[String; 2],
-    there: [&BTreeSet<u64>; 2],
+    stored: [&BTreeSet<u64>; 2],
     notes: &mut Vec<String>,
 ) {
-    let pairs = there[0].intersection(there[1]).count();
-    for ((side, transport), runs) in sides.iter().zip(transports).zip(there) {
-        let asked = side.manifest.seeds;
-        if runs.len() as u64 != asked {
+    let pairs = stored[0].intersection(stored[1]).count();
+    for ((side, transport), runs) in sides.iter().zip(transports).zip(stored) {
+        let seeds = side.manifest.seeds;
+        if runs.len() as u64 != seeds {
             let at = if point.is_empty() {
                 String::new()
             } else {
                 format!(" at {point}")
             };
             notes.push(format!(
-                "{} is incomplete: {} of its {asked} runs of {transport}{at} are there; {pairs} are in both",
+                "{} is incomplete: it has {} of {seeds} runs of {transport}{at}; {pairs} are in both",
                 side.name(),
                 runs.len()
             ));
@@ -205,7 +219,7 @@ pub(super) fn incomplete(
     }
     let [a, b] = [0, 1].map(|side| sides[side].manifest.seeds);
     let note = format!(
-        "{} has {a} seeds, {} {b}: compared over those that both have",
+        "{} has {a} seeds, {} has {b}: only the common seeds are compared",
         sides[0].name(),
         sides[1].name()
     );

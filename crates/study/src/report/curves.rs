@@ -1,4 +1,4 @@
-//! Figures of a sweep: what changes along its first axis, one panel for each setting of the others.
+//! Figures of a sweep: curves along its axis with the most values, with one panel for each setting of the others.
 
 use duetime_figures::{Axis, Panel, Point, Series, Style};
 use duetime_results::Estimate;
@@ -9,21 +9,21 @@ use crate::gather::{Cell, Gathered, group_name, is_bulk, workload_name};
 use crate::plan::Plan;
 use crate::text::numbers;
 
-/// The axis along which curves run: the one with the most values.
-struct Along {
+/// Axis of the sweep along the x axis: the axis with the most values.
+struct SweepAxis {
     key: String,
     values: Vec<String>,
-    /// Each value as a number, if all are numbers of one unit.
+    /// Values as numbers with their unit, if all are numbers of one unit.
     numbers: Option<(Vec<f64>, String)>,
 }
 
-impl Along {
-    fn of(plan: &Plan) -> Option<Along> {
+impl SweepAxis {
+    fn of(plan: &Plan) -> Option<SweepAxis> {
         let axes = plan.axes();
         let most = axes.iter().map(|(_, values)| values.len()).max()?;
         let (key, values) = axes.into_iter().find(|(_, values)| values.len() == most)?;
         let numbers = numbers(&values);
-        Some(Along {
+        Some(SweepAxis {
             key,
             values,
             numbers,
@@ -39,7 +39,7 @@ impl Along {
 
     fn place(&self, settings: &[(String, String)]) -> Option<f64> {
         let (_, value) = settings.iter().find(|(key, _)| *key == self.key)?;
-        let index = self.values.iter().position(|of| of == value)?;
+        let index = self.values.iter().position(|known| known == value)?;
         Some(
             self.numbers
                 .as_ref()
@@ -48,9 +48,9 @@ impl Along {
     }
 }
 
-/// All figures of the sweep.
+/// Returns all figures of the sweep.
 pub fn figures(plan: &Plan, gathered: &Gathered) -> Vec<page::Figure> {
-    let Some(along) = Along::of(plan) else {
+    let Some(along) = SweepAxis::of(plan) else {
         return Vec::new();
     };
     let curves = Curves {
@@ -66,10 +66,10 @@ pub fn figures(plan: &Plan, gathered: &Gathered) -> Vec<page::Figure> {
         |cell| {
             let queries = cell.summary.queries.iter();
             queries
-                .map(|of| {
+                .map(|queries| {
                     (
-                        workload_name(plan, cell, of.workload),
-                        of.objective.map(|of| of.in_time),
+                        workload_name(plan, cell, queries.workload),
+                        queries.objective.map(|objective| objective.in_time),
                     )
                 })
                 .collect()
@@ -79,16 +79,19 @@ pub fn figures(plan: &Plan, gathered: &Gathered) -> Vec<page::Figure> {
         "Missed deadlines",
         &Axis::linear("missed", "%"),
         100.0,
-        |cell| vec![(String::new(), cell.summary.deadlines.map(|of| of.missed))],
+        |cell| {
+            let missed = cell.summary.deadlines.map(|deadlines| deadlines.missed);
+            vec![(String::new(), missed)]
+        },
     ));
     figures.extend(curves.figure(
-        "Completeness of queries",
+        "Answers in time per query",
         &Axis::linear("answers in time", "%"),
         100.0,
         |cell| {
             let queries = cell.summary.queries.iter();
             queries
-                .map(|of| (workload_name(plan, cell, of.workload), of.in_time))
+                .map(|queries| (workload_name(plan, cell, queries.workload), queries.in_time))
                 .collect()
         },
     ));
@@ -122,17 +125,18 @@ pub fn figures(plan: &Plan, gathered: &Gathered) -> Vec<page::Figure> {
     figures
 }
 
-/// A name, and what was measured under it.
+/// Name and measured value.
 type Named = (String, Option<Estimate>);
 
 struct Curves<'a> {
     plan: &'a Plan,
     gathered: &'a Gathered,
-    along: Along,
+    along: SweepAxis,
 }
 
 impl Curves<'_> {
-    /// A panel per setting of the other axes and per name that `values` gives; a curve per transport.
+    /// Returns a figure with a panel for each setting of the other axes and each name that `values` returns, and a
+    /// curve for each transport.
     fn figure(
         &self,
         title: &str,
@@ -152,9 +156,9 @@ impl Curves<'_> {
                 .collect();
             for (name, value) in values(cell) {
                 let Some(value) = value else { continue };
-                let mut words = others.clone();
-                words.splice(0..0, (!name.is_empty()).then_some(name));
-                let title = words.join(", ");
+                let mut parts = others.clone();
+                parts.splice(0..0, (!name.is_empty()).then_some(name));
+                let title = parts.join(", ");
                 let index = panels
                     .iter()
                     .position(|panel| panel.title == title)
@@ -169,7 +173,7 @@ impl Curves<'_> {
                 let curves = &mut panels[index].series;
                 let curve = curves
                     .iter()
-                    .position(|of| of.name == *transport)
+                    .position(|curve| curve.name == *transport)
                     .unwrap_or_else(|| {
                         curves.push(Series::new(transport, Style::Line, Vec::new()));
                         curves.len() - 1

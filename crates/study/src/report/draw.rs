@@ -1,4 +1,4 @@
-//! The page's figures.
+//! Figures of a study without a sweep.
 
 use duetime_figures::{Axis, Figure, Guide, Panel, Point, Series, Style};
 use duetime_results::summary::{GroupEstimate, Percentiles};
@@ -10,10 +10,10 @@ use crate::gather::{Cell, Gathered, group_name, is_bulk, workload_name};
 use crate::plan::Plan;
 use crate::text;
 
-/// Points of a drawn curve: more cannot be seen.
-const MOST_POINTS: usize = 240;
+/// Number of points of a drawn curve. More would not be visible.
+const MAX_POINTS: usize = 240;
 
-/// All figures, in the order of the page.
+/// Returns all figures, in the order of the page.
 pub fn figures(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Vec<page::Figure> {
     let mut figures = Vec::new();
     if plan.points.len() > 1 {
@@ -27,7 +27,7 @@ pub fn figures(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Vec<page:
             Axis::linear("missed", "%"),
             100.0,
             |group| group.deadlines.is_some(),
-            |group| group.deadlines.map(|of| of.missed),
+            |group| group.deadlines.map(|deadlines| deadlines.missed),
         ));
         figures.extend(completions(plan, gathered, samples));
         figures.extend(percentiles(plan, gathered));
@@ -50,7 +50,8 @@ pub fn figures(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Vec<page:
     figures
 }
 
-/// A drawn figure with its place on the page. The title stands in the page, not in the drawing.
+/// Draws a figure for the page, or returns `None` if no panel has data. The title is in the page and not in the
+/// drawing.
 pub fn on_page(title: &str, note: &str, mut panels: Vec<Panel>) -> Option<page::Figure> {
     panels.retain(|panel| panel.series.iter().any(|series| !series.points.is_empty()));
     if panels.is_empty() {
@@ -71,15 +72,15 @@ pub fn on_page(title: &str, note: &str, mut panels: Vec<Panel>) -> Option<page::
     })
 }
 
-/// The names of the groups that have what `of` asks for, in order.
+/// Returns the names of the groups that `selects` accepts, in order.
 fn group_names(
     plan: &Plan,
     gathered: &Gathered,
-    of: impl Fn(&GroupEstimate) -> bool,
+    selects: impl Fn(&GroupEstimate) -> bool,
 ) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for cell in &gathered.cells {
-        for group in cell.summary.groups.iter().filter(|group| of(group)) {
+        for group in cell.summary.groups.iter().filter(|group| selects(group)) {
             let name = group_name(plan, cell, group);
             if !names.contains(&name) {
                 names.push(name);
@@ -89,21 +90,21 @@ fn group_names(
     names
 }
 
-/// A bar per transport for each group that `of` asks for.
+/// Draws a bar for each transport and each group that `selects` accepts.
 fn bars(
     plan: &Plan,
     gathered: &Gathered,
     title: &str,
     y: Axis,
     factor: f64,
-    of: impl Fn(&GroupEstimate) -> bool,
+    selects: impl Fn(&GroupEstimate) -> bool,
     value: impl Fn(&GroupEstimate) -> Option<Estimate>,
 ) -> Option<page::Figure> {
-    let names = group_names(plan, gathered, of);
+    let names = group_names(plan, gathered, selects);
     let series = |cell: &Cell| {
         let point = |group: &GroupEstimate| {
             let name = group_name(plan, cell, group);
-            let place = names.iter().position(|of| *of == name)?;
+            let place = names.iter().position(|known| *known == name)?;
             Some(Point::of(place as f64, &value(group)?, factor))
         };
         let points = cell.summary.groups.iter().filter_map(point).collect();
@@ -114,44 +115,45 @@ fn bars(
     on_page(title, "Error bars: 95 % intervals over runs.", vec![panel])
 }
 
-/// Until enough answers were there: the share of queries, and that still waiting on a logarithmic scale.
+/// Draws the distribution of the time until a query has enough answers, and its tail on a logarithmic scale.
 fn queries(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
     let mut panels = Vec::new();
     let workloads = (0..).take(plan.base.workloads.len());
     for workload in workloads {
         let curves = gathered.cells.iter().filter_map(|cell| {
-            let of = samples.transports[cell.transport].queries.get(&workload)?;
-            let milliseconds = of.took_s.iter().map(|seconds| seconds * 1e3);
+            let completions = samples.transports[cell.transport].queries.get(&workload)?;
+            let milliseconds = completions.took_s.iter().map(|seconds| seconds * 1e3);
             Some((
                 cell.summary.transport.as_str(),
                 milliseconds.collect(),
-                of.all,
+                completions.all,
             ))
         });
         let budget = super::queries::budget_s(plan, workload);
-        let [mut all, tail] = came_and_left(
+        let [mut all, tail] = distribution_and_tail(
             &Axis::log("from arrival at the root", "ms"),
-            ("queries with enough answers", "queries still waiting"),
+            ("queries with enough answers", "queries without"),
             budget.map(|within| ("budget", within * 1e3)),
             curves,
         );
         if let Some(first) = gathered.cells.first() {
             all.title = workload_name(plan, first, workload);
         }
-        let there = |panel: &Panel| panel.series.iter().any(|series| !series.points.is_empty());
-        if there(&all) {
+        let has_data = |panel: &Panel| panel.series.iter().any(|series| !series.points.is_empty());
+        if has_data(&all) {
             panels.extend([all, tail]);
         }
     }
     if let [only, _] = panels.as_mut_slice() {
         only.title.clear();
     }
-    let note = "Above: share of the queries with enough answers by then. Below: the rest, on a logarithmic scale; queries \
-                that never had enough stay there.";
-    on_page("Completion of queries", note, panels)
+    let note = "Top: share of the queries with enough answers by each time. Bottom: the remaining queries on a logarithmic \
+               scale, including those that never had enough answers.";
+    on_page("Query completion times", note, panels)
 }
 
-/// Of `all` values, of which those not given never came: the share that came by then and the rest, in per cent.
+/// Returns the cumulative share of the values and the remaining share, in per cent of `all`. Values missing from `all`
+/// are infinite.
 fn cumulative(mut values: Vec<f64>, all: usize) -> (Vec<Point>, Vec<Point>) {
     values.sort_by(f64::total_cmp);
     let point = |rank: usize| {
@@ -162,10 +164,11 @@ fn cumulative(mut values: Vec<f64>, all: usize) -> (Vec<Point>, Vec<Point>) {
     ranks(values.len(), all).into_iter().map(point).unzip()
 }
 
-/// What came by then, and the rest on a logarithmic scale: a curve in each for every name with its values, of so many.
-fn came_and_left<'n>(
+/// Returns two panels: the cumulative distribution, and its tail on a logarithmic scale. Each curve has a name, its
+/// values and the total number of values.
+fn distribution_and_tail<'n>(
     x: &Axis,
-    (came, left): (&str, &str),
+    (done_label, remaining_label): (&str, &str),
     guide: Option<(&str, f64)>,
     curves: impl Iterator<Item = (&'n str, Vec<f64>, usize)>,
 ) -> [Panel; 2] {
@@ -179,28 +182,32 @@ fn came_and_left<'n>(
         ..Panel::new(x.clone(), y, series)
     };
     let curve = |(name, values, all)| {
-        let (came, left) = cumulative(values, all);
+        let (done, remaining) = cumulative(values, all);
         let step = |points| Series::new(name, Style::Step, points);
-        (step(came), step(left))
+        (step(done), step(remaining))
     };
     let (all, tail) = curves.map(curve).unzip();
-    let came = Axis::linear(came, "%").between(0.0, 100.0);
-    [panel(came, all), panel(Axis::log(left, "%"), tail)]
+    let done = Axis::linear(done_label, "%").between(0.0, 100.0);
+    [
+        panel(done, all),
+        panel(Axis::log(remaining_label, "%"), tail),
+    ]
 }
 
-/// How long flows took, a panel for each workload and class that has data.
+/// Draws the completion times of flows, with a panel for each workload and class with data.
 fn completions(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
     let is_data = |group: &GroupEstimate| !matches!(group.class, Class::Query | Class::Cancel);
     let panel = |name: &String| {
         let curve = |cell: &Cell| {
             let mut groups = cell.summary.groups.iter();
             let group = groups.find(|group| group_name(plan, cell, group) == *name)?;
-            let of = samples.transports[cell.transport]
+            let completions = samples.transports[cell.transport]
                 .completions
                 .get(&(group.workload, group.class))?;
-            let milliseconds = of.took_s.iter().map(|seconds| seconds * 1e3).collect();
-            let (came, _) = cumulative(milliseconds, of.all);
-            Some(Series::new(&cell.summary.transport, Style::Step, came))
+            let milliseconds = completions.took_s.iter();
+            let milliseconds = milliseconds.map(|seconds| seconds * 1e3).collect();
+            let (done, _) = cumulative(milliseconds, completions.all);
+            Some(Series::new(&cell.summary.transport, Style::Step, done))
         };
         Panel {
             title: name.clone(),
@@ -212,14 +219,17 @@ fn completions(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Option<pa
         }
     };
     let names = group_names(plan, gathered, is_data);
-    let note = "Share of the flows delivered by then; a line that ends below 100 % leaves flows that never finished.";
+    let note = "Share of the flows delivered by each time. A line that ends below 100 % has flows that never finished.";
     on_page("Completion times", note, names.iter().map(panel).collect())
 }
 
-/// Deadline minus completion: the share of flows that had so little, on a logarithmic scale.
+/// Draws the distribution of slack (deadline minus completion time) on a logarithmic scale.
 fn slack(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
-    let allowed = samples.transports.iter().flat_map(|of| &of.deadlines);
-    let longest = allowed.fold(0.0, |most: f64, of| most.max(of.0)) * 1e3;
+    let flows = samples
+        .transports
+        .iter()
+        .flat_map(|sample| &sample.deadlines);
+    let longest = flows.fold(0.0, |most: f64, (allowed, _)| most.max(*allowed)) * 1e3;
     let mut ends = (0.0_f64, 0.0_f64);
     let mut curve = |cell: &Cell| {
         let sample = &samples.transports[cell.transport];
@@ -229,10 +239,10 @@ fn slack(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
             .collect();
         slack.sort_by(f64::total_cmp);
         let never = sample.deadline_flows - slack.len();
-        // Densest where there is least; that at the deadline itself is exact.
+        // Points are densest at the smallest slack, and exact at the deadline itself.
         let dense = ranks(slack.len(), slack.len());
         let mut shown: Vec<usize> = dense.iter().map(|rank| slack.len() - 1 - rank).collect();
-        let late = slack.partition_point(|of| *of < 0.0);
+        let late = slack.partition_point(|slack| *slack < 0.0);
         shown.extend(late.checked_sub(1));
         shown.sort_unstable();
         shown.dedup();
@@ -247,7 +257,7 @@ fn slack(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
         Series::new(&cell.summary.transport, Style::Step, points)
     };
     let series: Vec<Series> = gathered.cells.iter().map(&mut curve).collect();
-    // What is later than by a whole deadline would leave no space for the rest.
+    // Showing flows that are later than a whole deadline would compress all others.
     let x = Axis::linear("slack", "ms").between(ends.0.max(-longest), ends.1);
     let panel = Panel {
         guides: vec![Guide {
@@ -255,29 +265,32 @@ fn slack(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
             at: 0.0,
             label: "deadline".to_owned(),
         }],
-        ..Panel::new(x, Axis::log("flows with at most that", "%"), series)
+        ..Panel::new(x, Axis::log("flows with at most this slack", "%"), series)
     };
-    let note = "Deadline minus completion time, negative when late: where a line crosses the deadline is the share that \
-                missed it, flows that never finished included. Lateness beyond the longest deadline is not drawn.";
+    let note = "Deadline minus completion time; negative if late. A line crosses the deadline at the share of flows that \
+               missed it, including flows that never finished. Lateness beyond the longest deadline is not shown.";
     on_page("Slack", note, vec![panel])
 }
 
-/// Flows of a transport that are drawn one by one.
-const FLOWS_SHOWN: usize = 400;
+/// Maximum number of flows of a transport that are drawn individually.
+const MAX_FLOWS: usize = 400;
 
-/// Evenly spread ones of a transport's flows that finished: seconds allowed, seconds taken.
+/// Returns an even sample of a transport's finished flows: allowed time and completion time in seconds.
 fn sampled(sample: &Sample) -> impl Iterator<Item = (f64, f64)> {
-    let of = &sample.deadlines;
-    let shown = of.len().min(FLOWS_SHOWN);
-    (0..shown).map(move |i| of[i * of.len() / shown])
+    let flows = &sample.deadlines;
+    let shown = flows.len().min(MAX_FLOWS);
+    (0..shown).map(move |i| flows[i * flows.len() / shown])
 }
 
-/// Each flow by what it was allowed and what it took; a sample of them. Where all are allowed the same, a column for each
-/// transport says more.
+/// Draws a sample of flows by allowed time and completion time, or by transport and completion time if the allowed time
+/// is the same for all.
 fn deadlines(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
-    let allowed = samples.transports.iter().flat_map(|of| &of.deadlines);
-    let (least, most) = allowed.fold((f64::INFINITY, 0.0_f64), |(least, most), of| {
-        (least.min(of.0), most.max(of.0))
+    let flows = samples
+        .transports
+        .iter()
+        .flat_map(|sample| &sample.deadlines);
+    let (least, most) = flows.fold((f64::INFINITY, 0.0_f64), |(least, most), (allowed, _)| {
+        (least.min(*allowed), most.max(*allowed))
     });
     if most <= least * 1.001 {
         return one_deadline(gathered, samples, most);
@@ -309,19 +322,19 @@ fn deadlines(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
             )
         }
     };
-    let note = "Flows with deadlines, evenly sampled; those above the line were late.";
+    let note = "Sample of the flows with deadlines. Flows above the line were late.";
     let panels = gathered.cells.iter().map(panel).collect();
     on_page("Deadlines and completion times", note, panels)
 }
 
-/// What flows took that were all allowed `allowed` seconds.
+/// Draws the completion times of flows with the same allowed time, in seconds.
 fn one_deadline(gathered: &Gathered, samples: &Samples, allowed: f64) -> Option<page::Figure> {
-    /// Share of its column over which the flows of a transport are spread.
+    /// Width of the spread of a transport's flows, as a share of its column.
     const SPREAD: f64 = 0.7;
     let column = |(place, cell): (usize, &Cell)| {
         let flows = sampled(&samples.transports[cell.transport]).enumerate();
         let point = |(i, (_, took)): (usize, (f64, f64))| {
-            // Multiples of the golden ratio are spread evenly, however many there are.
+            // Fractional parts of multiples of the golden ratio are evenly spread for any number of flows.
             let aside = (i as f64 * 0.618_033_988_749_895).fract() - 0.5;
             Point::new(place as f64 + SPREAD * aside, took * 1e3)
         };
@@ -343,14 +356,14 @@ fn one_deadline(gathered: &Gathered, samples: &Samples, allowed: f64) -> Option<
         )
     };
     let note = format!(
-        "All flows with deadlines were allowed {}; at most {FLOWS_SHOWN} of each transport are drawn, evenly sampled, and \
-         none that never finished. Those above the line were late.",
+        "All deadlines are {} after the start. Sample of at most {MAX_FLOWS} finished flows per transport. Flows above the \
+        line were late.",
         text::seconds(allowed)
     );
     on_page("Deadline and completion times", &note, vec![panel])
 }
 
-/// Completion time over deadline: all of it, and its tail.
+/// Draws the distribution of completion time over deadline, and its tail.
 fn shares(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
     let curves = gathered.cells.iter().map(|cell| {
         let sample = &samples.transports[cell.transport];
@@ -364,23 +377,24 @@ fn shares(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
             sample.deadline_flows,
         )
     });
-    let panels = came_and_left(
+    let panels = distribution_and_tail(
         &Axis::log("completion time / deadline", ""),
-        ("delivered", "not delivered yet"),
+        ("delivered", "not yet delivered"),
         Some(("deadline", 1.0)),
         curves,
     );
-    let note = "Above: share of deadline flows delivered by then. Below: the rest, on a logarithmic scale.";
+    let note = "Top: share of the flows with deadlines delivered by each time. Bottom: the remaining flows on a logarithmic \
+               scale.";
     on_page("Completion time over deadline", note, panels.into())
 }
 
-/// The ranks drawn of `n` sorted values out of `all`: evenly spread, and ever denser towards the end.
+/// Returns the ranks to draw of `n` sorted values out of `all`: evenly spread, and increasingly dense towards the end.
 fn ranks(n: usize, all: usize) -> Vec<usize> {
-    let mut ranks: Vec<usize> = (0..MOST_POINTS).map(|i| i * n / MOST_POINTS).collect();
-    let mut left = all;
-    while left > 0 {
-        ranks.extend((all - left < n).then_some(all - left));
-        left = left * 24 / 25;
+    let mut ranks: Vec<usize> = (0..MAX_POINTS).map(|i| i * n / MAX_POINTS).collect();
+    let mut remaining = all;
+    while remaining > 0 {
+        ranks.extend((all - remaining < n).then_some(all - remaining));
+        remaining = remaining * 24 / 25;
     }
     ranks.extend(n.checked_sub(1));
     ranks.retain(|&rank| rank < n);
@@ -392,11 +406,11 @@ fn ranks(n: usize, all: usize) -> Vec<usize> {
 fn percentiles(plan: &Plan, gathered: &Gathered) -> Option<page::Figure> {
     type Pick = fn(&Percentiles<Option<Estimate>>) -> Option<Estimate>;
     let picks: [(&str, Pick); 5] = [
-        ("p50", |of| of.p50),
-        ("p90", |of| of.p90),
-        ("p95", |of| of.p95),
-        ("p99", |of| of.p99),
-        ("p99.9", |of| of.p999),
+        ("p50", |p| p.p50),
+        ("p90", |p| p.p90),
+        ("p95", |p| p.p95),
+        ("p99", |p| p.p99),
+        ("p99.9", |p| p.p999),
     ];
     let panel = |name: &String| {
         let series = |cell: &Cell| {
@@ -419,7 +433,8 @@ fn percentiles(plan: &Plan, gathered: &Gathered) -> Option<page::Figure> {
         }
     };
     let names = group_names(plan, gathered, |group| group.completion_s.p50.is_some());
-    let note = "Bands: 95 % intervals over runs. A line ends where flows never finished, or are too few for the percentile.";
+    let note = "Bands: 95 % intervals over runs. A line ends where there are too few flows for the percentile, or too many that \
+               never finished.";
     on_page(
         "Completion time percentiles",
         note,
@@ -434,7 +449,7 @@ fn completeness(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> 
         let n = values.len();
         let point =
             |rank: usize| Point::new(values[rank] * 100.0, 100.0 * (rank + 1) as f64 / n as f64);
-        // Values are few and repeat: the last of each is the step.
+        // Values repeat often, so draw only the last of each.
         let steps = (0..n).filter(|&rank| rank + 1 == n || values[rank + 1] > values[rank]);
         let first = values.first().map(|&value| Point::new(value * 100.0, 0.0));
         Series::new(
@@ -445,11 +460,11 @@ fn completeness(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> 
     };
     let panel = Panel::new(
         Axis::linear("answers in time", "%"),
-        Axis::linear("queries with at most that", "%").between(0.0, 100.0),
+        Axis::linear("queries with at most this share", "%").between(0.0, 100.0),
         gathered.cells.iter().map(series).collect(),
     );
-    let note = "Per query: the share of its root's own children whose answers met their deadlines. The lower the line stays, the better.";
-    on_page("Completeness of queries", note, vec![panel])
+    let note = "Share of a root's direct children whose answers met their deadlines, per query. Lower lines are better.";
+    on_page("Answers in time per query", note, vec![panel])
 }
 
 fn queues(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
@@ -462,8 +477,8 @@ fn queues(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
             .copied()
             .filter(|&(at, _)| from <= at && at <= to)
             .collect();
-        // The longest of each piece stays, so that no peak is lost.
-        let piece = shown.len().div_ceil(2 * MOST_POINTS).max(1);
+        // Keep the maximum of each piece, so that no peak is lost.
+        let piece = shown.len().div_ceil(2 * MAX_POINTS).max(1);
         let longest = |piece: &[(f64, f64)]| {
             let (at, bytes) =
                 piece.iter().fold(
@@ -478,7 +493,7 @@ fn queues(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
             shown.chunks(piece).map(longest).collect(),
         );
         let x = Axis::linear("simulated time", "ms").between(from * 1e3, to * 1e3);
-        // On the common axis a short queue is a line at the bottom.
+        // State the maximum, because a short queue is invisible on the common axis.
         let most = series
             .points
             .iter()
@@ -493,9 +508,10 @@ fn queues(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
             ..Panel::new(x, Axis::linear("queue", "KB"), vec![series])
         }
     };
-    let note = format!("Queue of {link} in the first run, around its fullest moment.");
+    let note =
+        format!("Queue of {link} in the first run, around its maximum under the first transport.");
     on_page(
-        "Queue of a link",
+        "Link queue",
         &note,
         gathered.cells.iter().map(panel).collect(),
     )
@@ -511,8 +527,8 @@ fn throughput(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
         let until = |i: usize| sent.get(i).map_or(end, |&(at, _)| at);
         let first = sent.partition_point(|&(at, _)| at < from);
         let beyond = sent.partition_point(|&(at, _)| at < to);
-        let piece = (beyond - first).div_ceil(2 * MOST_POINTS).max(1);
-        // The mean of each piece, from its beginning on.
+        let piece = (beyond - first).div_ceil(2 * MAX_POINTS).max(1);
+        // Mean of each piece, starting at its beginning.
         let point = |i: usize| {
             let next = (i + piece).min(beyond);
             let bytes: f64 = sent[i..next].iter().map(|(_, bytes)| bytes).sum();
@@ -535,10 +551,10 @@ fn throughput(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
         }
     };
     let note = format!(
-        "What left {link} in the first run, at the same time as above; headers are within."
+        "Bytes sent on {link} in the first run, headers included, in the same time window as the queue."
     );
     on_page(
-        "Throughput of that link",
+        "Link throughput",
         &note,
         gathered.cells.iter().map(panel).collect(),
     )
@@ -549,9 +565,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn drawn_ranks_are_few_and_keep_the_tail() {
+    fn ranks_are_few_and_keep_the_tail() {
         let ranks = ranks(100_000, 100_000);
-        assert!(ranks.len() < 2 * MOST_POINTS + 60, "{}", ranks.len());
+        assert!(ranks.len() < 2 * MAX_POINTS + 60, "{}", ranks.len());
         assert!(ranks.windows(2).all(|pair| pair[0] < pair[1]));
         assert_eq!((ranks[0], *ranks.last().unwrap()), (0, 99_999));
         assert!(

@@ -1,7 +1,7 @@
-// What the page adds to its figures and tables: transports switched on and off everywhere at once, tables sorted, the command
-// copied. Without this script the page can be read and printed as it is.
+// Interactive parts of the page: switches for transports in all figures and tables, sortable tables, and copying of
+// commands. The page can be read and printed without this script.
 
-// Which transports are hidden, in all figures and tables and in the address of the page.
+// Hidden transports, in all figures and tables and in the fragment of the page's URL.
 class Switches {
   constructor(names) {
     this.names = names;
@@ -10,12 +10,12 @@ class Switches {
     this.read();
     addEventListener("hashchange", () => {
       this.read();
-      this.tell();
+      this.notify();
     });
   }
 
   read() {
-    // The address of a section says nothing about what is hidden.
+    // A link to a section does not change the hidden transports.
     if (location.hash && !location.hash.startsWith("#off=")) return;
     const off = new URLSearchParams(location.hash.slice(1)).get("off") ?? "";
     this.hidden = new Set(off.split(",").filter((name) => this.names.includes(name)));
@@ -25,7 +25,7 @@ class Switches {
     this.hidden = new Set(hidden);
     const off = this.names.filter((name) => this.hidden.has(name)).map(encodeURIComponent).join(",");
     history.replaceState(null, "", off ? `#off=${off}` : location.pathname + location.search);
-    this.tell();
+    this.notify();
   }
 
   flip(name) {
@@ -34,16 +34,16 @@ class Switches {
     this.set(hidden);
   }
 
-  tell() {
+  notify() {
     for (const listener of this.listeners) listener();
   }
 }
 
-// One button for each name, and one that shows all again.
-function addSwitches(place, switches, lookOf) {
+// Adds a button for each name, and a button that shows all.
+function addSwitches(place, switches, colourOf) {
   const buttons = switches.names.map((name) => {
     const swatch = element("i");
-    swatch.style.background = lookOf(name);
+    swatch.style.background = colourOf(name);
     return element("button", { type: "button", onclick: () => switches.flip(name) }, swatch, name);
   });
   const all = element("button", { type: "button", textContent: "Show all", onclick: () => switches.set([]) });
@@ -61,8 +61,8 @@ const UNITS = {
   ns: 1e-9, us: 1e-6, ms: 1e-3, kbps: 1e3, Mbps: 1e6, Gbps: 1e9, Tbps: 1e12, KB: 1e3, MB: 1e6, GB: 1e9, TB: 1e12, k: 1e3, M: 1e6, G: 1e9, T: 1e12,
 };
 
-// What a cell is sorted by: its number, in one unit. A dash is a time that never came.
-function sizeOf(cell) {
+// Returns the sort key of a cell: its number in the base unit, infinity for a dash, or its text.
+function sortKeyOf(cell) {
   const text = cell.firstChild?.textContent.trim() ?? "";
   if (text === "–") return Infinity;
   const found = /^([-+]?[\d.]+)\s*(\S*)/.exec(text);
@@ -72,13 +72,13 @@ function sizeOf(cell) {
 function compare(a, b) {
   if (a === b) return 0;
   if (typeof a === "number" && typeof b === "number") return a - b;
-  // Words and empty cells stand behind numbers.
+  // Numbers sort before words, and words before empty cells.
   if (typeof a === "number") return -1;
   if (typeof b === "number") return 1;
   return a === "" ? 1 : b === "" ? -1 : a.localeCompare(b, "en", { numeric: true });
 }
 
-// Heads that sort: up, down, and as it was.
+// Makes the heads of a table cycle between ascending, descending and original order.
 function makeSortable(table) {
   const body = table.tBodies[0];
   const original = [...body.rows];
@@ -94,14 +94,14 @@ function makeSortable(table) {
       heads.forEach((other) => other.removeAttribute("aria-sort"));
       if (order !== "none") head.setAttribute("aria-sort", order);
       const sign = order === "descending" ? -1 : 1;
-      const keys = new Map(original.map((row) => [row, sizeOf(row.cells[column])]));
+      const keys = new Map(original.map((row) => [row, sortKeyOf(row.cells[column])]));
       const sorted = order === "none" ? original : [...original].sort((a, b) => sign * compare(keys.get(a), keys.get(b)));
       body.append(...sorted);
     });
   });
 }
 
-function addCopy(code, say) {
+function addCopy(code, announce) {
   const button = element("button", { type: "button", className: "copy", textContent: "Copy" });
   button.setAttribute("aria-label", "Copy the command");
   button.addEventListener("click", async () => {
@@ -109,12 +109,12 @@ function addCopy(code, say) {
     try {
       await navigator.clipboard.writeText(code.textContent.trim());
     } catch {
-      // The browser does not allow it: the command is selected, to be copied by hand.
+      // The browser denies access to the clipboard, so select the command for copying by hand.
       getSelection().selectAllChildren(code);
       text = "Selected";
     }
     button.textContent = text;
-    say(`${text}.`);
+    announce(`${text}.`);
     setTimeout(() => (button.textContent = "Copy"), 2000);
   });
   code.closest("pre").before(button);
@@ -124,26 +124,26 @@ function start() {
   const status = element("div", { className: "unseen" });
   status.setAttribute("role", "status");
   document.body.append(status);
-  const say = (text) => (status.textContent = text);
+  const announce = (text) => (status.textContent = text);
   const figures = [...document.querySelectorAll("figure")].filter((figure) => figure.querySelector("svg metadata"));
-  const looks = new Map();
+  const colours = new Map();
   for (const figure of figures) {
     for (const panel of JSON.parse(figure.querySelector("metadata").textContent)) {
       for (const series of panel.series) {
-        if (series.name && !looks.has(series.name)) looks.set(series.name, series.colour);
+        if (series.name && !colours.has(series.name)) colours.set(series.name, series.colour);
       }
     }
   }
-  const switches = new Switches([...looks.keys()]);
+  const switches = new Switches([...colours.keys()]);
   const place = document.querySelector(".switches");
-  if (place && looks.size > 1) addSwitches(place, switches, (name) => looks.get(name));
-  const charts = figures.map((figure) => new Chart(figure, switches, say));
+  if (place && colours.size > 1) addSwitches(place, switches, (name) => colours.get(name));
+  const charts = figures.map((figure) => new Chart(figure, switches, announce));
   const named = document.querySelectorAll("table [data-name]");
-  const show = () => named.forEach((of) => (of.hidden = switches.hidden.has(of.dataset.name)));
+  const show = () => named.forEach((cell) => (cell.hidden = switches.hidden.has(cell.dataset.name)));
   switches.listeners.push(show, () => charts.forEach((chart) => chart.draw()));
   show();
   document.querySelectorAll("table.sortable").forEach(makeSortable);
-  document.querySelectorAll("pre.command code").forEach((code) => addCopy(code, say));
+  document.querySelectorAll("pre.command code").forEach((code) => addCopy(code, announce));
 }
 
 start();

@@ -1,4 +1,4 @@
-//! What the page says.
+//! Content of the page.
 
 pub mod capacity;
 
@@ -18,25 +18,25 @@ use crate::tables::{On, percent, tables};
 use crate::text;
 use crate::verdict::Verdict;
 
-/// A figure on the page.
+/// Figure on the page.
 #[derive(Debug, Serialize)]
 pub struct Figure {
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// What to know to read it; may be empty.
+    /// Explanation; may be empty.
     pub note: String,
-    /// The drawing.
+    /// SVG drawing.
     pub svg: String,
 }
 
-/// A value under a name.
+/// Named value.
 #[derive(Debug, Serialize)]
 pub struct Named {
-    /// Of what.
+    /// Name.
     pub name: String,
-    /// The value.
+    /// Formatted value.
     pub value: String,
-    /// Its interval, in brackets; may be empty.
+    /// Interval in brackets; may be empty.
     pub interval: String,
 }
 
@@ -59,7 +59,7 @@ struct Term {
     meaning: &'static str,
 }
 
-/// Everything that the page's template takes.
+/// Input of the page's template.
 #[derive(Default, Serialize)]
 struct View<'a> {
     title: &'a str,
@@ -82,7 +82,7 @@ struct View<'a> {
     terms: &'a [Term],
 }
 
-/// The page.
+/// Renders the page.
 pub fn html(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Result<String, StudyError> {
     let failures: Vec<Failure> = gathered
         .absent
@@ -111,10 +111,10 @@ pub fn html(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Result<Strin
         warnings: gathered
             .warnings
             .iter()
-            .map(|of| of.text.as_str())
+            .map(|warning| warning.text.as_str())
             .collect(),
         failures,
-        // Where queries are judged, flows explain them, and have their table.
+        // If queries are judged, missed deadlines of flows are only in their table.
         headline: headline(plan, gathered).filter(|_| services.is_empty()),
         services,
         verdicts: &gathered.verdicts,
@@ -125,17 +125,16 @@ pub fn html(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Result<Strin
         scenario: &plan.request.text,
         terms: TERMS,
     };
-    rendered(&view)
+    render(&view)
 }
 
-/// The page that shows all of this.
-fn rendered(view: &View<'_>) -> Result<String, StudyError> {
+fn render(view: &View<'_>) -> Result<String, StudyError> {
     Environment::new()
         .render_named_str("page.html", include_str!("page.html"), Serde(view))
-        .map_err(|error| StudyError::Choice(format!("the report cannot be drawn: {error}")))
+        .map_err(|error| StudyError::Choice(format!("cannot render the report: {error}")))
 }
 
-/// The first comment of the scenario file, which says what it is about; else what was compared.
+/// Returns the first comment of the scenario file, or the names of the transports if there is none.
 fn lead(request: &Request, base: &Scenario) -> String {
     let comment = request
         .text
@@ -147,7 +146,7 @@ fn lead(request: &Request, base: &Scenario) -> String {
     if !comment.is_empty() {
         return comment.join(" ");
     }
-    format!("{} compared.", base.transport_names().join(", "))
+    format!("Transports: {}.", base.transport_names().join(", "))
 }
 
 fn facts(plan: &Plan, gathered: &Gathered) -> Vec<Named> {
@@ -184,7 +183,7 @@ fn facts(plan: &Plan, gathered: &Gathered) -> Vec<Named> {
     facts
 }
 
-/// Missed deadlines per transport, large. A sweep has no single number.
+/// Returns the missed deadlines of each transport, or `None` for a sweep or without deadlines.
 fn headline(plan: &Plan, gathered: &Gathered) -> Option<Headline> {
     if plan.points.len() > 1 {
         return None;
@@ -205,13 +204,13 @@ fn headline(plan: &Plan, gathered: &Gathered) -> Option<Headline> {
         .cells
         .iter()
         .filter_map(|cell| cell.summary.deadlines)
-        .map(|of| of.flows)
+        .map(|deadlines| deadlines.flows)
         .min()?;
     Some(Headline {
         title: "Missed deadlines".to_owned(),
         note: format!(
-            "Share of the flows with deadlines that were not delivered in time, all workloads and runs together; {} \
-             such flows per transport. In brackets: 95 % interval over runs.",
+            "Share of the flows with deadlines that were not delivered in time, over all workloads and runs; {} such \
+            flows per transport. In brackets: 95 % interval over runs.",
             text::count(flows as f64)
         ),
         bars,
@@ -225,7 +224,7 @@ fn file_name(request: &Request) -> String {
         .map_or(String::new(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The command that makes the folder again.
+/// Returns the command that reproduces the folder.
 fn command(plan: &Plan) -> String {
     let command = if plan.request.points.is_empty() {
         "run"
@@ -254,44 +253,44 @@ fn command(plan: &Plan) -> String {
 const TERMS: &[Term] = &[
     Term {
         name: "Query in time",
-        meaning: "Enough answers were at the root of its tree within its budget, which begins when the query arrives \
-                  there. How many are enough and the budget are the workload's objective. Queries count if they arrive \
-                  after the warm-up and before the end.",
+        meaning: "The root of its tree received enough answers within the budget, which starts when the query arrives \
+                 there. The workload's objective sets the budget and the number of answers. Queries are measured if they \
+                 arrive after the warm-up and before the end.",
     },
     Term {
-        name: "Answers asked",
-        meaning: "All answers that the measured queries asked for, in all layers of their trees. One that was never sent \
-                  is not in time.",
+        name: "Answers in time, of all requested",
+        meaning: "All answers that the measured queries requested, in all layers of their trees. An answer that was never \
+                 sent is not in time.",
     },
     Term {
-        name: "Aggregators that gave up",
-        meaning: "They stopped waiting for their children and answered with what they had (the key give_up).",
+        name: "Aggregators that timed out",
+        meaning: "They stopped waiting for their children and answered with what they had (`give_up`).",
     },
     Term {
         name: "Completion time",
-        meaning: "From the moment the application submits the flow to the in-order delivery of its last byte; the \
-                  handshake is within, the FIN exchange is not.",
+        meaning: "From the submission of the flow by the application to the in-order delivery of its last byte. Includes \
+                 the handshake, but not the FIN exchange.",
     },
     Term {
         name: "Missed",
-        meaning: "Not delivered by its deadline, for whatever reason. Flows count if they start after the warm-up and \
-                  before the end; runs go on until the last measured deadline has passed.",
+        meaning: "Not delivered by its deadline, for any reason. Flows are measured if they start after the warm-up and \
+                 before the end. Runs continue until the last measured deadline has passed.",
     },
     Term {
         name: "Slack",
-        meaning: "Deadline minus completion; negative is late. Its p99 is what 99 % had at least.",
+        meaning: "Deadline minus completion time; negative if late. 99 % of the flows had at least the p99 of slack.",
     },
     Term {
         name: "Answers in time per query",
-        meaning: "Share of the root's own children whose answers met their deadlines, averaged over queries.",
+        meaning: "Share of the root's direct children whose answers met their deadlines, averaged over queries.",
     },
     Term {
         name: "Intervals",
-        meaning: "95 %, by bootstrap over runs. Runs with equal numbers share their seed between transports. One run \
-                  gives no interval; of two or three it is the range of what was seen, and of a handful it is too narrow.",
+        meaning: "95 %, by bootstrap over runs. Runs with the same number have the same seed under all transports. One run \
+                 gives no interval. With two or three runs it is their range, and with a handful it is too narrow.",
     },
     Term {
         name: "KB, MB",
-        meaning: "1000 and 1,000,000 bytes.",
+        meaning: "1,000 and 1,000,000 bytes.",
     },
 ];

@@ -1,4 +1,4 @@
-//! What the page says first: how many queries were in time, in one sentence and a card per transport.
+//! First part of the page: the share of queries in time, in one sentence and a card for each transport.
 
 use std::collections::BTreeMap;
 
@@ -18,39 +18,40 @@ use crate::plan::Plan;
 use crate::tables::percentile;
 use crate::text;
 
-/// What any transport could reach at most, where it is known.
+/// Best possible results, if known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Possible {
-    /// Share of all queries in time.
+    /// Upper bound on the share of all queries in time.
     queries: Option<f64>,
-    /// Share of all deadlines met.
+    /// Upper bound on the share of all deadlines met.
     deadlines: Option<f64>,
-    /// By workload: the cards beside those of the transports, with the share of queries in time of each.
-    beside: BTreeMap<u16, Vec<(&'static str, Estimate)>>,
+    /// Additional cards by workload: the name and the share of queries in time of each.
+    cards: BTreeMap<u16, Vec<(&'static str, Estimate)>>,
 }
 
 impl Possible {
-    /// Of a study without a sweep.
+    /// Returns the best possible results of a study without a sweep, or none for a sweep.
     pub fn of(plan: &Plan, gathered: &Gathered) -> Self {
         let Some(best) = gathered.best_at(0).filter(|_| plan.points.len() == 1) else {
             return Self::default();
         };
-        let beside = best.queries.iter().map(|of| {
+        let cards = best.queries.iter().map(|queries| {
             let shares = [
-                (NO_TRANSPORT, of.best.in_time()),
-                (ONLINE, of.best.online_in_time()),
+                (NO_TRANSPORT, queries.best.in_time()),
+                (ONLINE, queries.best.online_in_time()),
             ];
-            (of.workload, shares.to_vec())
+            (queries.workload, shares.to_vec())
         });
         Self {
-            queries: best.objective.map(|of| of.in_time().value),
-            deadlines: best.deadlines.map(|of| of.in_time().value),
-            beside: beside.collect(),
+            queries: best.objective.map(|bound| bound.in_time().value),
+            deadlines: best.deadlines.map(|bound| bound.in_time().value),
+            cards: cards.collect(),
         }
     }
 }
 
-/// The budget of a workload's queries in seconds, from their arrival at the root; `None` where it has several or none.
+/// Returns the budget of a workload's queries in seconds, from their arrival at the root, or `None` if it has several
+/// or none.
 pub fn budget_s(plan: &Plan, workload: u16) -> Option<f64> {
     let objective = plan.base.objective(usize::from(workload))?;
     let (first, others) = objective.within.split_first()?;
@@ -58,7 +59,7 @@ pub fn budget_s(plan: &Plan, workload: u16) -> Option<f64> {
     same.then(|| first.as_secs_f64())
 }
 
-/// The cards of one workload.
+/// Cards of one workload.
 #[derive(Debug, Serialize)]
 pub struct Service {
     title: String,
@@ -71,7 +72,7 @@ pub struct Service {
 struct Card {
     name: String,
     share: String,
-    /// Whether it is less than the target.
+    /// True if the share is below the target.
     short: bool,
     interval: String,
     strip: String,
@@ -79,60 +80,60 @@ struct Card {
     lines: Vec<String>,
 }
 
-/// One percentile of the completion time.
+/// Percentile of the completion time.
 #[derive(Debug, Serialize)]
 struct Mark {
     name: &'static str,
     value: String,
     interval: String,
-    /// Why there is no value; empty if there is one.
+    /// Reason why there is no value; empty if there is one.
     hint: String,
     late: bool,
 }
 
 type Pick = fn(&Percentiles<Option<Estimate>>) -> Option<Estimate>;
 
-/// The percentiles on a card.
+/// Percentiles on a card.
 const PICKS: [(&str, Pick); 4] = [
-    ("p50", |of| of.p50),
-    ("p90", |of| of.p90),
-    ("p99", |of| of.p99),
-    ("p99.9", |of| of.p999),
+    ("p50", |p| p.p50),
+    ("p90", |p| p.p90),
+    ("p99", |p| p.p99),
+    ("p99.9", |p| p.p999),
 ];
 
 /// Ranks of [`PICKS`] in parts per thousand.
 const PER_MILLE: [u32; 4] = [500, 900, 990, 999];
 
-/// The page's first sentence; `None` where nothing says when anything is late.
+/// Returns the first sentence of the page, or `None` if nothing can be late.
 pub fn answer(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Option<String> {
     if plan.points.len() > 1 {
         return across(plan, gathered);
     }
     let target = objective::target(&plan.base);
     let share = |cell: &Cell| {
-        let of = cell.summary.objective?;
-        Some((of.in_time.value, of.queries))
+        let objective = cell.summary.objective?;
+        Some((objective.in_time.value, objective.queries))
     };
-    let Some((most, value, asked)) = most(gathered, target, share) else {
+    let Some((best, value, total)) = best_transports(gathered, target, share) else {
         let met = |cell: &Cell| {
-            let of = cell.summary.deadlines?;
-            Some((of.application_throughput.value, of.flows))
+            let deadlines = cell.summary.deadlines?;
+            Some((deadlines.application_throughput.value, deadlines.flows))
         };
-        let (most, value, asked) = self::most(gathered, None, met)?;
+        let (best, value, total) = best_transports(gathered, None, met)?;
         return Some(format!(
-            "{} flows with deadlines met theirs under {}{}.",
-            text::part(value, asked),
-            text::list(most),
+            "{} flows met their deadlines under {}{}.",
+            text::part(value, total),
+            text::list(best),
             at_best(possible.deadlines)
         ));
     };
     let wanted = objective_of_all(&plan.base);
-    let words = wanted.map_or("were in time".to_owned(), |wanted| format!("had {wanted}"));
+    let predicate = wanted.map_or("were in time".to_owned(), |wanted| format!("had {wanted}"));
     Some(format!(
-        "{} of {} queries {words} under {}{}.",
+        "{} of {} queries {predicate} under {}{}.",
         text::percent_near(value, target),
-        text::count(asked as f64),
-        text::list(most),
+        text::count(total as f64),
+        text::list(best),
         at_best(possible.queries)
     ))
 }
@@ -143,8 +144,9 @@ fn at_best(best: Option<f64>) -> String {
     })
 }
 
-/// The transports with the largest share, as it is shown, by name; the share, and of how many it is.
-fn most(
+/// Returns the names of the transports with the largest share, by its printed value, the share, and the total that it
+/// refers to.
+fn best_transports(
     gathered: &Gathered,
     target: Option<f64>,
     share: impl Fn(&Cell) -> Option<(f64, u64)>,
@@ -152,22 +154,24 @@ fn most(
     let cells = gathered.cells.iter();
     let all: Vec<(&Cell, f64, u64)> = cells
         .filter_map(|cell| {
-            let (share, of) = share(cell)?;
-            Some((cell, share, of))
+            let (share, total) = share(cell)?;
+            Some((cell, share, total))
         })
         .collect();
-    let &(_, largest, asked) = all.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
+    let &(_, largest, total) = all.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     let shown = |share: f64| text::percent_near(share, target);
-    let names = all.iter().filter(|of| shown(of.1) == shown(largest));
+    let names = all
+        .iter()
+        .filter(|&&(_, share, _)| shown(share) == shown(largest));
     let names = names.map(|(cell, ..)| known_as(&cell.summary.transport));
-    Some((names.collect(), largest, asked))
+    Some((names.collect(), largest, total))
 }
 
-/// Of a sweep: where the most and the fewest queries were in time.
+/// Returns the sentence of a sweep, with the smallest and the largest share of queries in time.
 fn across(plan: &Plan, gathered: &Gathered) -> Option<String> {
     let shares = gathered.cells.iter().filter_map(|cell| {
-        let of = cell.summary.objective?;
-        let share = (of.in_time.value, of.queries);
+        let objective = cell.summary.objective?;
+        let share = (objective.in_time.value, objective.queries);
         let place = format!(
             "{} at {}",
             known_as(&cell.summary.transport),
@@ -179,15 +183,15 @@ fn across(plan: &Plan, gathered: &Gathered) -> Option<String> {
     let most = shares.iter().max_by(|a, b| a.0.0.total_cmp(&b.0.0))?;
     let fewest = shares.iter().min_by(|a, b| a.0.0.total_cmp(&b.0.0))?;
     let target = objective::target(&plan.base);
-    let share = |(share, of): (f64, u64)| {
+    let share = |(share, total): (f64, u64)| {
         format!(
             "{} of {}",
             text::percent_near(share, target),
-            text::count(of as f64)
+            text::count(total as f64)
         )
     };
     Some(format!(
-        "Between {} queries ({}) and {} ({}) were in time.",
+        "Queries in time: from {} ({}) to {} ({}).",
         share(fewest.0),
         fewest.1,
         share(most.0),
@@ -195,14 +199,14 @@ fn across(plan: &Plan, gathered: &Gathered) -> Option<String> {
     ))
 }
 
-/// Cards of every workload with queries that can be late. A sweep has none: its numbers are in a table.
+/// Returns the cards of every workload with queries that can be late. A sweep has none; its results are in a table.
 pub fn services(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Vec<Service> {
     if plan.points.len() > 1 {
         return Vec::new();
     }
     let judged = |cell: &Cell, workload: u16| {
         let mut all = cell.summary.queries.iter();
-        all.find(|of| of.workload == workload && of.objective.is_some())
+        all.find(|queries| queries.workload == workload && queries.objective.is_some())
             .cloned()
     };
     let service = |workload: u16| {
@@ -213,15 +217,18 @@ pub fn services(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Vec<Se
             .collect();
         let first = found.first()?;
         let budget = budget_s(plan, workload);
-        let picked = |of: &QueryEstimate| PICKS.map(|(_, pick)| pick(&of.completion_s));
-        let values = found.iter().flat_map(|(_, of)| picked(of)).flatten();
+        let picked = |queries: &QueryEstimate| PICKS.map(|(_, pick)| pick(&queries.completion_s));
+        let values = found
+            .iter()
+            .flat_map(|(_, queries)| picked(queries))
+            .flatten();
         let ends = values
-            .map(|of| of.value)
+            .map(|percentile| percentile.value)
             .chain(budget)
             .fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), value| {
                 (low.min(value), high.max(value))
             });
-        let beside = possible.beside.get(&workload).into_iter().flatten();
+        let best = possible.cards.get(&workload).into_iter().flatten();
         Some(Service {
             title: format!(
                 "Queries in time: {}",
@@ -230,9 +237,9 @@ pub fn services(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Vec<Se
             note: note(plan, workload, &wanted, &first.1),
             cards: found
                 .iter()
-                .map(|(cell, of)| card(plan, cell, of, budget, ends))
+                .map(|(cell, queries)| card(plan, cell, queries, budget, ends))
                 .collect(),
-            best: beside
+            best: best
                 .map(|(name, share)| {
                     let (value, interval) = text::estimate(share, text::percent);
                     Named {
@@ -250,44 +257,48 @@ pub fn services(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Vec<Se
         .collect()
 }
 
-fn note(plan: &Plan, workload: u16, wanted: &str, of: &QueryEstimate) -> String {
+fn note(plan: &Plan, workload: u16, wanted: &str, queries: &QueryEstimate) -> String {
     let target = target_of(&plan.base, workload).map_or(String::new(), |share| {
         format!(" The target is {} of the queries.", text::percent(share))
     });
     format!(
         "A query is in time if it has {wanted}, counted from its arrival at the root. {} queries per transport, over all \
-         runs.{target} The strips show percentiles of the completion time on one scale; what is beyond the budget is \
-         shaded. A dash: too few queries for that percentile, or so many never had enough answers.",
-        text::count(of.queries as f64)
+        runs.{target} The strips show percentiles of the completion time on a common scale; the range beyond the budget \
+        is shaded. A dash means too few queries for the percentile, or too many that never had enough answers.",
+        text::count(queries.queries as f64)
     )
 }
 
-/// One transport's card. `budget` in seconds; `low` and `high` are the ends of the scale of all cards.
+/// Returns the card of one transport. `budget` is in seconds. `low` and `high` are the ends of the common scale.
 fn card(
     plan: &Plan,
     cell: &Cell,
-    of: &QueryEstimate,
+    queries: &QueryEstimate,
     budget: Option<f64>,
     (low, high): (f64, f64),
 ) -> Card {
-    let target = target_of(&plan.base, of.workload);
-    let (share, interval) = of
+    let target = target_of(&plan.base, queries.workload);
+    let (share, interval) = queries
         .objective
-        .map(|of| text::estimate(&of.in_time, |share| text::percent_near(share, target)))
+        .map(|objective| {
+            text::estimate(&objective.in_time, |share| {
+                text::percent_near(share, target)
+            })
+        })
         .unwrap_or_default();
-    let value = |pick: Pick| pick(&of.completion_s).map(|of| of.value);
+    let value = |pick: Pick| pick(&queries.completion_s).map(|percentile| percentile.value);
     let unit = if high < 1e-3 {
         (1e6, "us")
     } else {
         (1e3, "ms")
     };
-    // What too few queries have is unknown; what enough of them lack lies beyond all others.
+    // With too few queries, a percentile is unknown. With enough queries, a missing percentile is beyond all values.
     let marks = PICKS
         .iter()
         .zip(PER_MILLE)
         .filter_map(|((name, pick), per_mille)| {
-            let value = value(*pick).map(|of| of * unit.0);
-            let is_known = value.is_some() || of.queries >= min_samples(per_mille);
+            let value = value(*pick).map(|seconds| seconds * unit.0);
+            let is_known = value.is_some() || queries.queries >= min_samples(per_mille);
             is_known.then(|| ((*name).to_owned(), value))
         });
     let strip = Strip {
@@ -302,35 +313,37 @@ fn card(
         marks: marks.collect(),
         budget: budget.map(|budget| budget * unit.0),
     };
-    let in_time = of.objective.map_or(1.0, |of| of.in_time.value);
-    // Where there is no percentile, the share in time says on which side of the budget it lies.
+    let in_time = queries
+        .objective
+        .map_or(1.0, |objective| objective.in_time.value);
+    // Without a percentile, the share in time shows on which side of the budget it is.
     let late = |share: f64, value: Option<f64>| match (value, budget) {
         (_, None) => false,
         (None, Some(_)) => in_time < share,
         (Some(value), Some(budget)) => value > budget,
     };
     let mut lines = Vec::new();
-    if let Some(answers) = of.answers_in_time {
+    if let Some(answers) = queries.answers_in_time {
         lines.push(format!(
-            "{} answers asked for were in time",
-            text::part(answers.value, of.asked)
+            "{} requested answers were in time",
+            text::part(answers.value, queries.asked)
         ));
     }
-    let is_deep = match &plan.base.workloads[usize::from(of.workload)].kind {
+    let is_deep = match &plan.base.workloads[usize::from(queries.workload)].kind {
         WorkloadKind::Oldi(oldi) => oldi.fan_in.len() > 1,
         WorkloadKind::Spans(spans) => spans.has_aggregators(),
         _ => false,
     };
-    if let Some(leaves) = of.leaf_coverage.filter(|_| is_deep) {
+    if let Some(leaves) = queries.leaf_coverage.filter(|_| is_deep) {
         lines.push(format!(
-            "{} leaves' answers were at the root in time",
-            text::part(leaves.value, of.leaves)
+            "{} leaves reached the root in time",
+            text::part(leaves.value, queries.leaves)
         ));
     }
-    if of.gave_up > 0 {
+    if queries.gave_up > 0 {
         lines.push(format!(
-            "{} aggregators gave up waiting",
-            text::count(of.gave_up as f64)
+            "{} aggregator timeouts",
+            text::count(queries.gave_up as f64)
         ));
     }
     Card {
@@ -343,8 +356,12 @@ fn card(
             .iter()
             .zip(PER_MILLE)
             .map(|((name, pick), per_mille)| {
-                let shown =
-                    percentile(pick(&of.completion_s), of.queries, per_mille, text::seconds);
+                let shown = percentile(
+                    pick(&queries.completion_s),
+                    queries.queries,
+                    per_mille,
+                    text::seconds,
+                );
                 Mark {
                     name,
                     value: shown.value,

@@ -1,4 +1,4 @@
-//! What the figures need of each run beside its summary. Only studies without a sweep have figures of this kind.
+//! Samples of each run for the figures, in addition to its summary. Collected only for studies without a sweep.
 
 use std::collections::BTreeMap;
 
@@ -6,46 +6,45 @@ use duetime_results::{Class, RunRecords};
 
 use crate::plan::{Job, Plan};
 
-/// Distributions of one transport over all its runs, and the queue of its first run.
+/// Distributions of one transport over all its runs, and the sampled link of its first run.
 #[derive(Debug, Default)]
 pub struct Sample {
-    /// Seconds allowed and seconds taken, of measured deadline flows that finished.
+    /// Allowed time and completion time in seconds of each measured deadline flow that finished.
     pub deadlines: Vec<(f64, f64)>,
-    /// Measured deadline flows, unfinished ones included.
+    /// Number of measured deadline flows, including unfinished ones.
     pub deadline_flows: usize,
-    /// Seconds until the last byte was there, by workload and class; of measured flows that finished.
+    /// Completion times of measured flows, by workload and class.
     pub completions: BTreeMap<(u16, Class), Completions>,
-    /// Share of each measured query's answers that were in time.
+    /// Share of answers in time of each measured query.
     pub completeness: Vec<f64>,
-    /// Seconds from a measured query's arrival at the root until enough answers were there, by workload; of those that
-    /// came so far.
+    /// Times from the arrival of each measured query at the root until it had enough answers, by workload.
     pub queries: BTreeMap<u16, Completions>,
-    /// Time in seconds and queue in bytes, of the link that the page shows.
+    /// Time in seconds and queue in bytes of the sampled link.
     pub queue: Vec<(f64, f64)>,
-    /// Time in seconds since when, and bytes that left the same link from then until the next sample.
+    /// Start in seconds of each sampling interval, and bytes sent on the sampled link in it.
     pub sent: Vec<(f64, f64)>,
 }
 
-/// How long queries or flows of one kind took.
+/// Completion times of queries or flows of one kind.
 #[derive(Clone, Debug, Default)]
 pub struct Completions {
-    /// Seconds, of those that came so far.
+    /// Times in seconds of those that completed.
     pub took_s: Vec<f64>,
-    /// All that are measured, those that never came included.
+    /// Number of measured queries or flows, including those that never completed.
     pub all: usize,
 }
 
-/// The samples of all transports.
+/// Samples of all transports.
 #[derive(Debug)]
 pub struct Samples {
-    /// By transport; none for a sweep.
+    /// Samples by transport; empty for a sweep.
     pub transports: Vec<Sample>,
-    /// The link whose queue is shown.
+    /// Name of the sampled link.
     pub link: Option<String>,
 }
 
 impl Samples {
-    /// None yet.
+    /// Creates an empty set of samples.
     pub fn new(plan: &Plan) -> Samples {
         let transports = if plan.points.len() > 1 {
             0
@@ -58,24 +57,26 @@ impl Samples {
         }
     }
 
-    /// Takes what it needs of one run.
+    /// Adds the samples of one run.
     pub fn take(&mut self, job: Job, records: &RunRecords) {
         let Some(sample) = self.transports.get_mut(job.transport) else {
             return;
         };
         for query in records.queries.iter().filter(|query| query.measured) {
-            let of = sample.queries.entry(query.workload).or_default();
-            of.all += 1;
+            let completions = sample.queries.entry(query.workload).or_default();
+            completions.all += 1;
             let took = query.enough.map(|enough| enough.since(query.start));
-            of.took_s.extend(took.map(duetime_core::Span::as_secs_f64));
+            completions
+                .took_s
+                .extend(took.map(duetime_core::Span::as_secs_f64));
         }
         for flow in records.flows.iter().filter(|flow| flow.measured) {
             let took = flow.completion().map(duetime_core::Span::as_secs_f64);
             if flow.is_finite() {
-                let of = sample.completions.entry((flow.workload, flow.class));
-                let of = of.or_default();
-                of.all += 1;
-                of.took_s.extend(took);
+                let completions = sample.completions.entry((flow.workload, flow.class));
+                let completions = completions.or_default();
+                completions.all += 1;
+                completions.took_s.extend(took);
             }
             let Some(deadline) = flow.deadline else {
                 continue;
@@ -91,7 +92,7 @@ impl Samples {
         if !sample.queue.is_empty() || records.sampled_links.is_empty() {
             return;
         }
-        // The same link for all transports: the one whose queue was longest under the first.
+        // All transports show the same link: the one with the longest queue under the first transport.
         let link = self.link.get_or_insert_with(|| {
             let longest = records
                 .series
@@ -107,9 +108,10 @@ impl Samples {
             .iter()
             .filter(|sample| sample.link as usize == link);
         let samples: Vec<(f64, f64, f64)> = samples
-            .map(|of| {
-                let [queue, sent] = [of.queue_bytes, of.sent_bytes].map(|bytes| bytes as f64);
-                (of.at.as_secs_f64(), queue, sent)
+            .map(|sample| {
+                let [queue, sent] =
+                    [sample.queue_bytes, sample.sent_bytes].map(|bytes| bytes as f64);
+                (sample.at.as_secs_f64(), queue, sent)
             })
             .collect();
         sample.queue = samples.iter().map(|&(at, queue, _)| (at, queue)).collect();
@@ -117,7 +119,8 @@ impl Samples {
         sample.sent = intervals.map(|pair| (pair[0].0, pair[1].2)).collect();
     }
 
-    /// The time that is shown of the queues, in seconds: around the first one's longest.
+    /// Returns the start and end in seconds of the time shown of the link: around its longest queue under the first
+    /// transport. Returns `None` without samples.
     pub fn window(&self) -> Option<(f64, f64)> {
         const SHOWN: f64 = 0.1;
         let first = self

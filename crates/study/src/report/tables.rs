@@ -1,75 +1,75 @@
-//! The page's tables.
+//! Tables as the page shows them.
 
 use serde::Serialize;
 
 use crate::tables::{Cell, Line, On, Table};
 
-/// A table as the page draws it.
+/// Table as the page shows it.
 #[derive(Debug, Serialize)]
 pub struct Drawn {
     title: String,
     note: String,
-    /// The first column names the line; all others are numbers.
+    /// Heads of the columns. The first column holds names, the others numbers.
     head: Vec<Head>,
-    /// Whether it is shown only when asked for.
+    /// True if the table is initially collapsed.
     folded: bool,
     rows: Vec<Row>,
 }
 
-/// The head of a column.
+/// Head of a column.
 #[derive(Debug, Default, Serialize)]
 struct Head {
     text: String,
-    /// The transport whose column it is; empty if of none.
+    /// Transport of the column; empty if it is not specific to one.
     transport: String,
 }
 
 #[derive(Debug, Serialize)]
 struct Row {
-    /// The transport whose row it is; empty if of none.
+    /// Transport of the row; empty if it is not specific to one.
     transport: String,
     cells: Vec<Entry>,
 }
 
-/// A cell of a table.
+/// Cell of a table.
 #[derive(Debug, Default, Serialize)]
 pub struct Entry {
-    /// What it says.
+    /// Formatted value.
     pub value: String,
-    /// Its interval, or, in the first column, what the line is about beside its transport.
+    /// Interval or, in the first column, the point and flows of the line.
     pub interval: String,
-    /// Why there is no number; empty if there is one.
+    /// Reason why there is no number; empty if there is one.
     pub hint: String,
-    /// The transport that its whole column is about; empty if it is about none.
+    /// Transport of the column; empty if it is not specific to one.
     pub transport: String,
 }
 
 impl Drawn {
-    /// `has_overviews`: other tables sum this one up, if it is none of them. `transports`: their names, by which some
-    /// columns are called.
+    /// Converts a table. `has_overviews` is true if overview tables summarize the others, which are then collapsed.
+    /// `transports` are the names of the transports, which are the heads of columns in overviews.
     pub fn of(table: &Table, has_overviews: bool, transports: &[&str]) -> Self {
         let shown = table.shown(On::Page);
         let first = if table.is_overview { "" } else { "transport" };
-        let about = |at: usize| {
-            let head = &table.columns[at].page_head;
+        let transport_of = |index: usize| {
+            let head = &table.columns[index].page_head;
             if transports.contains(&head.as_str()) {
                 head.clone()
             } else {
                 String::new()
             }
         };
-        let heads = shown.iter().map(|&at| Head {
-            text: table.columns[at].page_head.clone(),
-            transport: about(at),
+        let heads = shown.iter().map(|&index| Head {
+            text: table.columns[index].page_head.clone(),
+            transport: transport_of(index),
         });
         let row = |line: &Line| {
-            let cells = shown.iter().map(|&at| Entry {
-                transport: about(at),
-                ..Entry::of(&line.cells[at])
+            let cells = shown.iter().map(|&index| Entry {
+                transport: transport_of(index),
+                ..Entry::of(&line.cells[index])
             });
             Row {
                 transport: line.names[1].clone(),
-                cells: [named(line)].into_iter().chain(cells).collect(),
+                cells: [name_entry(line)].into_iter().chain(cells).collect(),
             }
         };
         let first = Head {
@@ -89,8 +89,9 @@ impl Drawn {
     }
 }
 
-/// The first cell of a line: its transport, and below it what else tells it from others.
-fn named(line: &Line) -> Entry {
+/// Returns the first cell of a line: its transport, followed by its point and flows, or its point if it has no
+/// transport.
+fn name_entry(line: &Line) -> Entry {
     let [point, transport, flows] = &line.names;
     if transport.is_empty() {
         return Entry {
@@ -99,7 +100,7 @@ fn named(line: &Line) -> Entry {
         };
     }
     let about = [point.as_str(), flows].into_iter();
-    let about: Vec<&str> = about.filter(|of| !of.is_empty()).collect();
+    let about: Vec<&str> = about.filter(|name| !name.is_empty()).collect();
     Entry {
         value: transport.clone(),
         interval: about.join(", "),
@@ -108,7 +109,7 @@ fn named(line: &Line) -> Entry {
 }
 
 impl Entry {
-    /// A cell whose interval breaks between the brackets and the number of seeds alone.
+    /// Converts a cell. Its interval can wrap only between the brackets and the number of seeds.
     pub fn of(cell: &Cell) -> Self {
         let interval = cell.interval.replace(' ', "\u{a0}");
         Self {

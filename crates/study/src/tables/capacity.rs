@@ -1,4 +1,4 @@
-//! The table of a search for capacities, and its sentences.
+//! Table and sentences with the results of a capacity search.
 
 use super::cell::{near, number, some, word};
 use super::column::column;
@@ -6,8 +6,8 @@ use super::{Cell, Line, On, Spare, Table};
 use crate::capacity::{Check, Found, Search, Subject, Tried};
 use crate::text;
 
-/// Returns the table of all that was found, a line for each transport and for the best possible.
-pub fn capacities(subject: &Subject, of: &Search, found: &[Found]) -> Table {
+/// Returns the table of the results, with a line for each transport and for the best possible.
+pub fn capacities(subject: &Subject, search: &Search, found: &[Found]) -> Table {
     let head = |name: &str| column::<()>(name, |()| Cell::default());
     let seeds = match subject.base().seeds {
         1 => "1 run (no interval)".to_owned(),
@@ -26,12 +26,12 @@ pub fn capacities(subject: &Subject, of: &Search, found: &[Found]) -> Table {
         let capacity = &row.capacity;
         let met = |tried: Option<&Tried>| {
             tried.map_or_else(Cell::default, |tried| {
-                let share = near(&tried.throughput, Some(of.target.share()));
+                let share = near(&tried.throughput, Some(search.target.share()));
                 share.of(&text::count(tried.deadlines.measured as f64))
             })
         };
         let next = row.at(capacity.value + 1);
-        let untried = match of.check {
+        let untried = match search.check {
             Check::Doubtful => capacity.untried,
             Check::All => 0,
         };
@@ -56,11 +56,11 @@ pub fn capacities(subject: &Subject, of: &Search, found: &[Found]) -> Table {
         title: format!(
             "{} at {} of {} in time, over {seeds}",
             subject.keys().join(", "),
-            of.target,
+            search.target,
             subject.what(),
         ),
-        note: "Capacity: up to there every value that was tried reaches the target. Next: the value after it, which does not. \
-               Tried: the number of values that were run. Not tried: easier values that there was no reason to doubt."
+        note: "Capacity: the last value up to which all tried values reach the target. Next: the following value, which \
+              misses it. Tried: number of values that were run. Not tried: easier values that were skipped."
             .to_owned(),
         condition: String::new(),
         dashes: String::new(),
@@ -72,26 +72,30 @@ pub fn capacities(subject: &Subject, of: &Search, found: &[Found]) -> Table {
     }
 }
 
-/// Returns the answer in words: `d3: 4.25 ms [3.25, 5.25]; at 4 ms 98.7 % of 1575 queries are in time`.
-pub fn capacity_sentence(subject: &Subject, of: &Search, row: &Found) -> String {
+/// Returns a result as a sentence: `d3: 4.25 ms [3.25, 5.25]; at 4 ms 98.7 % of 1575 queries are in time`.
+pub fn capacity_sentence(subject: &Subject, search: &Search, row: &Found) -> String {
     let (name, capacity) = (row.name(subject.base()), &row.capacity);
-    let are = match row.transport {
+    let verb = match row.transport {
         Some(_) => "are",
         None => "can be",
     };
     let beyond = match row.at(capacity.value + 1) {
         Some(next) => format!(
-            "; at {} {} of {} {} {are} in time",
+            "; at {} {} of {} {} {verb} in time",
             subject.text(next.x),
-            text::percent_near(next.throughput.value, Some(of.target.share())),
+            text::percent_near(next.throughput.value, Some(search.target.share())),
             text::count(next.deadlines.measured as f64),
             subject.what()
         ),
-        None if capacity.at_limit => " or more: nothing harder can be tried".to_owned(),
+        None if capacity.at_limit => " or more (search limit reached)".to_owned(),
         None => String::new(),
     };
     let value = match capacity.value {
-        0 => format!("never {} of the {}", of.target, subject.what()),
+        0 => format!(
+            "no value reaches {} of the {}",
+            search.target,
+            subject.what()
+        ),
         value => subject.text_with(value, capacity.interval),
     };
     format!("{name}: {value}{beyond}")
@@ -101,13 +105,13 @@ fn remark(subject: &Subject, row: &Found) -> String {
     let capacity = &row.capacity;
     let mut parts = Vec::new();
     if row.if_prompt {
-        parts.push("of those that deliver queries at once".to_owned());
+        parts.push("if queries are delivered at once".to_owned());
     }
     if capacity.at_limit {
-        parts.push("or more: nothing harder can be tried".to_owned());
+        parts.push("or more (search limit reached)".to_owned());
     }
     if capacity.value == 0 {
-        parts.push(format!("not even {}", subject.text(1)));
+        parts.push(format!("misses the target at {}", subject.text(1)));
     }
     parts.join("; ")
 }

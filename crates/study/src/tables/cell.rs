@@ -1,4 +1,4 @@
-//! How the numbers of a table are written.
+//! Formatting of the cells of a table.
 
 use duetime_results::Estimate;
 use duetime_results::pool::min_samples;
@@ -13,25 +13,29 @@ pub(super) fn word(text: &str) -> Cell {
     }
 }
 
-/// A percentile where there is none.
+/// Placeholder for a percentile that does not exist.
 pub const DASH: &str = "–";
 
 pub(super) fn never() -> Cell {
     word(DASH)
 }
 
-pub(super) fn number(of: u64) -> Cell {
-    word(&text::count(of as f64))
+pub(super) fn number(count: u64) -> Cell {
+    word(&text::count(count as f64))
 }
 
-/// Nothing instead of none.
-pub(super) fn some(of: u64) -> Cell {
-    if of > 0 { number(of) } else { Cell::default() }
+/// Formats a count, or returns an empty cell for 0.
+pub(super) fn some(count: u64) -> Cell {
+    if count > 0 {
+        number(count)
+    } else {
+        Cell::default()
+    }
 }
 
-/// A statistic with its interval.
-pub(super) fn cell(of: &Estimate, show: impl Fn(f64) -> String) -> Cell {
-    let (value, interval) = text::estimate(of, show);
+/// Formats an estimate with its interval.
+pub(super) fn cell(estimate: &Estimate, show: impl Fn(f64) -> String) -> Cell {
+    let (value, interval) = text::estimate(estimate, show);
     Cell {
         value,
         interval: interval.unwrap_or_default(),
@@ -39,84 +43,86 @@ pub(super) fn cell(of: &Estimate, show: impl Fn(f64) -> String) -> Cell {
     }
 }
 
-fn shown(of: Option<Estimate>, show: impl Fn(f64) -> String) -> Cell {
-    of.map_or(Cell::default(), |of| cell(&of, show))
+fn cell_or_empty(estimate: Option<Estimate>, show: impl Fn(f64) -> String) -> Cell {
+    estimate.map_or(Cell::default(), |estimate| cell(&estimate, show))
 }
 
-/// A share in per cent.
-pub(crate) fn percent(of: &Estimate) -> Cell {
-    cell(of, text::percent)
+/// Formats a share in per cent.
+pub(crate) fn percent(share: &Estimate) -> Cell {
+    cell(share, text::percent)
 }
 
-pub(super) fn share(of: Option<Estimate>) -> Cell {
-    shown(of, text::percent)
+pub(super) fn share(share: Option<Estimate>) -> Cell {
+    cell_or_empty(share, text::percent)
 }
 
-/// A share of a number of things, such as `92.6 % of 1722`.
-pub(super) fn part(of: Option<Estimate>, whole: u64) -> Cell {
-    let shown = share(of);
-    if of.is_none() {
-        return shown;
+/// Formats a share of a total, such as `92.6 % of 1722`.
+pub(super) fn part(estimate: Option<Estimate>, total: u64) -> Cell {
+    let cell = share(estimate);
+    if estimate.is_none() {
+        return cell;
     }
-    shown.of(&text::count(whole as f64))
+    cell.of(&text::count(total as f64))
 }
 
 impl Cell {
-    /// Appends what the value is a share of.
-    pub(super) fn of(self, whole: &str) -> Self {
+    /// Appends the total that the value is a share of.
+    pub(super) fn of(self, total: &str) -> Self {
         Self {
-            value: format!("{} of {whole}", self.value),
+            value: format!("{} of {total}", self.value),
             ..self
         }
     }
 }
 
-/// A share that is to reach a target, with the digits that show whether it does.
-pub(super) fn near(of: &Estimate, target: Option<f64>) -> Cell {
-    cell(of, |share| text::percent_near(share, target))
+/// Formats a share with enough digits to compare it with its target.
+pub(super) fn near(share: &Estimate, target: Option<f64>) -> Cell {
+    cell(share, |share| text::percent_near(share, target))
 }
 
-pub(super) fn mean(of: Option<Estimate>) -> Cell {
-    shown(of, text::significant)
+pub(super) fn mean(estimate: Option<Estimate>) -> Cell {
+    cell_or_empty(estimate, text::significant)
 }
 
-pub(super) fn count(of: Option<Estimate>) -> Cell {
-    shown(of, text::count)
+pub(super) fn count(estimate: Option<Estimate>) -> Cell {
+    cell_or_empty(estimate, text::count)
 }
 
-pub(super) fn seconds(of: Option<Estimate>) -> Cell {
-    shown(of, text::seconds)
+pub(super) fn seconds(estimate: Option<Estimate>) -> Cell {
+    cell_or_empty(estimate, text::seconds)
 }
 
-pub(super) fn bytes(of: Option<Estimate>) -> Cell {
-    shown(of, text::bytes)
+pub(super) fn bytes(estimate: Option<Estimate>) -> Cell {
+    cell_or_empty(estimate, text::bytes)
 }
 
-pub(super) fn goodput(of: Option<Estimate>) -> Cell {
-    of.map_or_else(never, |of| cell(&of, |bytes| text::rate(bytes * 8.0)))
+pub(super) fn goodput(estimate: Option<Estimate>) -> Cell {
+    estimate.map_or_else(never, |goodput| {
+        cell(&goodput, |bytes| text::rate(bytes * 8.0))
+    })
 }
 
-/// The percentile at a rank of so many samples, or a dash that says why there is none.
+/// Formats a percentile of a number of samples, or returns a dash with the reason why there is none.
 pub(crate) fn percentile(
-    of: Option<Estimate>,
+    estimate: Option<Estimate>,
     samples: u64,
     per_mille: u32,
     show: impl Fn(f64) -> String,
 ) -> Cell {
-    if let Some(of) = of {
-        return cell(&of, show);
+    if let Some(estimate) = estimate {
+        return cell(&estimate, show);
     }
     let needed = min_samples(per_mille);
     let hint = if samples < needed {
-        let counts = [needed, samples].map(|of| text::count(of as f64));
+        let counts = [needed, samples].map(|count| text::count(count as f64));
         format!("Needs {}, has {}", counts[0], counts[1])
     } else {
-        "So many never finished".to_owned()
+        "Too many never finished".to_owned()
     };
     Cell { hint, ..never() }
 }
 
-/// A percentile of completion times.
-pub(super) fn time(of: Option<Estimate>, samples: u64, per_mille: u32) -> Cell {
-    percentile(of, samples, per_mille, text::seconds)
+/// Formats a percentile of completion times.
+pub(super) fn time(estimate: Option<Estimate>, samples: u64, per_mille: u32) -> Cell {
+    percentile(estimate, samples, per_mille, text::seconds)
 }

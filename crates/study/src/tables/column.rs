@@ -1,17 +1,17 @@
-//! What the columns of a table say of its rows, and how a table is made of them.
+//! Columns as functions of rows, and the construction of tables from them.
 
 use super::{Cell, Column, Line, On, Spare, Table};
 use crate::bound::BestRow;
 
-/// A column with what it says of a row, and of the best possible beside the rows.
+/// Column with the functions that create its cells from a row and from a row of the best possible.
 pub(super) struct Spec<R> {
     pub(super) column: Column,
-    of: fn(&R) -> Cell,
+    cell: fn(&R) -> Cell,
     best: fn(&BestRow) -> Cell,
 }
 
-/// A column of numbers that is shown everywhere, and is among the first to be left out where there is no room.
-pub(super) fn column<R>(head: &str, of: fn(&R) -> Cell) -> Spec<R> {
+/// Creates a column of numbers that is shown everywhere and is among the first to be omitted on a narrow terminal.
+pub(super) fn column<R>(head: &str, cell: fn(&R) -> Cell) -> Spec<R> {
     Spec {
         column: Column {
             head: head.to_owned(),
@@ -21,7 +21,7 @@ pub(super) fn column<R>(head: &str, of: fn(&R) -> Cell) -> Spec<R> {
             intervals: false,
             spare: Spare::All(u8::MAX),
         },
-        of,
+        cell,
         best: |_| Cell::default(),
     }
 }
@@ -59,7 +59,7 @@ impl<R> Spec<R> {
 }
 
 impl Table {
-    /// The rows, and behind the last of each point the best possible there.
+    /// Creates a table of the rows, with the best possible after the last row of each point.
     pub(super) fn new<R>(
         title: impl Into<String>,
         flows: &'static str,
@@ -68,11 +68,11 @@ impl Table {
         names: impl Fn(&R) -> [String; 3],
         best: &[&BestRow],
     ) -> Self {
-        let of_row = |row: &R| Line {
+        let line = |row: &R| Line {
             names: names(row),
-            cells: specs.iter().map(|spec| (spec.of)(row)).collect(),
+            cells: specs.iter().map(|spec| (spec.cell)(row)).collect(),
         };
-        let of_best = |row: &&&BestRow| Line {
+        let best_line = |row: &BestRow| Line {
             names: [
                 row.point.clone(),
                 row.transport.to_owned(),
@@ -81,13 +81,13 @@ impl Table {
             cells: specs.iter().map(|spec| (spec.best)(row)).collect(),
         };
         let mut lines = Vec::new();
-        let mut own = rows.iter().map(of_row).peekable();
-        while let Some(line) = own.next() {
+        let mut remaining = rows.iter().map(line).peekable();
+        while let Some(line) = remaining.next() {
             let point = line.names[0].clone();
             lines.push(line);
-            if own.peek().is_none_or(|next| next.names[0] != point) {
+            if remaining.peek().is_none_or(|next| next.names[0] != point) {
                 let here = best.iter().filter(|row| row.point == point);
-                lines.extend(here.map(|row| of_best(&row)));
+                lines.extend(here.map(|row| best_line(row)));
             }
         }
         Self {

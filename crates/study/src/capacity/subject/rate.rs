@@ -1,4 +1,4 @@
-//! Queries per second of trees whose queries come by gaps, and the load that they mean.
+//! Query rate of trees whose queries arrive at gaps, and the resulting load.
 
 use duetime_core::Span;
 use duetime_scenario::Scenario;
@@ -9,7 +9,7 @@ use duetime_sim::workload::mean_gap;
 use super::step::{MICRO, decimal};
 use crate::text;
 
-/// Queries per second of all trees together.
+/// Returns the queries per second of all trees together.
 pub(super) fn query_rate(oldi: &Oldi, gap: &Gap) -> f64 {
     trees(oldi) / mean_gap(gap).as_secs_f64()
 }
@@ -18,11 +18,11 @@ fn trees(oldi: &Oldi) -> f64 {
     f64::from(oldi.applications) * f64::from(oldi.trees)
 }
 
-/// The shortest mean gap between the queries of a tree, as in a file.
+/// Shortest mean gap between the queries of a tree that a scenario file allows.
 const SHORTEST: Span = Span::from_ns(1);
 
-/// Lets queries that come by gaps come so often, in millionths per second of all trees together. The distribution of the
-/// gaps stays.
+/// Sets the rate of queries that arrive at gaps, in millionths per second of all trees together. The distribution of
+/// the gaps is kept.
 pub(super) fn set_query_rate(workload: &mut Workload, micros: u64) -> Result<(), String> {
     let WorkloadKind::Oldi(oldi) = &mut workload.kind else {
         return Err(format!("{}: no queries", workload.name));
@@ -34,7 +34,7 @@ pub(super) fn set_query_rate(workload: &mut Workload, micros: u64) -> Result<(),
     let mean = picoseconds(trees * 1e12 / (micros as f64 / MICRO as f64));
     if mean < SHORTEST {
         return Err(format!(
-            "{}: {} queries a second at {trees} trees; allowed is at most one at each tree in {SHORTEST}",
+            "{}: {} queries per second at {trees} trees; allowed: at most one per tree in {SHORTEST}",
             workload.name,
             decimal(micros)
         ));
@@ -63,21 +63,21 @@ fn picoseconds(ps: f64) -> Span {
     Span::from_ps((ps.round() as u64).max(1))
 }
 
-/// The least and the largest load that one query per second means to these workloads: the mean share of each root's link
-/// that answers take. `None` where that is not known.
+/// Returns the smallest and the largest load of the workloads at one query per second: the mean share of each root's
+/// link that answers take. Returns `None` if it is unknown.
 pub(super) fn loads_of_a_query(scenario: &Scenario, workloads: &[usize]) -> Option<(f64, f64)> {
     let described = describe(scenario).ok()?.workloads;
     let seconds = scenario.duration.as_secs_f64();
     let load = |&index: &usize| {
-        let of = &described[index];
-        Some(of.offered_load? * seconds / of.expected_queries?)
+        let workload = &described[index];
+        Some(workload.offered_load? * seconds / workload.expected_queries?)
     };
     let loads: Vec<f64> = workloads.iter().map(load).collect::<Option<_>>()?;
     let least = loads.iter().copied().reduce(f64::min)?;
     Some((least, loads.into_iter().reduce(f64::max)?))
 }
 
-/// `15.2 %`, or `7.60 % to 15.2 %`.
+/// Formats a range of loads: `15.2 %`, or `7.60 % to 15.2 %`.
 pub(super) fn between_loads(low: f64, high: f64) -> String {
     let (low, high) = (text::percent(low), text::percent(high));
     if low == high {

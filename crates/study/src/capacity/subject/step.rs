@@ -1,12 +1,12 @@
-//! Numbers of whole millionths, and steps of them.
+//! Fixed-point numbers in millionths, and steps between them.
 
-/// Numbers of a subject are whole millionths of its unit, so that their texts are exact.
+/// Fixed-point scale of a subject's values, so that their decimal texts are exact.
 pub(super) const MICRO: u64 = 1_000_000;
 
-/// A step as typed, in millionths of `unit`.
+/// Parses a step and converts it to millionths of `unit`.
 pub(super) fn step_of(text: &str, unit: &str) -> Result<u64, String> {
     let (number, share) = match text.trim().strip_suffix('%') {
-        // A percentage of deadlines is a share of them.
+        // For deadlines, a percentage is a share.
         Some(number) if unit.is_empty() => (number, 100.0),
         Some(number) => (number, 1.0),
         None => (text.trim().strip_suffix(unit).unwrap_or(text.trim()), 1.0),
@@ -17,7 +17,7 @@ pub(super) fn step_of(text: &str, unit: &str) -> Result<u64, String> {
         "%" => "1%",
         _ => "1, or 0.01 for deadlines",
     };
-    let wrong = || format!("--step {text}: a number above 0, such as {example}");
+    let wrong = || format!("--step {text}: expected a number above 0, such as {example}");
     if unit != "%" && !unit.is_empty() && text.contains('%') {
         return Err(wrong());
     }
@@ -35,7 +35,7 @@ pub(super) fn step_of(text: &str, unit: &str) -> Result<u64, String> {
     }
 }
 
-/// The largest of 1, 2 or 5 times a power of ten that `micros` reaches; at least one millionth.
+/// Returns the largest of 1, 2 or 5 times a power of ten that is at most `micros`, and at least one millionth.
 pub(super) fn round_number(micros: u64) -> u64 {
     let power = 10_u64.pow(micros.max(1).ilog10());
     [5, 2]
@@ -45,7 +45,7 @@ pub(super) fn round_number(micros: u64) -> u64 {
         .unwrap_or(power)
 }
 
-/// Millionths, as the shortest decimal.
+/// Formats millionths as the shortest decimal.
 pub(super) fn decimal(micros: u64) -> String {
     let text = format!("{}.{:06}", micros / MICRO, micros % MICRO);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_exact() {
+    fn decimals_are_exact() {
         assert_eq!(decimal(50_000), "0.05");
         assert_eq!(decimal(12_500_000), "12.5");
         assert_eq!(decimal(0), "0");

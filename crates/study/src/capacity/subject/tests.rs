@@ -1,4 +1,4 @@
-//! What is varied, how far it goes, and what is refused.
+//! Tests of varied quantities, their ranges and their errors.
 
 use super::*;
 use duetime_scenario::model::{Deadline, Intensity, WorkloadKind};
@@ -58,15 +58,15 @@ fn refused(workloads: &str, quantity: Quantity, parts: &[&str]) {
     }
 }
 
-fn senders_at(of: &Subject, position: u32) -> u32 {
-    match of.scenario(position).expect("a scenario").workloads[0].kind {
+fn senders_at(subject: &Subject, position: u32) -> u32 {
+    match subject.scenario(position).expect("a scenario").workloads[0].kind {
         WorkloadKind::Burst { senders, .. } => senders,
         _ => panic!("a burst"),
     }
 }
 
 #[test]
-fn senders_go_as_far_as_there_are_hosts() {
+fn senders_are_limited_by_hosts() {
     let of = subject(BURST, Quantity::Senders, &[], None).expect("a subject");
     let search = of.search(Target::N99);
     assert_eq!((search.start, search.last, search.stride), (20, 40, 5));
@@ -79,7 +79,7 @@ fn senders_go_as_far_as_there_are_hosts() {
 }
 
 #[test]
-fn a_rate_moves_in_round_steps() {
+fn rates_have_round_steps() {
     let of = subject(POISSON, Quantity::Rate, &[], None).expect("a subject");
     let search = of.search(Target::N99);
     assert_eq!(
@@ -99,7 +99,7 @@ fn a_rate_moves_in_round_steps() {
 }
 
 #[test]
-fn a_load_ends_below_the_whole_link() {
+fn load_stays_below_the_link_rate() {
     let load = POISSON.replace("rate = \"2000 /s\"", "load = 0.3");
     let of = subject(&load, Quantity::Rate, &[], None).expect("a subject");
     assert_eq!(
@@ -142,8 +142,8 @@ load = 0.1
 objective = { within = "5 ms", share = "99.9 %" }
 "#;
 
-fn tree_at(of: &Subject, position: u32) -> duetime_scenario::model::Oldi {
-    let scenario = of.scenario(position).expect("a scenario");
+fn tree_at(subject: &Subject, position: u32) -> duetime_scenario::model::Oldi {
+    let scenario = subject.scenario(position).expect("a scenario");
     match &scenario.workloads[0].kind {
         WorkloadKind::Oldi(oldi) => oldi.clone(),
         _ => panic!("a tree"),
@@ -151,7 +151,7 @@ fn tree_at(of: &Subject, position: u32) -> duetime_scenario::model::Oldi {
 }
 
 #[test]
-fn a_budget_shrinks_in_milliseconds_and_takes_deadlines_with_it() {
+fn budget_scales_deadlines() {
     let of = subject(TREES, Quantity::Budget, &[], None).expect("a subject");
     let search = of.search(Target::N99);
     assert_eq!(of.text(search.start), "5 ms");
@@ -172,7 +172,7 @@ fn a_budget_shrinks_in_milliseconds_and_takes_deadlines_with_it() {
     assert_eq!(tree.deadline, [deadline]);
     let fine = subject(TREES, Quantity::Budget, &[], Some("0.05 ms")).expect("a subject");
     assert_eq!(fine.text(fine.search(Target::N99).start + 1), "4.95 ms");
-    // Queries are what it is about, and the objective says how many of them.
+    // The unit is queries, and the objective sets the target.
     assert_eq!(
         (of.judges(), of.target(Quantity::Budget).share()),
         (On::Queries, 0.999)
@@ -197,7 +197,7 @@ fn the_deadline_of_a_budget_is_said_in_milliseconds_too() {
 }
 
 #[test]
-fn a_layer_of_a_tree_is_chosen() {
+fn selects_a_layer() {
     let of = subject(TREES, Quantity::FanIn(Some(2)), &[], None).expect("a subject");
     let search = of.search(Target::N99);
     assert_eq!((search.start, of.text(4)), (4, "4 children".to_owned()));
@@ -232,7 +232,7 @@ fn a_layer_of_a_tree_is_chosen() {
 }
 
 #[test]
-fn flows_are_judged_where_there_are_no_queries() {
+fn unit_is_flows_without_queries() {
     let of = subject(BURST, Quantity::Senders, &[], None).expect("a subject");
     assert_eq!(
         (of.judges(), of.what()),
@@ -243,7 +243,7 @@ fn flows_are_judged_where_there_are_no_queries() {
 }
 
 #[test]
-fn workloads_that_agree_move_together_and_others_are_named() {
+fn workloads_with_equal_values_vary_together() {
     let two = format!("{POISSON}{}", POISSON.replace("answers", "more"));
     let of = subject(&two, Quantity::Rate, &[], None).expect("a subject");
     assert_eq!(of.keys(), ["workload.answers.rate", "workload.more.rate"]);
@@ -256,13 +256,13 @@ fn workloads_that_agree_move_together_and_others_are_named() {
         why.contains("`mor`") && why.contains("answers, more"),
         "{why}"
     );
-    // A burst beside it has no rate; it is left as it is.
+    // The burst has no rate and is not varied.
     let of = subject(&format!("{BURST}{POISSON}"), Quantity::Rate, &[], None).expect("a subject");
     assert_eq!(of.keys(), ["workload.answers.rate"]);
 }
 
 #[test]
-fn what_cannot_be_varied_is_said() {
+fn rejects_missing_quantities_and_bad_steps() {
     refused(LONG, Quantity::Senders, &["no flow has a deadline"]);
     let none = BURST.replace("{ mean = \"20 ms\", floor = \"4 ms\" }", "\"none\"");
     refused(&none, Quantity::Deadline, &["no flow has a deadline"]);

@@ -1,5 +1,5 @@
-//! What of a scenario is varied: a key of some workloads, how often their queries come, their deadlines, or the budget of
-//! their queries.
+//! Settings that a search varies: a key of some workloads, their query rate, their deadlines, or the budget of their
+//! queries.
 
 use duetime_core::Span;
 use duetime_scenario::Scenario;
@@ -11,15 +11,16 @@ use super::Quantity;
 use super::rate::query_rate;
 use super::step::MICRO;
 
-/// A key, its unit, and its value now in millionths of that.
+/// Varied key of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
-    /// Within the workload: `senders`, `fan_in[1]`.
+    /// Path within the workload, such as `senders` or `fan_in[1]`.
     pub(super) path: String,
-    /// As it is written behind a value in the file.
+    /// Unit of a value in the scenario file.
     pub(super) unit: &'static str,
+    /// Current value in millionths of the unit.
     pub(super) now: u64,
-    /// Whether it is the rate of queries that come by gaps, and no key of the file need say it.
+    /// True for the rate of queries that arrive at gaps, which the file may set by another key.
     pub(super) by_gaps: bool,
 }
 
@@ -35,7 +36,7 @@ impl Key {
     }
 }
 
-/// The workloads of these names; without names, all that have deadlines.
+/// Returns the workloads with these names, or all workloads with deadlines if there are no names.
 pub(super) fn choose(scenario: &Scenario, names: &[String]) -> Result<Vec<usize>, String> {
     let all = &scenario.workloads;
     if names.is_empty() {
@@ -46,15 +47,16 @@ pub(super) fn choose(scenario: &Scenario, names: &[String]) -> Result<Vec<usize>
     names
         .iter()
         .map(|name| {
-            all.iter().position(|of| of.name == *name).ok_or_else(|| {
+            let found = all.iter().position(|workload| workload.name == *name);
+            found.ok_or_else(|| {
                 let known = scenario.workload_names().join(", ");
-                format!("no workload is called `{name}`: {known}")
+                format!("no workload is named `{name}`; available: {known}")
             })
         })
         .collect()
 }
 
-/// Those of the chosen workloads that have the quantity, and what they agree on about it.
+/// Returns the chosen workloads for which `find` succeeds, and its common result.
 pub(super) fn agreed<T: PartialEq>(
     scenario: &Scenario,
     chosen: &[usize],
@@ -76,7 +78,7 @@ pub(super) fn agreed<T: PartialEq>(
     if found.iter().any(|(_, one)| one != first) {
         let names: Vec<&str> = found.iter().map(|&(index, _)| name(index)).collect();
         return Err(format!(
-            "{} have deadlines and differ: name those that shall change with --workload",
+            "{} have different values: select the workloads to vary with --workload",
             names.join(" and ")
         ));
     }
@@ -88,7 +90,7 @@ pub(super) fn agreed<T: PartialEq>(
         .ok_or(why)
 }
 
-/// The key that says how many senders, which fan-in, or at which rate.
+/// Returns the key of a workload that sets the quantity.
 pub(super) fn key(workload: &Workload, quantity: Quantity) -> Result<Key, String> {
     let name = &workload.name;
     let whole = |value: u32| u64::from(value) * MICRO;
@@ -99,7 +101,7 @@ pub(super) fn key(workload: &Workload, quantity: Quantity) -> Result<Key, String
         (Quantity::Senders, WorkloadKind::Oldi(oldi)) => match oldi.fan_in[..] {
             [fan_in] => Ok(Key::new("fan_in", "", whole(fan_in))),
             _ => Err(format!(
-                "{name}: a tree of several layers has several fan-ins: --of fan-in --layer 1 is the root's"
+                "{name}: its trees have several layers: use --of fan-in with --layer, the root's is 1"
             )),
         },
         (Quantity::Senders, _) => Err(format!(
@@ -115,9 +117,9 @@ pub(super) fn key(workload: &Workload, quantity: Quantity) -> Result<Key, String
                 Intensity::FlowsPerSecond(rate) if quantity == Quantity::Rate => {
                     Ok(Key::new("rate", "/s", micros(*rate)))
                 }
-                Intensity::FlowsPerSecond(_) => {
-                    Err(format!("{name}: it has a `rate` and no `load`: --of rate"))
-                }
+                Intensity::FlowsPerSecond(_) => Err(format!(
+                    "{name}: it has a `rate` and no `load`: use --of rate"
+                )),
             }
         }
         (Quantity::Rate | Quantity::Load, WorkloadKind::Oldi(oldi)) => match oldi.arrival {
@@ -127,17 +129,17 @@ pub(super) fn key(workload: &Workload, quantity: Quantity) -> Result<Key, String
                 ..Key::new("rate", "/s", micros(query_rate(oldi, gap)).max(1))
             }),
             QueryArrival::Every(_) => Err(format!(
-                "{name}: it has a `rate`, or `every`, and no `load`: --of rate"
+                "{name}: it has a `rate`, or `every`, and no `load`: use --of rate"
             )),
             QueryArrival::BackToBack => Err(format!(
-                "{name}: its queries follow each other (`arrival = \"back-to-back\"`), at no rate to vary: give it `load`, \
-                 `rate` or `every`"
+                "{name}: its queries follow each other (`arrival = \"back-to-back\"`) and have no rate to vary: set `load`, \
+                `rate` or `every`"
             )),
         },
         (Quantity::Rate | Quantity::Load, WorkloadKind::Background { every, .. }) => match every {
             SourceGap::AtLoad(load) => Ok(Key::new("load", "%", micros(load * 100.0))),
             SourceGap::Given(_) => Err(format!(
-                "{name}: its sources have no `load` to vary: give them one in place of `every`"
+                "{name}: its sources have no `load` to vary: set `load` instead of `every`"
             )),
         },
         (Quantity::Rate, _) => Err(format!(
@@ -147,13 +149,13 @@ pub(super) fn key(workload: &Workload, quantity: Quantity) -> Result<Key, String
         (Quantity::Load, _) => Err(format!(
             "{name}: only workloads of kind poisson, oldi and background have a `load` to vary"
         )),
-        (Quantity::Deadline | Quantity::Budget, _) => {
-            Err(format!("{name}: deadlines and budgets are no key"))
-        }
+        (Quantity::Deadline | Quantity::Budget, _) => Err(format!(
+            "{name}: deadlines and budgets are not set by one key"
+        )),
     }
 }
 
-/// The fan-in of one layer, the root's is 1; `None`: of the only one.
+/// Returns the key of the fan-in of a layer; 1 is the root's layer, and `None` the only layer.
 fn fan_in(name: &str, oldi: &Oldi, layer: Option<u32>) -> Result<Key, String> {
     let layers = oldi.fan_in.len();
     let layer = match layer {
@@ -162,7 +164,7 @@ fn fan_in(name: &str, oldi: &Oldi, layer: Option<u32>) -> Result<Key, String> {
         }
         None => {
             return Err(format!(
-                "{name}: its trees have {layers} layers: choose one with --layer, the root's is 1"
+                "{name}: its trees have {layers} layers: select one with --layer, the root's is 1"
             ));
         }
         Some(layer) => layer,
@@ -171,7 +173,7 @@ fn fan_in(name: &str, oldi: &Oldi, layer: Option<u32>) -> Result<Key, String> {
     let Some((index, &fan_in)) = index.and_then(|index| Some((index, oldi.fan_in.get(index)?)))
     else {
         return Err(format!(
-            "{name}: --layer {layer}: its trees have {layers}, 1 to {layers}"
+            "{name}: --layer {layer}: its trees have layers 1 to {layers}"
         ));
     };
     let path = if layers == 1 {
@@ -182,7 +184,7 @@ fn fan_in(name: &str, oldi: &Oldi, layer: Option<u32>) -> Result<Key, String> {
     Ok(Key::new(path, "", u64::from(fan_in) * MICRO))
 }
 
-/// The budget of the workload's queries; of several applications the longest.
+/// Returns the budget of the workload's queries, the longest of all applications.
 pub(super) fn budget(workload: &Workload) -> Result<Span, String> {
     let name = &workload.name;
     let Some(objective) = workload.objective() else {
@@ -192,13 +194,12 @@ pub(super) fn budget(workload: &Workload) -> Result<Span, String> {
     };
     objective.within.iter().copied().max().ok_or_else(|| {
         format!(
-            "{name}: its queries have no budget: give it an `objective` with `within`, or vary its deadlines with --of \
-             deadline"
+            "{name}: its queries have no budget: set `within` in its `objective`, or vary its deadlines with --of deadline"
         )
     })
 }
 
-/// Whether anything of the workload can be late.
+/// Returns true if anything of the workload can be late.
 pub(super) fn has_deadline(workload: &Workload) -> bool {
     let is = |deadline: &Deadline| *deadline != Deadline::None;
     match &workload.kind {
@@ -217,16 +218,16 @@ pub(super) fn has_deadline(workload: &Workload) -> bool {
     }
 }
 
-/// Whether the owner says what is wanted of a query: a budget, or a share of the queries.
+/// Returns true if the workload's objective sets a budget or a share of the queries.
 pub(super) fn has_objective(workload: &Workload) -> bool {
     let objective = workload.objective();
-    objective.is_some_and(|of| !of.within.is_empty() || of.share.is_some())
+    objective.is_some_and(|objective| !objective.within.is_empty() || objective.share.is_some())
 }
 
-/// Multiplies every deadline of the workload, and the budget of its queries, by `number / of`.
-pub(super) fn scale_deadlines(workload: &mut Workload, number: u64, of: u64) {
+/// Multiplies every deadline of the workload, and the budget of its queries, by `numerator / denominator`.
+pub(super) fn scale_deadlines(workload: &mut Workload, numerator: u64, denominator: u64) {
     let span = |span: &mut Span| {
-        let ps = u128::from(span.as_ps()) * u128::from(number) / u128::from(of);
+        let ps = u128::from(span.as_ps()) * u128::from(numerator) / u128::from(denominator);
         *span = Span::from_ps(u64::try_from(ps.max(1)).unwrap_or(u64::MAX));
     };
     let scale = |deadline: &mut Deadline| deadline.spans_mut().for_each(span);
@@ -252,7 +253,7 @@ pub(super) fn scale_deadlines(workload: &mut Workload, number: u64, of: u64) {
     }
 }
 
-/// The shortest and the longest deadline, where all of the workload's are fixed.
+/// Returns the shortest and the longest deadline of the workload, or `None` unless all its deadlines are fixed.
 pub(super) fn fixed_deadlines(workload: &Workload) -> Option<(Span, Span)> {
     let all: Vec<Span> = match &workload.kind {
         WorkloadKind::Oldi(oldi) => oldi

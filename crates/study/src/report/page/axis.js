@@ -1,10 +1,10 @@
-// Axes: from values to positions, and which values are written. The rules are those of crates/figures/src/axis.rs; a test
-// holds this file to cases that they gave (tests/browser/axis.test.mjs).
+// Axes: positions of values, and ticks. The rules match crates/figures/src/axis.rs; tests/browser/axis.test.mjs
+// compares this file with results of that module.
 
 const LARGEST = 1e300;
 const isNumber = (value) => typeof value === "number" && Number.isFinite(value);
 
-// A digit times a power of ten, kept apart so that labels are exact.
+// Multiples of a step. Its digit and exponent are separate, so that labels are exact.
 const times = (step, i) => {
   const count = i * step.digit;
   return step.exponent >= 0 ? count * 10 ** step.exponent : count / 10 ** -step.exponent;
@@ -12,7 +12,7 @@ const times = (step, i) => {
 
 const decade = (value) => Math.floor(Math.log10(value));
 
-// The 1, 2 or 5 times a power of ten at or just above `rough`.
+// Returns the smallest 1, 2 or 5 times a power of ten that is at least `rough`.
 function niceStep(rough) {
   const exponent = decade(Math.max(rough, 1e-300));
   const steps = [1, 2, 5].map((digit) => ({ digit, exponent }));
@@ -27,7 +27,7 @@ function label(step, i) {
   return thousands(count * 10 ** step.exponent);
 }
 
-// 12000 as 12k, but 9000 as it is.
+// Abbreviates 12000 to 12k, but not 9000.
 function thousands(value) {
   for (const [unit, name] of [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]]) {
     if (Math.abs(value) >= Math.max(1e4, unit) && value % (unit / 10) === 0) {
@@ -38,8 +38,8 @@ function thousands(value) {
   return String(value);
 }
 
-// An axis: `log` or linear, its ends as `asked` for (null: as the data have them), the `reach` of what is on it, `snug` if it
-// ends with its data and not at a tick, `zero` if it must show zero.
+// Creates an axis. `log`: logarithmic. `asked`: fixed ends, null to follow the data. `reach`: least and greatest value.
+// `snug`: ends at the data and not at a tick. `zero`: must include zero.
 function makeAxis(of) {
   return of.log ? logAxis(of) : linearAxis(of);
 }
@@ -90,14 +90,14 @@ function logAxis({ asked, reach }) {
   return { log: true, from, to, ticks: ticks.filter(inside) };
 }
 
-// The same axis from `from` to `to` and no further. A short piece of a logarithmic axis has the ticks of a linear one.
+// Creates an axis from exactly `from` to `to`. A short logarithmic axis gets the ticks of a linear one.
 function zoomedAxis(log, from, to) {
   const ends = { asked: [from, to], reach: [from, to], snug: true, zero: false };
   const axis = makeAxis({ log, ...ends });
   return axis.ticks.length > 1 ? axis : { ...axis, ticks: makeAxis({ log: false, ...ends }).ticks };
 }
 
-// The position of a value, 0 at the beginning and 1 at the end; null if it has none.
+// Returns the position of a value, 0 at the start and 1 at the end of the axis, or null if it has none.
 function placeOn(axis, value) {
   if (value === null || (axis.log && value <= 0)) return null;
   const place = axis.log
@@ -106,15 +106,15 @@ function placeOn(axis, value) {
   return Number.isFinite(place) ? place : null;
 }
 
-// The value at a position.
+// Returns the value at a position.
 function valueAt(axis, place) {
   return axis.log ? axis.from * (axis.to / axis.from) ** place : axis.from + (axis.to - axis.from) * place;
 }
 
-// Where bars stand: zero, or the end of the axis nearest to it.
+// Returns the base of bars: zero, or the end of the axis nearest to it.
 const groundOf = (axis) => (axis.log ? axis.from : Math.min(Math.max(0, axis.from), axis.to));
 
-// The least and the greatest of some values that an axis can show.
+// Returns the least and the greatest value that an axis can show.
 function reachOf(values, log) {
   let [low, high] = [null, null];
   for (const value of values) {
@@ -125,14 +125,14 @@ function reachOf(values, log) {
   return [low, high];
 }
 
-// A number to four significant digits, or to the unit if it is large.
+// Formats a number with four significant digits; large numbers are rounded to integers.
 const significant = (value) => rounded(value, 3, 12);
 
-// A number with `digits` digits after its first, of which at most `decimals` are behind the point.
+// Formats a number with `digits` digits after its first digit, of which at most `decimals` are decimals.
 function rounded(value, digits, decimals) {
   if (value === 0) return "0";
   const places = Math.min(Math.max(digits - decade(Math.abs(value)), 0), decimals);
-  // Halves go to the even digit, as in Rust.
+  // Round half to even, as Rust does.
   const size = Math.abs(value) * 10 ** places;
   const isTie = size % 1 === 0.5 && Math.floor(size) % 2 === 0;
   const text = (isTie ? (Math.sign(value) * Math.floor(size)) / 10 ** places : value).toFixed(places);

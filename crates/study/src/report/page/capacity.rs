@@ -1,8 +1,8 @@
-//! The page of a search for capacities.
+//! Page of a capacity search.
 
 use duetime_figures::{Axis, Guide, Panel, Point, Series, Style};
 
-use super::{Figure, Headline, Named, Term, View, file_name, lead, rendered};
+use super::{Figure, Headline, Named, Term, View, file_name, lead, render};
 use crate::capacity::{Found, Search, Subject};
 use crate::error::StudyError;
 use crate::report::draw::on_page;
@@ -11,21 +11,23 @@ use crate::tables::{capacities, capacity_sentence};
 use crate::text;
 use crate::warnings::Warning;
 
-/// Returns the page of what was found. `command`: the command line that finds it again.
+/// Renders the page of the results. `command` is the command line that reproduces them.
 ///
 /// # Errors
-/// The page cannot be drawn.
+/// If the page cannot be rendered.
 pub fn html(
     subject: &Subject,
-    of: &Search,
+    search: &Search,
     found: &[Found],
     warnings: &[Warning],
     command: &str,
 ) -> Result<String, StudyError> {
     let base = subject.base();
     let request = subject.request();
-    let sentences = found.iter().map(|row| capacity_sentence(subject, of, row));
-    let table = capacities(subject, of, found);
+    let sentences = found
+        .iter()
+        .map(|row| capacity_sentence(subject, search, row));
+    let table = capacities(subject, search, found);
     let view = View {
         title: &format!("{}: capacity", base.name),
         style: crate::report::PAGE_STYLE,
@@ -33,22 +35,25 @@ pub fn html(
         version: duetime_store::VERSION,
         answer: Some(sentences.collect::<Vec<_>>().join("\n")),
         lead: lead(request, base),
-        facts: facts(subject, of, found),
-        warnings: warnings.iter().map(|of| of.text.as_str()).collect(),
-        headline: Some(headline(subject, of, found)),
+        facts: facts(subject, search, found),
+        warnings: warnings
+            .iter()
+            .map(|warning| warning.text.as_str())
+            .collect(),
+        headline: Some(headline(subject, search, found)),
         tables: vec![Drawn::of(&table, false, &[])],
-        figures: figure(subject, of, found).into_iter().collect(),
+        figures: figure(subject, search, found).into_iter().collect(),
         command: command.to_owned(),
         file: file_name(request),
         scenario: &request.text,
         terms: TERMS,
         ..View::default()
     };
-    rendered(&view)
+    render(&view)
 }
 
-/// The capacity of each transport, large, and of the best possible.
-fn headline(subject: &Subject, of: &Search, found: &[Found]) -> Headline {
+/// Returns the capacities of the transports and of the best possible.
+fn headline(subject: &Subject, search: &Search, found: &[Found]) -> Headline {
     let bar = |row: &Found| Named {
         name: row.name(subject.base()).to_owned(),
         value: match row.capacity.value {
@@ -61,16 +66,16 @@ fn headline(subject: &Subject, of: &Search, found: &[Found]) -> Headline {
     Headline {
         title: "Capacity".to_owned(),
         note: format!(
-            "Up to this value of {}, from the easiest on, {} of the {} are in time. In brackets: 95 % interval over runs.",
+            "Hardest value of {} up to which {} of the {} are in time. In brackets: 95 % interval over runs.",
             subject.keys().join(", "),
-            of.target,
+            search.target,
             subject.what()
         ),
         bars: found.iter().map(bar).collect(),
     }
 }
 
-fn facts(subject: &Subject, of: &Search, found: &[Found]) -> Vec<Named> {
+fn facts(subject: &Subject, search: &Search, found: &[Found]) -> Vec<Named> {
     let fact = |name: &str, value: String| Named {
         name: name.to_owned(),
         value,
@@ -80,7 +85,7 @@ fn facts(subject: &Subject, of: &Search, found: &[Found]) -> Vec<Named> {
     let transports = found.iter().filter(|row| row.transport.is_some());
     let tried: usize = transports.map(|row| row.capacity.curve.len()).sum();
     vec![
-        fact("target", of.target.to_string()),
+        fact("target", search.target.to_string()),
         fact("values tried", tried.to_string()),
         fact("runs per value", base.seeds.to_string()),
         fact("seed", base.seed.to_string()),
@@ -91,17 +96,17 @@ fn facts(subject: &Subject, of: &Search, found: &[Found]) -> Vec<Named> {
     ]
 }
 
-/// An axis whose ends differ by more than this factor is logarithmic.
-const MOST_LINEAR: f64 = 50.0;
+/// Maximum ratio of the ends of a linear axis. Larger ratios get a logarithmic axis.
+const MAX_LINEAR_RATIO: f64 = 50.0;
 
-/// The share in time at every value that was tried.
-fn figure(subject: &Subject, of: &Search, found: &[Found]) -> Option<Figure> {
+/// Returns the figure of the share in time at every tried value.
+fn figure(subject: &Subject, search: &Search, found: &[Found]) -> Option<Figure> {
     let percent = |share: f64| share * 100.0;
-    let target = percent(of.target.share());
+    let target = percent(search.target.share());
     let transports = || found.iter().filter(|row| row.transport.is_some());
     let lowest = transports().flat_map(|row| &row.capacity.curve);
     let lowest = lowest.map(|tried| percent(tried.throughput.value));
-    // What leads down to an axis ends there; the bound may fall further than any transport.
+    // The transports determine the lower end of the axis. The bound may fall below it.
     let floor = (lowest.fold(target, f64::min) / 10.0 - 0.2).floor() * 10.0;
     let floor = if floor < 50.0 { 0.0 } else { floor };
     let mut series = Vec::new();
@@ -131,16 +136,16 @@ fn figure(subject: &Subject, of: &Search, found: &[Found]) -> Option<Figure> {
         "/s" => ("rate", "/s"),
         "%" => ("load", "%"),
         "ms" => ("budget", "ms"),
-        "x" => ("deadlines, as a multiple of those in the file", ""),
+        "x" => ("factor on the deadlines in the file", ""),
         counted => (counted, ""),
     };
-    // A search doubles its steps: what it tried lies close together at one end.
+    // A search doubles its steps, so the tried values are dense at one end.
     let values = found.iter().flat_map(|row| &row.capacity.curve);
     let values = values.filter_map(|tried| subject.value(tried.x));
     let (least, most) = values.fold((f64::INFINITY, 0.0_f64), |(least, most), value| {
         (least.min(value), most.max(value))
     });
-    let x = if most > MOST_LINEAR * least {
+    let x = if most > MAX_LINEAR_RATIO * least {
         Axis::log(label, unit)
     } else {
         Axis::linear(label, unit)
@@ -150,11 +155,11 @@ fn figure(subject: &Subject, of: &Search, found: &[Found]) -> Option<Figure> {
     panel.guides.push(Guide {
         vertical: false,
         at: target,
-        label: format!("target, {}", of.target),
+        label: format!("target, {}", search.target),
     });
     on_page(
-        "Share in time at the values tried",
-        "Bands: 95 % intervals over runs. The line down to the axis marks the capacity.",
+        "Share in time at each tried value",
+        "Bands: 95 % intervals over runs. The vertical line marks the capacity.",
         vec![panel],
     )
 }
@@ -162,12 +167,12 @@ fn figure(subject: &Subject, of: &Search, found: &[Found]) -> Option<Figure> {
 const TERMS: &[Term] = &[
     Term {
         name: "Capacity",
-        meaning: "The last value, from the easiest on, such that all values tried up to there reach the target. Values in \
-                  between that there is no reason to doubt are not tried; --check-all tries all of them.",
+        meaning: "The hardest value such that all tried values up to it reach the target. The search skips values \
+                 that are very likely to reach it; --check-all tries every value.",
     },
     Term {
         name: "No transport can do better",
-        meaning: "The same search on the bound: the fewest that must be late under any transport.",
+        meaning: "Result of the same search on a lower bound of what must be late under any transport.",
     },
     Term {
         name: "Intervals",

@@ -1,7 +1,7 @@
-// One figure: values under the pointer or the keyboard, zoom, logarithmic axes. Before anything is asked of it, it is what
-// Duetime drew.
+// Interactive figure: tooltips by pointer and keyboard, zoom, and logarithmic axes. Until the first interaction, it is
+// the drawing made by Duetime.
 
-// How far around a panel the pointer is heard, in units of the drawing.
+// Margin around a panel that reacts to the pointer, in units of the drawing.
 const EDGE = 8;
 const element = (name, properties = {}, ...children) => {
   const made = Object.assign(document.createElement(name), properties);
@@ -16,9 +16,9 @@ const shape = (name, attributes) => {
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
 class Chart {
-  // `switches`: what is hidden (page.js); `say`: tells a reader of screens.
-  constructor(figure, switches, say) {
-    Object.assign(this, { figure, switches, say });
+  // `switches`: hidden transports (page.js); `announce`: sends text to screen readers.
+  constructor(figure, switches, announce) {
+    Object.assign(this, { figure, switches, announce });
     this.svg = figure.querySelector("svg");
     this.title = figure.querySelector("figcaption")?.textContent ?? "";
     const groups = [...this.svg.querySelectorAll("g.panel")];
@@ -39,7 +39,7 @@ class Chart {
     if (switches.hidden.size) this.draw();
   }
 
-  // What has changed since the drawing was made: which axes, by what they show. Panels with equal axes move together.
+  // Collects the axes with their state. Panels with equal axes share one and move together.
   findAxes() {
     const axes = new Map();
     for (const panel of this.panels) {
@@ -55,7 +55,7 @@ class Chart {
     return [...axes.values()];
   }
 
-  // A place for the tooltip beside the drawing; the tooltips of the drawing itself would hide it.
+  // Adds a tooltip and removes the drawing's own tooltips, which would cover it.
   prepare() {
     for (const title of this.svg.querySelectorAll("g.panel title")) title.remove();
     this.svg.setAttribute("role", "group");
@@ -95,12 +95,12 @@ class Chart {
       const name = axis.side === "y" && many ? `y${++number}` : axis.side;
       const text = `Logarithmic axis: ${label}${unit ? ` (${unit})` : ""}`;
       axis.button = button(`log ${name}`, text, () => this.setLog(axis, !axis.isLog));
-      // A quantity that may be negative has no logarithm.
+      // A quantity with negative values has no logarithmic axis.
       const [least, most] = this.reach(axis, false);
       axis.button.disabled = most === null || most <= 0 || least < 0;
       return axis.button;
     });
-    this.resetButton = button("Reset", "Show all of it again", () => this.reset());
+    this.resetButton = button("Reset", "Reset the view", () => this.reset());
     const zooms = [
       button("+", "Zoom in", () => this.zoomAll(0.5)),
       button("−", "Zoom out", () => this.zoomAll(2)),
@@ -122,22 +122,22 @@ class Chart {
     }
   }
 
-  // What lies over a panel and takes the pointer and the keyboard.
+  // Adds the area over a panel that receives pointer and keyboard events.
   overlay(panel) {
-    // Somewhat larger than the panel: values at its edges are pointed at from outside, too.
+    // The area exceeds the panel, because values at its edges are also pointed at from outside.
     const [x, y, width, height] = [panel.box[0] - EDGE, panel.box[1] - EDGE, panel.box[2] + 2 * EDGE, panel.box[3] + 2 * EDGE];
     const hit = shape("rect", { x, y, width, height, class: "hit", fill: "transparent", tabindex: 0, role: "application" });
-    const what = [this.title, panel.title].filter(Boolean).join(", ");
+    const name = [this.title, panel.title].filter(Boolean).join(", ");
     hit.setAttribute(
       "aria-label",
-      `${what}: ${panel.y.label}. Left and right arrows move between values, up and down between series; plus and minus zoom, ` +
-        "with the shift key arrows move what is shown, Escape shows all of it again.",
+      `${name}: ${panel.y.label}. Left and right arrows: values. Up and down arrows: series. Plus and minus: zoom. ` +
+        "Shift with arrows: pan. Escape: reset.",
     );
     hit.addEventListener("pointermove", (event) => this.onMove(panel, event));
     hit.addEventListener("pointerdown", (event) => this.onDown(panel, event));
     hit.addEventListener("pointerup", (event) => this.onUp(panel, event));
     hit.addEventListener("pointercancel", () => this.endDrag());
-    // A finger that was lifted leaves what it showed; a tap elsewhere takes it away.
+    // After a touch, keep the tooltip until the next tap.
     hit.addEventListener("pointerleave", (event) => this.drag || event.pointerType === "touch" || this.point(null));
     hit.addEventListener("dblclick", () => this.reset());
     hit.addEventListener("focus", () => hit.matches(":focus-visible") && !this.drag && this.point(panel, this.spots(panel)[0], true));
@@ -148,20 +148,21 @@ class Chart {
 
   isHidden = (name) => this.switches.hidden.has(name);
 
-  // The least and greatest value on an axis, of all series, shown or not: so that switching one moves no other.
+  // Returns the least and the greatest value on an axis over all series, hidden ones included, so that hiding a series
+  // does not move others.
   reach(axis, log) {
     const values = axis.panels.flatMap((panel) => {
       const guides = panel.guides.filter(([isVertical]) => isVertical === (axis.side === "x")).map(([, at]) => at);
-      const of = (all, at) => all.filter((_, i) => i % 2 === at);
+      const every = (values, parity) => values.filter((_, i) => i % 2 === parity);
       const data = panel.series.flatMap(({ points, intervals }) =>
-        axis.side === "x" ? of(points, 0) : [...of(points, 1), ...intervals],
+        axis.side === "x" ? every(points, 0) : [...every(points, 1), ...intervals],
       );
       return [...guides, ...data];
     });
     return reachOf(values, log);
   }
 
-  // An axis of a panel as it is now. `whole`: as if nothing were zoomed.
+  // Returns the current axis of a panel. `whole`: ignore the zoom.
   axisOf(panel, side, whole = false) {
     const state = panel[`${side}State`];
     const { scale, asked, ends, ticks, zero } = panel[side];
@@ -195,7 +196,7 @@ class Chart {
     this.draw();
   }
 
-  // Shows of an axis what lies between two positions of what it shows now, and nothing beyond its whole.
+  // Zooms an axis to the range between two positions of the current view, limited to the whole axis.
   zoom(panel, side, from, to) {
     const state = panel[`${side}State`];
     if (!state || !(to > from)) return;
@@ -206,7 +207,7 @@ class Chart {
     state.ends = isWhole ? null : places.map((place) => valueAt(whole, place));
   }
 
-  // Zooms both axes about the value that is shown, or the middle. Each axis only once.
+  // Zooms both axes around the value shown, or around the middle. Shared axes zoom only once.
   zoomAll(by, about = this.current) {
     const done = new Set();
     for (const panel of about ? [about.panel, ...this.panels] : this.panels) {
@@ -225,7 +226,7 @@ class Chart {
     if (about) this.point(about.panel, this.spots(about.panel).find((spot) => spot.key === about.spot.key) ?? null);
   }
 
-  // Moves what is shown of an axis by a share of it, as far as it goes.
+  // Pans a zoomed axis by a share of the view, limited to the whole axis.
   shift(panel, side, by) {
     const state = panel[`${side}State`];
     if (!state?.ends) return;
@@ -240,7 +241,7 @@ class Chart {
     return spotsOf(panel, this.frameOf(panel), this.isHidden);
   }
 
-  // The place of an event in the units of the drawing.
+  // Returns the position of an event in units of the drawing.
   placeOf(event) {
     const box = this.svg.getBoundingClientRect();
     const scale = this.svg.viewBox.baseVal.width / box.width;
@@ -270,13 +271,13 @@ class Chart {
     for (const [key, value] of Object.entries(sides)) this.box.setAttribute(key, value);
   }
 
-  // The area between where a drag began and here; all of a side along which it hardly went. Null: it is no drag yet.
+  // Returns the dragged area. A side along which the drag is short counts as a whole. Null: no drag yet.
   dragged(panel, x, y) {
     const frame = this.frameOf(panel);
-    const of = (from, to, low, high, isMovable) =>
+    const range = (from, to, low, high, isMovable) =>
       isMovable && Math.abs(to - from) >= 10 ? [clamp(Math.min(from, to), low, high), clamp(Math.max(from, to), low, high)] : null;
-    const across = of(this.drag.x, x, frame.left, frame.right, !panel.isNamed);
-    const up = of(this.drag.y, y, frame.top, frame.bottom, true);
+    const across = range(this.drag.x, x, frame.left, frame.right, !panel.isNamed);
+    const up = range(this.drag.y, y, frame.top, frame.bottom, true);
     if (!across && !up) return null;
     const [left, right] = across ?? [frame.left, frame.right];
     const [top, bottom] = up ?? [frame.top, frame.bottom];
@@ -314,7 +315,7 @@ class Chart {
     event.preventDefault();
   }
 
-  // The next value along the series, or the nearest one of the next series.
+  // Moves to the next value of the series, or to the nearest value of the next series.
   step(panel, key) {
     const spots = this.spots(panel);
     const now = this.current?.panel === panel && spots.find((spot) => spot.key === this.current.spot.key);
@@ -333,7 +334,7 @@ class Chart {
     return this.point(panel, next ?? now, true);
   }
 
-  // Shows a value; without one, none. `aloud`: to a reader of screens as well.
+  // Shows the tooltip of a value, or hides it without one. `aloud`: announce it to screen readers.
   point(panel, spot = null, aloud = false) {
     this.current = panel && spot ? { panel, spot } : null;
     this.tip.hidden = !spot;
@@ -352,10 +353,10 @@ class Chart {
     this.tip.replaceChildren(element("b", { textContent: head }), ...lines);
     this.placeTip(spot);
     const own = rows.find((row) => row.isOwn);
-    if (aloud) this.say([nameOf(own.series), head, own.text].filter(Boolean).join(", "));
+    if (aloud) this.announce([nameOf(own.series), head, own.text].filter(Boolean).join(", "));
   }
 
-  // Beside the value, within the figure.
+  // Places the tooltip next to the value, inside the figure.
   placeTip(spot) {
     const box = this.svg.getBoundingClientRect();
     const scale = box.width / this.svg.viewBox.baseVal.width;

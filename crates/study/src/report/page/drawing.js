@@ -1,23 +1,23 @@
-// What is drawn in a panel, as crates/figures draws it (frame.rs, marks.rs, overlap.rs, shapes.rs), from the data that it
-// leaves beside each drawing. A test draws every panel again and compares.
+// Drawing of a panel, identical to that of crates/figures (frame.rs, marks.rs, overlap.rs, shapes.rs), from the data
+// embedded in each drawing. A browser test redraws every panel and compares.
 
 const TEXT = 13;
 const num = (value) => String(Math.round(value * 10) / 10);
 const escaped = (text) => text.replace(/[&<>"]/g, (letter) => `&#${letter.charCodeAt(0)};`);
 
-// The estimated width of the label of a tick.
+// Estimates the width of a tick's label.
 function widthOf(text) {
   const em = [...text].map((letter) => (letter === "." ? 0.36 : letter === "M" ? 0.9 : /\d/.test(letter) ? 0.65 : 0.59));
   return TEXT * em.reduce((sum, wide) => sum + wide, 0);
 }
 
-// A panel with its axes: where values are, in the units of the drawing.
+// Panel with its axes: converts values to positions in units of the drawing.
 class Frame {
-  // `axes`: x and y, as in axis.js; `isNamed`: x has names, and its labels stay as they were drawn.
+  // `axes`: x and y, from axis.js; `isNamed`: the x axis has names, whose labels are not redrawn.
   constructor(panel, axes, isNamed) {
     const [left, top, width, height] = panel.box;
     Object.assign(this, axes, { panel, top, bottom: top + height, right: left + width, isNamed });
-    // Labels may be wider than those that were there first.
+    // New labels may be wider than the original ones.
     const widest = Math.max(0, ...this.y.ticks.map(([, label]) => widthOf(label)));
     this.left = isNamed ? left : Math.max(left, Math.min(widest + 10, 147));
   }
@@ -37,7 +37,7 @@ class Frame {
     return place.includes(null) ? null : place;
   }
 
-  // All points of a series with their places: {i, x, y, low, high, at}; `at` is null where it has none.
+  // Returns all points of a series with their positions: {i, x, y, low, high, at}. `at` is null without a position.
   points(series, aside = 0) {
     const { points, intervals } = series;
     const all = [];
@@ -49,7 +49,7 @@ class Frame {
     return all;
   }
 
-  // The points in stretches without gaps.
+  // Splits the points into runs without gaps.
   runs(points) {
     const runs = [[]];
     for (const point of points) {
@@ -64,21 +64,21 @@ const hasInterval = (point) => point.low !== null && point.high !== null && poin
 const isOfOthers = (series) => ["published", "at most", "at least"].includes(series.style);
 const isLine = (series) => series.style === "line" || series.style === "step";
 
-// The markup of a panel without its text above and its captions. `id`: of its clip paths; `xMarkup`: of its x axis, if that
-// has names.
+// Returns the markup of a panel without its title and captions. `id`: ID of its clip paths; `xMarkup`: markup of an x
+// axis with names.
 function drawn(frame, isHidden, id, xMarkup) {
   const { panel } = frame;
   const shown = panel.series.filter((series) => !isHidden(series.name));
   const bars = shown.filter((series) => series.style === "bars");
-  const clip = (of, margin) =>
-    `<clipPath id="${of}"><rect x="${num(frame.left - margin)}" y="${num(frame.top - margin)}" ` +
+  const clip = (clipId, margin) =>
+    `<clipPath id="${clipId}"><rect x="${num(frame.left - margin)}" y="${num(frame.top - margin)}" ` +
     `width="${num(frame.right - frame.left + 2 * margin)}" height="${num(frame.bottom - frame.top + 2 * margin)}"/></clipPath>`;
   const lines = `${id}l`;
   let svg = yAxis(frame) + (xMarkup ?? xAxis(frame)) + clip(id, 8) + clip(lines, 1) + `<g clip-path="url(#${id})">`;
   bars.forEach((series, i) => (svg += barsOf(frame, series, i, bars.length)));
   const earlier = [];
-  for (const series of shown.filter((of) => of.style !== "bars")) {
-    const bar = isOfOthers(series) ? bars.findIndex((of) => of.name === series.name) : -1;
+  for (const series of shown.filter((series) => series.style !== "bars")) {
+    const bar = isOfOthers(series) ? bars.findIndex((other) => other.name === series.name) : -1;
     const points = frame.points(series, bar < 0 ? 0 : ((bar + 0.5 - bars.length / 2) * 0.8) / bars.length);
     const runs = frame.runs(points);
     svg += seriesOf(frame, series, points, runs, lines, earlier);
@@ -113,7 +113,7 @@ function xAxis(frame) {
     base += `M${num(tick)} ${num(frame.bottom)}v4`;
     const half = widthOf(label) / 2;
     if (tick - half < free) continue;
-    // A label near an end is moved inwards rather than cut.
+    // Move labels near an end inwards instead of clipping them.
     const x = Math.min(Math.max(tick, half), frame.right + 13 - half);
     labels += textAt(x, frame.bottom + 17, label, "middle");
     free = x + half + 6;
@@ -146,7 +146,7 @@ function seriesOf(frame, series, points, runs, clip, earlier) {
   if (style === "points" || (style === "line" && points.length <= 40)) {
     for (const point of all) {
       if (style === "points") svg += whisker(frame, point.at[0], point, colour);
-      // What lies on others leaves their edge to be seen.
+      // Markers on other lines are smaller, so that the lines stay visible.
       const size = style === "points" ? 1 : [1, 0.65, 0.4][Math.min(linesBelow(point.at, earlier), 2)];
       svg += `<path d="${outline(series.marker, point.at, size)}" fill="${colour}"/>`;
     }
@@ -157,7 +157,7 @@ function seriesOf(frame, series, points, runs, clip, earlier) {
 function bandOf(frame, run, colour) {
   if (!run.some(hasInterval)) return "";
   const corner = ({ x, y }, end) => {
-    // On a logarithmic axis an interval may reach to zero: then down to the end of the axis.
+    // On a logarithmic axis, an interval that includes zero reaches the end of the axis.
     const at = frame.at(x, end) ?? frame.at(x, end < y ? groundOf(frame.y) : y);
     return at && `${num(at[0])} ${num(at[1])}`;
   };
@@ -167,7 +167,7 @@ function bandOf(frame, run, colour) {
   return `<path d="M${path}Z" fill="${colour}" fill-opacity="0.18"/>`;
 }
 
-// Where bar `i` of `all` stands: [left, top, width, height].
+// Returns the box of bar `i` of `all`: [left, top, width, height, spacing].
 function barBox(frame, point, i, all) {
   const wide = ((frame.right - frame.left) / Math.max(frame.x.ticks.length, 1)) * (0.8 / all);
   const ground = frame.up(groundOf(frame.y));
@@ -177,7 +177,7 @@ function barBox(frame, point, i, all) {
 
 function barsOf(frame, series, i, all) {
   let svg = "";
-  for (const point of frame.points(series).filter((of) => of.at)) {
+  for (const point of frame.points(series).filter((point) => point.at)) {
     const [left, top, width, height, wide] = barBox(frame, point, i, all);
     const inset = series.dash ? 0.7 : 0;
     const look = series.dash
@@ -192,7 +192,7 @@ function barsOf(frame, series, i, all) {
   return svg;
 }
 
-// The value of a bar that is too low to be read, above it: across where that fits between its neighbours, else upright.
+// Writes the value above a low bar, horizontally if it fits between its neighbours, else vertically.
 function written(x, y, wide, value) {
   const text = rounded(value, 2, 4);
   if (widthOf(text) <= wide) return textAt(x, y, text, "middle");
@@ -218,7 +218,7 @@ function guideOf(frame, isVertical, at) {
   );
 }
 
-// The line on which both axes have the same value, in pieces: it is bent where one of them is logarithmic.
+// Draws the line of equal values on both axes as a polyline, which is curved if one axis is logarithmic.
 function diagonalOf(frame, clip) {
   const values = Array.from({ length: 49 }, (_, i) => valueAt(frame.x, i / 48));
   const path = through(values.map((value) => frame.at(value, value)).filter(Boolean));
@@ -242,7 +242,7 @@ function outline(marker, [x, y], by) {
   }[marker];
 }
 
-// The corners of a line through the points of a stretch.
+// Returns the corners of a line through the points of a run.
 function cornersOf(run, style) {
   const corners = [];
   for (const { at } of run) {
@@ -261,7 +261,7 @@ function through(corners) {
   return path;
 }
 
-// Lines, dashed where they lie on earlier ones.
+// Draws lines, dashed where they overlap earlier lines.
 function curveOf({ colour, dash }, lines, earlier) {
   const paths = ["", "", "", ""];
   for (const corners of lines) {
@@ -277,7 +277,7 @@ function curveOf({ colour, dash }, lines, earlier) {
     .join("");
 }
 
-// A line cut into stretches that lie on equally many earlier lines. Short ones are crossings.
+// Splits a line into stretches that overlap the same number of earlier lines. Short overlaps are crossings.
 function stretchesOf(line, earlier) {
   const levels = line.map((at) => linesBelow(at, earlier));
   const stretches = [];
@@ -305,7 +305,7 @@ function passes(line, [x, y]) {
   return false;
 }
 
-// How many corners lie before `x`, or at it.
+// Returns the number of corners before `x`, or up to and including it.
 function firstAfter(line, x, orAt) {
   let [low, high] = [0, line.length];
   while (low < high) {

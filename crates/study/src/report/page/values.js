@@ -1,9 +1,10 @@
-// The values of a panel that can be pointed at, and what is said of them.
+// Values of a panel that can be pointed at, and their tooltips.
 
 const withUnit = (value, unit) => (unit ? `${value} ${unit}` : value);
 const nameOf = (series) => series.label || series.name;
 
-// All values within the axes: {x, y, low, high, series, number, key, px, py, ground}; `ground` is the lower end of a bar.
+// Returns all values within the axes: {x, y, low, high, series, number, key, px, py, ground}. `ground` is the lower end
+// of a bar.
 function spotsOf(panel, frame, isHidden) {
   const bars = panel.series.filter((series) => series.style === "bars" && !isHidden(series.name));
   const isWithin = ({ px, py, ground }) =>
@@ -11,7 +12,7 @@ function spotsOf(panel, frame, isHidden) {
   const spots = [];
   panel.series.forEach((series, number) => {
     if (isHidden(series.name)) return;
-    const bar = bars.findIndex((of) => of.name === series.name);
+    const bar = bars.findIndex((other) => other.name === series.name);
     const isBeside = bar >= 0 && isOfOthers(series);
     const aside = isBeside ? ((bar + 0.5 - bars.length / 2) * 0.8) / bars.length : 0;
     for (const point of frame.points(series, aside)) {
@@ -29,7 +30,7 @@ function spotsOf(panel, frame, isHidden) {
   return spots;
 }
 
-// The nearest value to a place; all of a bar is its value's.
+// Returns the value nearest to a position. Any position on a bar belongs to its value.
 function nearestOf(spots, x, y) {
   let [best, least] = [null, Infinity];
   for (const spot of spots) {
@@ -39,7 +40,8 @@ function nearestOf(spots, x, y) {
   return best;
 }
 
-// Where a value is, and a line for it with its interval and for each series that has one at the same place.
+// Returns the heading of a tooltip, and a row for the value and for each other series with a value at the same
+// position.
 function wordsOf(panel, spot, frame, isHidden) {
   const { x, y } = panel;
   const at = panel.isNamed ? (x.ticks[Math.round(spot.x)]?.[1] ?? "") : withUnit(significant(spot.x), x.unit);

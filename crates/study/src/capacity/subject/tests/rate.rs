@@ -1,10 +1,10 @@
-//! How often queries come, and the load of background flows, as what is varied.
+//! Tests of varied query rates and of background loads.
 
 use super::*;
 use duetime_scenario::model::{Gap, QueryArrival};
 
-/// `TREES` with six trees in a flat shape, whose queries come as `keys` say.
-fn coming(keys: &str) -> String {
+/// Returns `TREES` with six flat trees and the arrival of queries set by `keys`.
+fn arriving(keys: &str) -> String {
     TREES
         .replace("trees = 1", "applications = 2\ntrees = 3")
         .replace("[3, 4]", "5")
@@ -12,14 +12,14 @@ fn coming(keys: &str) -> String {
         .replace("load = 0.1", keys)
 }
 
-fn arrival_at(of: &Subject, position: u32) -> QueryArrival {
-    tree_at(of, position).arrival
+fn arrival_at(subject: &Subject, position: u32) -> QueryArrival {
+    tree_at(subject, position).arrival
 }
 
 #[test]
-fn a_rate_of_queries_is_varied_as_if_the_file_gave_it() {
+fn varied_rate_equals_rate_in_file() {
     for arrival in ["", "\narrival = \"periodic\""] {
-        let at = |rate: &str| coming(&format!("rate = \"{rate} /s\"{arrival}"));
+        let at = |rate: &str| arriving(&format!("rate = \"{rate} /s\"{arrival}"));
         let of = subject(&at("2000"), Quantity::Rate, &[], None).expect("a subject");
         let search = of.search(Target::N99);
         assert_eq!((search.start, search.stride), (20, 5));
@@ -40,10 +40,10 @@ fn a_rate_of_queries_is_varied_as_if_the_file_gave_it() {
 }
 
 #[test]
-fn gaps_between_queries_keep_their_distribution() {
-    // Six trees, a query at each in 3 ms in the mean: 2000 a second. Then twice as many.
+fn gaps_keep_their_distribution() {
+    // Six trees with a mean gap of 3 ms: 2000 queries per second, then twice as many.
     let twice = |gap: &str| {
-        let every = coming(&format!("every = {gap}"));
+        let every = arriving(&format!("every = {gap}"));
         let of = subject(&every, Quantity::Rate, &[], None).expect("a subject");
         let start = of.search(Target::N99).start;
         assert_eq!(of.value(start), Some(2000.0), "{gap}");
@@ -60,7 +60,7 @@ fn gaps_between_queries_keep_their_distribution() {
         twice("\"uniform 2 ms..4 ms\""),
         Gap::Uniform(us(1_000), us(2_000))
     );
-    // Means of these two are known to some parts in 10⁸.
+    // The means of these distributions are accurate to some parts in 10⁸.
     let near =
         |span: Span, us: f64| assert!((span.as_secs_f64() * 1e6 - us).abs() < 1e-3, "{span}");
     match twice("{ min = \"1.5 ms\", shape = 2 }") {
@@ -81,16 +81,16 @@ fn gaps_between_queries_keep_their_distribution() {
 }
 
 #[test]
-fn a_rate_of_queries_is_told_with_its_load() {
+fn rate_is_shown_with_its_load() {
     // Five answers of 10 KB in seven segments are 51.4 KB on the wire: 41.12 % of 1 Gbps at 1000 /s. Each of six trees
     // takes a sixth of the queries.
-    let rate = coming("rate = \"1000 /s\"");
+    let rate = arriving("rate = \"1000 /s\"");
     let of = subject(&rate, Quantity::Rate, &[], None).expect("a subject");
     let (low, high) = of.loads(20).expect("loads");
     assert!((low - 0.4112 / 6.0).abs() < 1e-6 && (high - low).abs() < 1e-12);
     assert_eq!(of.text(20), "1000 /s (load 6.9 %)");
     assert_eq!(of.text(40), "2000 /s (load 13.7 %)");
-    // Beside another with larger answers and the same rate.
+    // With a second workload with larger answers at the same rate.
     let larger = rate
         .replace("10 KB", "20 KB")
         .replace("\"search\"", "\"feed\"");
@@ -98,18 +98,18 @@ fn a_rate_of_queries_is_told_with_its_load() {
     let both = both.expect("a subject");
     assert_eq!(both.keys(), ["workload.search.rate", "workload.feed.rate"]);
     assert_eq!(both.text(20), "1000 /s (load 6.9 % to 13.7 %)");
-    // A load is a load already.
+    // A varied load is not repeated.
     let load = subject(TREES, Quantity::Rate, &[], None).expect("a subject");
     assert_eq!((load.text(20), load.loads(20)), ("10 %".to_owned(), None));
 }
 
 #[test]
-fn a_workload_without_a_rate_is_told_what_would_do() {
-    let rate = coming("rate = \"1000 /s\"");
+fn missing_rate_errors_name_alternatives() {
+    let rate = arriving("rate = \"1000 /s\"");
     refused(&rate, Quantity::Load, &["search", "`rate`", "--of rate"]);
-    let every = coming("every = \"3 ms\"");
+    let every = arriving("every = \"3 ms\"");
     refused(&every, Quantity::Load, &["search", "`every`", "--of rate"]);
-    let in_turn = coming("arrival = \"back-to-back\"");
+    let in_turn = arriving("arrival = \"back-to-back\"");
     for quantity in [Quantity::Rate, Quantity::Load] {
         let parts = ["search", "back-to-back", "`load`, `rate` or `every`"];
         refused(&in_turn, quantity, &parts);
@@ -127,10 +127,10 @@ fn a_workload_without_a_rate_is_told_what_would_do() {
 }
 
 #[test]
-fn the_rate_of_queries_ends_where_the_gaps_do() {
-    // A query at each of 6 trees in 2 ns are 3 a nanosecond.
+fn rate_is_limited_by_the_shortest_gap() {
+    // 6 trees with a gap of 2 ns have 3 queries per nanosecond.
     let of = subject(
-        &coming("every = \"2 ns\""),
+        &arriving("every = \"2 ns\""),
         Quantity::Rate,
         &[],
         Some("1e9 /s"),
@@ -145,7 +145,7 @@ fn the_rate_of_queries_ends_where_the_gaps_do() {
 }
 
 #[test]
-fn a_load_of_background_flows_is_varied() {
+fn varies_background_load() {
     let flows = |keys: &str| {
         format!(
             "[[workload]]\nkind = \"background\"\nsize = \"10 KB\"\ndeadline = \"10 ms\"\n{keys}\n"
