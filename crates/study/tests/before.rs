@@ -1,4 +1,4 @@
-//! What is told before a run: settings without effect, too few queries for a target, and the effort.
+//! Tests of warnings and effort before a run.
 
 use duetime_scenario::{Axis, sweep::grid};
 use duetime_sim::describe::{Description, describe};
@@ -23,14 +23,14 @@ rate = "1000 /s"
 objective = { within = "5 ms", answers = 1, share = "99 %" }
 "#;
 
-struct Asked<'a> {
+struct Input<'a> {
     text: String,
     settings: &'a [(&'a str, &'a str)],
     vary: &'a [&'a str],
     transports: &'a [&'a str],
 }
 
-impl Default for Asked<'_> {
+impl Default for Input<'_> {
     fn default() -> Self {
         Self {
             text: SERVICE.to_owned(),
@@ -41,8 +41,8 @@ impl Default for Asked<'_> {
     }
 }
 
-fn planned(of: Asked<'_>) -> (Plan, Vec<(String, Description)>) {
-    let axes = of
+fn planned(input: Input<'_>) -> (Plan, Vec<(String, Description)>) {
+    let axes = input
         .vary
         .iter()
         .map(|text| Axis::parse(text).expect("an axis"));
@@ -52,14 +52,18 @@ fn planned(of: Asked<'_>) -> (Plan, Vec<(String, Description)>) {
     } else {
         grid(&axes)
     };
-    let settings = of.settings.iter();
+    let settings = input.settings.iter();
     let plan = Plan::new(Request {
-        text: of.text,
+        text: input.text,
         file: "service.toml".into(),
         settings: settings
             .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
             .collect(),
-        transports: of.transports.iter().map(|&name| name.to_owned()).collect(),
+        transports: input
+            .transports
+            .iter()
+            .map(|&name| name.to_owned())
+            .collect(),
         points,
     })
     .expect("a plan");
@@ -73,84 +77,84 @@ fn planned(of: Asked<'_>) -> (Plan, Vec<(String, Description)>) {
     (plan, described)
 }
 
-/// The texts of what is told about one thing.
-fn told(of: Asked<'_>, about: About) -> Vec<String> {
-    let (plan, described) = planned(of);
+/// Returns the texts of the warnings on a topic.
+fn warned(input: Input<'_>, about: About) -> Vec<String> {
+    let (plan, described) = planned(input);
     let warnings = warnings::of_plan(&plan, &described).into_iter();
     let about = warnings.filter(|warning| warning.about == about);
     about.map(|warning| warning.text).collect()
 }
 
 #[test]
-fn a_service_with_enough_queries_gets_no_warning() {
+fn no_warning_without_a_problem() {
     for about in [About::NoEffect, About::FewQueries] {
-        assert_eq!(told(Asked::default(), about), [""; 0]);
+        assert_eq!(warned(Input::default(), about), [""; 0]);
     }
 }
 
 #[test]
-fn marks_that_are_off_leave_dctcp_without_effect() {
-    let off = Asked {
+fn warns_about_dctcp_without_marks() {
+    let off = Input {
         settings: &[("switch.ecn_threshold", "off")],
-        ..Asked::default()
+        ..Input::default()
     };
     assert_eq!(
-        told(off, About::NoEffect),
+        warned(off, About::NoEffect),
         ["`ecn_threshold` is off: dctcp receives no marks and reacts to losses only."]
     );
-    let cubic = Asked {
+    let cubic = Input {
         settings: &[("switch.ecn_threshold", "off")],
         transports: &["cubic"],
-        ..Asked::default()
+        ..Input::default()
     };
-    assert_eq!(told(cubic, About::NoEffect), [""; 0], "CUBIC needs none");
+    assert_eq!(warned(cubic, About::NoEffect), [""; 0], "CUBIC needs none");
 }
 
 #[test]
-fn points_that_run_the_same_are_named() {
-    let vary = Asked {
+fn warns_about_identical_points() {
+    let vary = Input {
         vary: &["cubic.rto_min=5 ms,10 ms,20 ms"],
         transports: &["dctcp"],
-        ..Asked::default()
+        ..Input::default()
     };
-    let told_equal = told(vary, About::NoEffect);
-    assert_eq!(told_equal.len(), 1, "{told_equal:?}");
+    let texts = warned(vary, About::NoEffect);
+    assert_eq!(texts.len(), 1, "{texts:?}");
     let both = "cubic.rto_min=10 ms equals cubic.rto_min=5 ms, cubic.rto_min=20 ms equals cubic.rto_min=5 ms";
-    assert!(told_equal[0].contains(both), "{told_equal:?}");
-    let both = Asked {
+    assert!(texts[0].contains(both), "{texts:?}");
+    let both = Input {
         vary: &["cubic.rto_min=5 ms,10 ms,20 ms"],
-        ..Asked::default()
+        ..Input::default()
     };
-    assert_eq!(told(both, About::NoEffect), [""; 0], "CUBIC reads it");
+    assert_eq!(warned(both, About::NoEffect), [""; 0], "CUBIC reads it");
 }
 
 #[test]
-fn a_setting_that_nothing_reads_is_named() {
-    let unread = Asked {
+fn warns_about_settings_without_effect() {
+    let unread = Input {
         settings: &[("d3.rto_min", "20 ms"), ("duration", "600 ms")],
-        ..Asked::default()
+        ..Input::default()
     };
-    let told_unread = told(unread, About::NoEffect);
-    assert_eq!(told_unread.len(), 1, "{told_unread:?}");
+    let texts = warned(unread, About::NoEffect);
+    assert_eq!(texts.len(), 1, "{texts:?}");
     assert!(
-        told_unread[0].starts_with("`d3.rto_min=20 ms` has no effect"),
-        "{told_unread:?}"
+        texts[0].starts_with("`d3.rto_min=20 ms` has no effect"),
+        "{texts:?}"
     );
-    let same = Asked {
+    let same = Input {
         settings: &[("duration", "500 ms")],
-        ..Asked::default()
+        ..Input::default()
     };
-    assert_eq!(told(same, About::NoEffect).len(), 1, "as in the file");
+    assert_eq!(warned(same, About::NoEffect).len(), 1, "as in the file");
 }
 
 #[test]
-fn too_few_queries_for_a_target_give_the_number_needed() {
+fn warns_about_too_few_queries() {
     // 0.99^n < 0.05 from n = 299 on.
-    let of = |duration: &'static str| Asked {
+    let with = |duration: &'static str| Input {
         text: SERVICE.replace("500 ms", duration),
-        ..Asked::default()
+        ..Input::default()
     };
-    let few = told(of("10 ms"), About::FewQueries);
+    let few = warned(with("10 ms"), About::FewQueries);
     assert_eq!(
         few,
         [
@@ -158,16 +162,16 @@ fn too_few_queries_for_a_target_give_the_number_needed() {
              `duration`."
         ]
     );
-    assert_eq!(told(of("149 ms"), About::FewQueries).len(), 1, "298");
-    assert_eq!(told(of("150 ms"), About::FewQueries), [""; 0], "300");
+    assert_eq!(warned(with("149 ms"), About::FewQueries).len(), 1, "298");
+    assert_eq!(warned(with("150 ms"), About::FewQueries), [""; 0], "300");
 }
 
 #[test]
-fn the_effort_is_that_of_all_runs() {
-    let (plan, described) = planned(Asked::default());
+fn effort_covers_all_runs() {
+    let (plan, described) = planned(Input::default());
     let effort = Effort::of(&plan, &described, 2).expect("a sustained load");
     assert_eq!(effort.runs, 4);
-    // 500 queries of 10 answers of 7 packets over 2 links, and what goes with them.
+    // 500 queries with 10 answers of 7 packets over 2 links, plus queries and acknowledgements.
     let data = 4.0 * 500.0 * 10.0 * 7.0 * 2.0;
     assert!(
         effort.packet_hops > data && effort.packet_hops < 3.0 * data,

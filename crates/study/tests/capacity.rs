@@ -1,4 +1,4 @@
-//! Capacity searches on a real, small scenario: against the definition, stopped and taken up again.
+//! Tests of capacity searches on a small scenario: by definition, and resumed after a stop.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use duetime_study::capacity::{
 };
 use duetime_study::{Engine, Event, Execution, Listener, Request, Simulator};
 
-/// Six flows fit into the deadline; how many more depends on the sizes drawn.
+/// Six flows fit into the deadline, and possibly more, depending on the random sizes.
 const BURST: &str = r#"
 transport = ["tcp", "dctcp"]
 seeds = 3
@@ -56,7 +56,7 @@ fn journal(name: &str) -> PathBuf {
     path
 }
 
-/// The files of a journal.
+/// Returns the files of a journal.
 fn files(path: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(path).expect("a folder") {
@@ -71,36 +71,36 @@ fn files(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Keeps the events that name damage.
+/// Listener that collects events about damage.
 #[derive(Default)]
 struct Damage(Mutex<Vec<String>>);
 
 impl Listener for Damage {
     fn on(&self, event: &Event) {
         if let Event::Damaged { name, reason } = event {
-            let mut said = self.0.lock().expect("no panic holds it");
-            said.push(format!("{name}: {reason}"));
+            let mut messages = self.0.lock().expect("no panic holds it");
+            messages.push(format!("{name}: {reason}"));
         }
     }
 }
 
 fn find(
     subject: &Subject,
-    of: &Search,
+    search: &Search,
     path: &Path,
     jobs: usize,
     engine: &dyn Engine,
     cancel: &Arc<AtomicBool>,
 ) -> Result<Capacity, Stopped> {
     let damage = Damage::default();
-    let found = find_telling(subject, of, path, jobs, engine, cancel, &damage);
+    let found = find_with_listener(subject, search, path, jobs, engine, cancel, &damage);
     assert_eq!(damage.0.into_inner().expect("no panic held it"), [""; 0]);
     found
 }
 
-fn find_telling(
+fn find_with_listener(
     subject: &Subject,
-    of: &Search,
+    search: &Search,
     path: &Path,
     jobs: usize,
     engine: &dyn Engine,
@@ -114,14 +114,14 @@ fn find_telling(
         cancel: Arc::clone(cancel),
     };
     let prober = Prober::new(engine, &execution, path, listener).expect("a journal");
-    prober.find(subject, 1, of)
+    prober.find(subject, 1, search)
 }
 
 fn never() -> Arc<AtomicBool> {
     Arc::new(AtomicBool::new(false))
 }
 
-/// The simulator, that counts its runs, and is stopped from inside after some of them.
+/// Simulator that counts its runs and sets the stop flag after some of them.
 struct Counting {
     runs: AtomicUsize,
     stop_after: usize,
@@ -153,7 +153,7 @@ impl Engine for Counting {
     }
 }
 
-/// What the simulator says at a position, without any of this crate's search.
+/// Returns the simulated deadlines at a position, without the search.
 fn seen(subject: &Subject, position: u32) -> Deadlines {
     let scenario = subject.scenario(position).expect("a scenario");
     (0..u64::from(scenario.seeds)).fold(Deadlines::default(), |sum, run| {
@@ -167,23 +167,23 @@ fn seen(subject: &Subject, position: u32) -> Deadlines {
 }
 
 #[test]
-fn the_answer_is_the_definitions() {
+fn capacity_matches_its_definition() {
     let subject = subject(BURST, Quantity::Senders);
     for target in ["99%", "90%"] {
-        let of = Search {
+        let search = Search {
             check: Check::All,
             ..subject.search(target.parse().expect("a target"))
         };
         let found = find(
             &subject,
-            &of,
+            &search,
             &journal("definition"),
             2,
             &Simulator,
             &never(),
         );
         let found = found.expect("an answer");
-        let short = |&x: &u32| !of.target.is_reached(seen(&subject, x));
+        let short = |&x: &u32| !search.target.is_reached(seen(&subject, x));
         let first = (1..=16).find(short).expect("16 senders are too many");
         assert_eq!(found.value, first - 1, "{target}");
         assert!(found.value >= 3, "some fit: {}", found.value);
@@ -193,7 +193,7 @@ fn the_answer_is_the_definitions() {
     }
 }
 
-/// A tree whose answers come in about 2 ms, and are wanted after 9 of 10 for 80 % of the queries.
+/// Tree with answers after about 2 ms. 80 % of the queries need 9 of 10 answers in time.
 const TREE: &str = r#"
 transport = ["tcp", "dctcp"]
 seeds = 3
@@ -215,18 +215,18 @@ objective = { within = "3 ms", answers = "90 %", share = "80 %" }
 "#;
 
 #[test]
-fn queries_are_counted_as_their_records_say() {
+fn counts_queries_by_their_records() {
     let subject = subject(TREE, Quantity::Budget);
-    let of = subject.search(subject.target(Quantity::Budget));
-    assert_eq!(of.target, "80%".parse().expect("a target"));
+    let search = subject.search(subject.target(Quantity::Budget));
+    assert_eq!(search.target, "80%".parse().expect("a target"));
     let path = journal("queries");
-    let found = find(&subject, &of, &path, 2, &Simulator, &never()).expect("an answer");
-    // From the records alone: enough leaves' answers by the end of the budget, of all queries that arrived.
+    let found = find(&subject, &search, &path, 2, &Simulator, &never()).expect("an answer");
+    // By the records: queries with enough answers within the budget, of all measured queries.
     let seen = |position: u32| {
         let scenario = subject.scenario(position).expect("a scenario");
         let runs = (0..u64::from(scenario.seeds)).map(|run| {
             let output = duetime_sim::run(&scenario, 1, run, &Options::default()).expect("a run");
-            let measured = |of: &&duetime_results::QueryRecord| of.measured;
+            let measured = |query: &&duetime_results::QueryRecord| query.measured;
             let queries: Vec<_> = output
                 .records
                 .queries
@@ -257,106 +257,113 @@ fn queries_are_counted_as_their_records_say() {
             subject.text(tried.x)
         );
     }
-    assert!(of.target.is_reached(seen(found.value)));
-    assert!(!of.target.is_reached(seen(found.value + 1)));
+    assert!(search.target.is_reached(seen(found.value)));
+    assert!(!search.target.is_reached(seen(found.value + 1)));
 
-    // What the runs saw of answers is in the journal already.
+    // The journal already holds the answers of these runs.
     let engine = Counting::new(usize::MAX);
     let answers = subject
         .on(duetime_study::capacity::On::Answers)
         .expect("deadlines");
-    let other = find(&answers, &of, &path, 2, &engine, &never()).expect("an answer");
+    let other = find(&answers, &search, &path, 2, &engine, &never()).expect("an answer");
     let new = other
         .curve
         .iter()
-        .filter(|tried| !found.curve.iter().any(|of| of.x == tried.x));
+        .filter(|tried| !found.curve.iter().any(|known| known.x == tried.x));
     assert_eq!(engine.runs.into_inner(), 3 * new.count());
 }
 
 #[test]
-fn tighter_deadlines_are_found_by_their_factor() {
+fn finds_the_tightest_deadlines() {
     let subject = subject(BURST, Quantity::Deadline);
-    let of = subject.search(Quantity::Deadline.target());
-    let found = find(&subject, &of, &journal("deadline"), 2, &Simulator, &never());
+    let search = subject.search(Quantity::Deadline.target());
+    let found = find(
+        &subject,
+        &search,
+        &journal("deadline"),
+        2,
+        &Simulator,
+        &never(),
+    );
     let found = found.expect("an answer");
-    assert!(of.target.is_reached(seen(&subject, found.value)));
-    assert!(!of.target.is_reached(seen(&subject, found.value + 1)));
+    assert!(search.target.is_reached(seen(&subject, found.value)));
+    assert!(!search.target.is_reached(seen(&subject, found.value + 1)));
     let factor = subject.value(found.value).expect("a factor");
     assert!((0.3..4.0).contains(&factor), "x {factor}");
 }
 
 #[test]
-fn a_stopped_search_goes_on_where_it_was() {
+fn stopped_search_resumes() {
     let subject = subject(BURST, Quantity::Senders);
-    let of = subject.search(Quantity::Senders.target());
+    let search = subject.search(Quantity::Senders.target());
     let whole = Counting::new(usize::MAX);
-    let once = find(&subject, &of, &journal("whole"), 2, &whole, &never()).expect("an answer");
+    let once = find(&subject, &search, &journal("whole"), 2, &whole, &never()).expect("an answer");
     let all = whole.runs.into_inner();
 
     let path = journal("stopped");
     let stopped = Counting::new(5);
     let cancel = Arc::clone(&stopped.cancel);
-    let end = find(&subject, &of, &path, 1, &stopped, &cancel);
+    let end = find(&subject, &search, &path, 1, &stopped, &cancel);
     assert!(matches!(end, Err(Stopped::Cancelled)), "{end:?}");
     let kept = files(&path).len();
-    assert_eq!(kept, stopped.runs.into_inner(), "what was finished is kept");
+    assert_eq!(kept, stopped.runs.into_inner(), "finished runs are kept");
     let rest = Counting::new(usize::MAX);
-    let again = find(&subject, &of, &path, 2, &rest, &never()).expect("an answer");
-    assert_eq!(again, once, "and the answer is the same");
-    assert_eq!(rest.runs.into_inner() + kept, all, "nothing is run twice");
+    let again = find(&subject, &search, &path, 2, &rest, &never()).expect("an answer");
+    assert_eq!(again, once, "the result is the same");
+    assert_eq!(rest.runs.into_inner() + kept, all, "no run is repeated");
 
-    // Another target asks for other values; those that it shares are not run again.
+    // Another target tries other values; shared values are not repeated.
     let other = subject.search("90%".parse().expect("a target"));
     let shared = Counting::new(usize::MAX);
     let found = find(&subject, &other, &path, 2, &shared, &never()).expect("an answer");
     assert!(found.value >= again.value);
     assert!(
         shared.runs.into_inner() < 3 * found.curve.len(),
-        "some were there"
+        "some runs are reused"
     );
 }
 
 #[test]
-fn a_damaged_file_is_named_and_its_run_alone_is_made_again() {
+fn only_the_damaged_run_is_repeated() {
     let subject = subject(BURST, Quantity::Senders);
-    let of = subject.search(Quantity::Senders.target());
+    let search = subject.search(Quantity::Senders.target());
     let path = journal("damaged");
-    let whole = find(&subject, &of, &path, 2, &Simulator, &never()).expect("an answer");
+    let whole = find(&subject, &search, &path, 2, &Simulator, &never()).expect("an answer");
     let file = files(&path).remove(1);
     let mut bytes = fs::read(&file).expect("a file");
     *bytes.last_mut().expect("a byte") ^= 1;
     fs::write(&file, &bytes).expect("a file");
     let (engine, damage) = (Counting::new(usize::MAX), Damage::default());
-    let again = find_telling(&subject, &of, &path, 2, &engine, &never(), &damage);
+    let again = find_with_listener(&subject, &search, &path, 2, &engine, &never(), &damage);
     assert_eq!(again.expect("an answer"), whole);
     assert_eq!(engine.runs.into_inner(), 1);
-    let said = damage.0.into_inner().expect("no panic held it").join("\n");
+    let messages = damage.0.into_inner().expect("no panic held it").join("\n");
     let name = file.file_name().expect("a name").to_string_lossy();
     assert!(
-        said.contains("dctcp run") && said.contains(&*name),
-        "{said}"
+        messages.contains("dctcp run") && messages.contains(&*name),
+        "{messages}"
     );
 }
 
 #[test]
-fn another_scenario_finds_nothing_of_its_own_in_the_journal() {
+fn journal_runs_are_not_shared_between_scenarios() {
     let path = journal("another");
     let first = subject(BURST, Quantity::Senders);
-    let of = first.search(Quantity::Senders.target());
-    find(&first, &of, &path, 2, &Simulator, &never()).expect("an answer");
+    let search = first.search(Quantity::Senders.target());
+    find(&first, &search, &path, 2, &Simulator, &never()).expect("an answer");
     let other = subject(&BURST.replace("100 KB", "50 KB"), Quantity::Senders);
     let engine = Counting::new(usize::MAX);
-    let found = find(&other, &of, &path, 2, &engine, &never()).expect("an answer");
+    let found = find(&other, &search, &path, 2, &engine, &never()).expect("an answer");
     assert_eq!(engine.runs.into_inner(), 3 * found.curve.len());
 }
 
 #[test]
-fn a_scenario_that_counts_no_flow_is_refused_in_words() {
+fn rejects_scenario_without_measured_flows() {
     // The last burst is at 40 ms.
     let late = format!("warm_up = \"40.5 ms\"\n{BURST}");
     let subject = subject(&late, Quantity::Senders);
-    let of = subject.search(Quantity::Senders.target());
-    let end = find(&subject, &of, &journal("none"), 1, &Simulator, &never());
+    let search = subject.search(Quantity::Senders.target());
+    let end = find(&subject, &search, &journal("none"), 1, &Simulator, &never());
     let why = end.expect_err("no flow").to_string();
     assert!(
         why.contains("dctcp at 8 senders") && why.contains("`duration`"),

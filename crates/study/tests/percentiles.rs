@@ -1,4 +1,4 @@
-//! Percentiles of a study, counted again from the rows that its runs left.
+//! Tests of a study's percentiles against its stored rows.
 
 use std::fs;
 use std::path::Path;
@@ -37,16 +37,16 @@ objective = { within = "1 ms", share = "99 %" }
 deadline = "1 ms"
 "#;
 
-/// Runs a study and reads it again.
+/// Runs a study and gathers its results.
 fn study(
     name: &str,
     settings: &[(&str, &str)],
 ) -> (Plan, RunFolder, Gathered, Vec<(String, RunRecords)>) {
-    let own = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
+    let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
     let request = Request {
         text: SERVICE.to_owned(),
         file: "service.toml".into(),
-        settings: settings.iter().map(own).collect(),
+        settings: settings.iter().map(owned).collect(),
         transports: Vec::new(),
         points: Vec::new(),
     };
@@ -71,28 +71,30 @@ fn study(
     (plan, folder, gathered, records)
 }
 
-/// Completion times in seconds of each run's measured queries, infinite if never.
+/// Returns the completion times of a run's measured queries in seconds, infinite for queries that never completed.
 fn queries(run: &RunRecords) -> Vec<f64> {
-    let measured = run.queries.iter().filter(|of| of.measured);
-    let took = measured.map(|of| {
-        of.enough
-            .map_or(f64::INFINITY, |at| at.since(of.start).as_secs_f64())
+    let measured = run.queries.iter().filter(|query| query.measured);
+    let took = measured.map(|query| {
+        query
+            .enough
+            .map_or(f64::INFINITY, |at| at.since(query.start).as_secs_f64())
     });
     took.collect()
 }
 
-/// Completion times in seconds of each run's measured answers, infinite if never.
+/// Returns the completion times of a run's measured answers in seconds, infinite for answers that never completed.
 fn answers(run: &RunRecords) -> Vec<f64> {
     let flows = run.flows.iter();
-    let measured = flows.filter(|of| of.measured && of.class == Class::Response && !of.spare.0);
-    let took = measured.map(|of| {
-        of.finish
-            .map_or(f64::INFINITY, |at| at.since(of.start).as_secs_f64())
+    let measured =
+        flows.filter(|flow| flow.measured && flow.class == Class::Response && !flow.spare.0);
+    let took = measured.map(|flow| {
+        flow.finish
+            .map_or(f64::INFINITY, |at| at.since(flow.start).as_secs_f64())
     });
     took.collect()
 }
 
-/// The percentile of these runs' values together, by sorting a copy.
+/// Returns a percentile of the pooled values of runs.
 fn pooled<'a>(runs: impl Iterator<Item = &'a Vec<f64>>, per_mille: u32) -> f64 {
     let mut all: Vec<f64> = runs.flatten().copied().collect();
     all.sort_by(f64::total_cmp);
@@ -118,23 +120,23 @@ fn check(found: Option<Estimate>, runs: &[Vec<f64>], per_mille: u32) {
 }
 
 #[test]
-fn percentiles_are_of_the_rows_of_all_runs() {
+fn percentiles_pool_the_rows_of_all_runs() {
     let (plan, folder, gathered, records) = study("percentiles", &[]);
     for row in gathered.query_rows(&plan) {
-        let own = records.iter().filter(|(of, _)| *of == row.transport);
-        let runs: Vec<Vec<f64>> = own.map(|(_, run)| queries(run)).collect();
-        let of = &row.queries.completion_s;
+        let of_transport = records.iter().filter(|(name, _)| *name == row.transport);
+        let runs: Vec<Vec<f64>> = of_transport.map(|(_, run)| queries(run)).collect();
+        let took = &row.queries.completion_s;
         for (found, per_mille) in [
-            (of.p50, 500),
-            (of.p90, 900),
-            (of.p95, 950),
-            (of.p99, 990),
-            (of.p999, 999),
+            (took.p50, 500),
+            (took.p90, 900),
+            (took.p95, 950),
+            (took.p99, 990),
+            (took.p999, 999),
         ] {
             check(found, &runs, per_mille);
         }
         assert!(
-            of.p99.is_some() && of.p999.is_none(),
+            took.p99.is_some() && took.p999.is_none(),
             "{}",
             row.queries.queries
         );
@@ -142,23 +144,23 @@ fn percentiles_are_of_the_rows_of_all_runs() {
     let rows = gathered.rows(&plan);
     let responses = rows.iter().filter(|row| row.group.class == Class::Response);
     for row in responses {
-        let own = records.iter().filter(|(of, _)| *of == row.transport);
-        let runs: Vec<Vec<f64>> = own.map(|(_, run)| answers(run)).collect();
-        let of = &row.group.completion_s;
-        for (found, per_mille) in [(of.p50, 500), (of.p90, 900), (of.p99, 990)] {
+        let of_transport = records.iter().filter(|(name, _)| *name == row.transport);
+        let runs: Vec<Vec<f64>> = of_transport.map(|(_, run)| answers(run)).collect();
+        let took = &row.group.completion_s;
+        for (found, per_mille) in [(took.p50, 500), (took.p90, 900), (took.p99, 990)] {
             check(found, &runs, per_mille);
         }
     }
-    // The difference is that of the pools, over pairs of runs.
-    let of = |name: &str| -> Vec<Vec<f64>> {
-        let own = records.iter().filter(|(of, _)| of == name);
-        own.map(|(_, run)| answers(run)).collect()
+    // The difference is between pooled values, with pairs of runs resampled together.
+    let answers_of = |name: &str| -> Vec<Vec<f64>> {
+        let of_transport = records.iter().filter(|(other, _)| other == name);
+        of_transport.map(|(_, run)| answers(run)).collect()
     };
-    let (tcp, dctcp) = (of("tcp"), of("dctcp"));
+    let (tcp, dctcp) = (answers_of("tcp"), answers_of("dctcp"));
     let comparisons = gathered.comparisons();
     let mut groups = comparisons[0].1.groups.iter();
     let response = groups
-        .find(|of| of.class == Class::Response)
+        .find(|group| group.class == Class::Response)
         .expect("answers");
     let difference = response.completion_s.p99.expect("enough answers");
     let interval = bootstrap(3, |draw| {
@@ -167,17 +169,17 @@ fn percentiles_are_of_the_rows_of_all_runs() {
     });
     let value = pooled(dctcp.iter(), 990) - pooled(tcp.iter(), 990);
     assert_eq!((difference.value, difference.interval), (value, interval));
-    // The file has what the table has.
+    // `summary.json` has the same values as the table.
     duetime_study::write_summary(&plan, &folder, &gathered).expect("a file");
     let text = fs::read_to_string(folder.path().join("summary.json")).expect("a file");
     let summary: Value = serde_json::from_str(&text).expect("JSON");
-    let told = &summary["points"][0]["transports"][0]["queries"][0]["completion_s"];
+    let stored = &summary["points"][0]["transports"][0]["queries"][0]["completion_s"];
     let p90 = gathered.cells[0].summary.queries[0]
         .completion_s
         .p90
         .expect("100 queries");
-    assert_eq!(told["p90"]["value"].as_f64(), Some(p90.value));
-    assert_eq!(told["p999"], Value::Null);
+    assert_eq!(stored["p90"]["value"].as_f64(), Some(p90.value));
+    assert_eq!(stored["p999"], Value::Null);
 }
 
 #[test]
@@ -191,13 +193,15 @@ fn few_queries_print_dashes() {
     let all = tables::tables(&plan, &gathered);
     let mut found = all.iter();
     let table = found
-        .find(|of| of.title.starts_with("Queries"))
+        .find(|table| table.title.starts_with("Queries"))
         .expect("queries");
     assert!(table.dashes.contains("too few queries"), "{}", table.dashes);
     for line in table.lines.iter().take(2) {
         let cell = |head: &str| {
             let mut columns = table.columns.iter();
-            &line.cells[columns.position(|of| of.head == head).expect("a column")]
+            &line.cells[columns
+                .position(|column| column.head == head)
+                .expect("a column")]
         };
         let queries: u64 = cell("queries").value.parse().expect("a number");
         assert!((1..20).contains(&queries), "{queries}");

@@ -1,4 +1,4 @@
-//! Runs made by other processes: their folder is that of a study made here.
+//! Tests that a study with remote runs equals a local one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,7 +29,7 @@ size = "uniform 10 KB..40 KB"
 deadline = "1 ms"
 "#;
 
-/// A sweep of two points in a folder of its own, with the file that it names.
+/// Creates the folder with the trace file, and returns a sweep of two points.
 fn request(place: &Path) -> Request {
     fs::create_dir_all(place).unwrap();
     let flows = "start_ns,source,destination,size_bytes\n1000,0,1,20000\n2000,2,1,30000\n";
@@ -58,13 +58,17 @@ fn execution() -> Execution {
     }
 }
 
-/// All files of runs but `run.json`, which has the wall time.
+/// Returns all files of runs except `run.json`, which holds the wall time.
 fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut left = vec![folder.join("points")];
     while let Some(path) = left.pop() {
         if path.is_dir() {
-            left.extend(fs::read_dir(&path).unwrap().map(|of| of.unwrap().path()));
+            left.extend(
+                fs::read_dir(&path)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
         } else if path.file_name().unwrap() != "run.json" {
             let name = path.strip_prefix(folder).unwrap().to_path_buf();
             found.insert(name, fs::read(&path).unwrap());
@@ -85,7 +89,7 @@ fn piece(plan: &Plan, task: usize, place: PathBuf) -> Piece {
 }
 
 #[test]
-fn runs_made_elsewhere_are_those_made_here() {
+fn remote_runs_equal_local_runs() {
     let base = place("remote-same");
     let plan = Plan::new(request(&base)).unwrap();
     let here = base.join("here");
@@ -96,7 +100,7 @@ fn runs_made_elsewhere_are_those_made_here() {
     Plan::reading(plan.request.clone(), &recording).unwrap();
     let copies = Copies(recording.into_files());
     assert!(copies.0.contains_key("flows.csv"));
-    // The other machine has the text of the manifest and the copies, and no file.
+    // The other machine has the manifest and the copies, but not the file.
     let text = serde_json::to_vec(&duetime_study::manifest(&plan)).unwrap();
     let manifest = Manifest::from_json(&text, Path::new("manifest.json")).unwrap();
     fs::remove_file(base.join("flows.csv")).unwrap();
@@ -108,7 +112,7 @@ fn runs_made_elsewhere_are_those_made_here() {
     let tasks = remote.missing();
     assert_eq!(tasks, (0..8).collect::<Vec<_>>());
     let staged = |task: usize| staging.join(task.to_string());
-    // One is left for another time.
+    // Leave out the last task.
     let pieces: Vec<Piece> = tasks[..7]
         .iter()
         .map(|&task| piece(&plan, task, staged(task)))
@@ -123,7 +127,7 @@ fn runs_made_elsewhere_are_those_made_here() {
     )
     .unwrap();
     assert!(ends.iter().all(|end| matches!(end, End::Kept(()))));
-    // In the wrong place it is refused.
+    // A run of another task is rejected.
     assert!(remote.adopt(1, &staged(0), &Silent).is_err());
     for task in 0..6 {
         remote.adopt(task, &staged(task), &Silent).unwrap();
@@ -136,7 +140,7 @@ fn runs_made_elsewhere_are_those_made_here() {
     let states = RunFolder::open(&out).unwrap().manifest().unwrap().runs;
     assert_eq!(states[6].reason.as_deref(), Some("lost"));
 
-    // What is missing, is made here.
+    // Missing runs are made locally.
     fs::remove_dir_all(&staging).unwrap();
     request(&base);
     let outcome = execute(&plan, &out, &execution(), &Simulator, &Silent).unwrap();
@@ -145,7 +149,7 @@ fn runs_made_elsewhere_are_those_made_here() {
 }
 
 #[test]
-fn what_the_plan_does_not_have_is_refused() {
+fn rejects_unknown_points_and_transports() {
     let base = place("remote-refused");
     let plan = Plan::new(request(&base)).unwrap();
     let manifest = duetime_study::manifest(&plan);
@@ -163,8 +167,8 @@ fn what_the_plan_does_not_have_is_refused() {
         );
         made.unwrap_err().to_string()
     };
-    assert!(refused(&|of| of.point = 2).contains("no point 2"));
-    assert!(refused(&|of| of.transport = "d4".to_owned()).contains("d4"));
+    assert!(refused(&|piece| piece.point = 2).contains("no point 2"));
+    assert!(refused(&|piece| piece.transport = "d4".to_owned()).contains("d4"));
     let other = String::from_utf8(serde_json::to_vec(&manifest).unwrap()).unwrap();
     let other = other.replace("\"format\":1", "\"format\":99");
     let error = Manifest::from_json(other.as_bytes(), Path::new("plan.json")).unwrap_err();
@@ -172,7 +176,7 @@ fn what_the_plan_does_not_have_is_refused() {
 }
 
 #[test]
-fn a_folder_of_another_study_is_left_alone() {
+fn rejects_folder_of_another_study() {
     let base = place("remote-other");
     let plan = Plan::new(request(&base)).unwrap();
     let out = base.join("out");
@@ -181,7 +185,7 @@ fn a_folder_of_another_study_is_left_alone() {
     other.settings = vec![("workload.burst.size".to_owned(), "9 KB".to_owned())];
     let other = Plan::new(other).unwrap();
     let error = Remote::begin(other, &out, IfExists::Resume, &Silent).err();
-    let error = error.expect("it is refused");
+    let error = error.expect("an error");
     assert!(matches!(
         error,
         StudyError::Store(StoreError::NotResumable { .. })

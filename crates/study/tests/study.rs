@@ -1,4 +1,4 @@
-//! Studies as a whole: what is missing is run, what failed is shown, and nothing depends on how the work was split.
+//! Tests of whole studies: missing runs are made, failures are reported, and the results do not depend on the jobs.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -75,7 +75,7 @@ fn run(plan: &Plan, path: &Path, jobs: usize, engine: &dyn Engine) -> Outcome {
     execute(plan, path, &execution(jobs), engine, &Silent).expect("a study")
 }
 
-/// The digest of every run in the folder.
+/// Returns the digest of every run in the folder.
 fn digests(plan: &Plan, path: &Path) -> BTreeMap<RunKey, String> {
     let folder = RunFolder::open(path).expect("a folder");
     let runs = plan.keys().into_iter();
@@ -88,7 +88,7 @@ fn digests(plan: &Plan, path: &Path) -> BTreeMap<RunKey, String> {
     .collect()
 }
 
-/// The simulator, that counts its runs, with one of them made to fail.
+/// Simulator that counts its runs and can make one of them fail.
 #[derive(Default)]
 struct Counting {
     runs: AtomicUsize,
@@ -126,7 +126,7 @@ fn results_do_not_depend_on_jobs() {
 }
 
 #[test]
-fn only_what_is_missing_is_run() {
+fn only_missing_runs_are_made() {
     let path = place("study-missing");
     let small = plan(&["workload.senders=2,3"]);
     assert_eq!(run(&small, &path, 2, &Simulator).finished, 8);
@@ -134,11 +134,11 @@ fn only_what_is_missing_is_run() {
 
     let engine = Counting::default();
     assert_eq!(run(&small, &path, 2, &engine).kept, 8);
-    assert_eq!(engine.runs.into_inner(), 0, "all is there");
+    assert_eq!(engine.runs.into_inner(), 0, "no run is missing");
 
     let folder = RunFolder::open(&path).expect("a folder");
     let keys = small.keys();
-    fs::remove_dir_all(folder.run_path(&keys[3])).expect("a run goes");
+    fs::remove_dir_all(folder.run_path(&keys[3])).expect("a run is removed");
     fs::write(folder.run_path(&keys[5]).join("flows.parquet"), b"damaged")
         .expect("a run is damaged");
     let engine = Counting::default();
@@ -161,7 +161,7 @@ fn only_what_is_missing_is_run() {
 }
 
 #[test]
-fn runs_of_another_scenario_are_refused() {
+fn rejects_runs_of_another_scenario() {
     let path = place("study-other");
     let first = plan(&[]);
     run(&first, &path, 1, &Simulator);
@@ -182,11 +182,11 @@ fn runs_of_another_scenario_are_refused() {
         execute(&first, &path, &refuse, &Simulator, &Silent),
         Err(StudyError::Store(_))
     ));
-    assert_eq!(digests(&first, &path), before, "nothing was touched");
+    assert_eq!(digests(&first, &path), before, "the folder is unchanged");
 }
 
 #[test]
-fn a_failed_run_is_shown_and_the_others_go_on() {
+fn failed_run_is_reported_and_others_continue() {
     for (name, panics) in [("study-failed", false), ("study-panicked", true)] {
         let path = place(name);
         let plan = plan(&[]);
@@ -216,7 +216,7 @@ fn a_failed_run_is_shown_and_the_others_go_on() {
         assert_eq!(
             run(&plan, &path, 2, &Simulator).finished,
             4,
-            "it is tried again"
+            "the failed run is repeated"
         );
         assert!(
             gather(&plan, &folder, |_, _| {})
@@ -227,7 +227,7 @@ fn a_failed_run_is_shown_and_the_others_go_on() {
     }
 }
 
-/// Stops the study as soon as a run has finished.
+/// Listener that stops the study when a run has finished.
 struct Stop(Arc<AtomicBool>, Mutex<Vec<Event>>);
 
 impl Listener for Stop {
@@ -243,7 +243,7 @@ impl Listener for Stop {
 }
 
 #[test]
-fn a_stopped_study_keeps_what_is_finished_and_goes_on_later() {
+fn stopped_study_resumes() {
     let path = place("study-stopped");
     let plan = plan(&["workload.senders=2..5:1"]);
     let execution = execution(1);
@@ -284,7 +284,7 @@ fn flow(folder: &RunFolder, plan: &Plan, which: &RunChoice, choice: FlowChoice) 
 }
 
 #[test]
-fn an_explanation_sums_to_the_completion_time() {
+fn explanation_adds_up_to_completion_time() {
     let path = place("study-explain");
     let plan = plan(&[]);
     run(&plan, &path, 2, &Simulator);
@@ -308,7 +308,7 @@ fn an_explanation_sums_to_the_completion_time() {
                 Some(total),
                 explained.flow.completion().map(duetime_core::Span::as_ps)
             );
-            assert!(explained.events.len() > 10, "the flow was watched");
+            assert!(explained.events.len() > 10, "the flow was traced");
         }
         let worst = flow(&folder, &plan, &which, FlowChoice::Worst).flow;
         let run = RunKey::new(transport, 1);
@@ -336,10 +336,10 @@ fn an_explanation_sums_to_the_completion_time() {
 }
 
 #[test]
-fn a_report_needs_nothing_from_elsewhere() {
+fn report_is_self_contained() {
     for (name, vary) in [
         ("study-report", &[][..]),
-        // A curve of the 99th percentile needs 1,000 flows.
+        // The curve of the 99th percentile needs 1,000 flows.
         (
             "study-report-sweep",
             &["workload.senders=2,5", "workload.repeat=300"][..],
@@ -357,14 +357,14 @@ fn a_report_needs_nothing_from_elsewhere() {
         ] {
             assert!(!page.contains(outside), "{outside} in {name}");
         }
-        assert_eq!(page.matches("<script").count(), 1, "one script of our own");
-        assert!(html.matches("<svg").count() >= 2, "figures are within");
+        assert_eq!(page.matches("<script").count(), 1, "one inline script");
+        assert!(html.matches("<svg").count() >= 2, "inline figures");
         assert!(html.contains("Missed deadlines") && html.contains("d2tcp"));
-        assert!(html.contains("senders = 5"), "the scenario is within");
+        assert!(html.contains("senders = 5"), "the scenario is included");
     }
 }
 
-/// Two trees of four leaves; half of the background has no deadline.
+/// Two trees of four leaves, and a trace in which some flows have no deadline.
 const SERVICE: &str = r#"
 transport = ["tcp", "dctcp"]
 seeds = 2
@@ -392,7 +392,7 @@ file = "mixed.csv"
 "#;
 
 #[test]
-fn a_page_says_first_how_many_queries_were_in_time() {
+fn page_starts_with_queries_in_time() {
     let path = place("study-service");
     fs::create_dir_all(&path).expect("a folder");
     let file = path.join("service.toml");
@@ -429,19 +429,22 @@ fn a_page_says_first_how_many_queries_were_in_time() {
         text::percent_near(most.in_time.value, Some(0.99)),
         text::count(most.queries as f64)
     );
-    let at = |words: &str| {
-        html.find(words)
-            .unwrap_or_else(|| panic!("no `{words}` in the page"))
+    let at = |text: &str| {
+        html.find(text)
+            .unwrap_or_else(|| panic!("no `{text}` in the page"))
     };
-    assert!(at(&answer) < at("class=\"card\""), "one sentence first");
+    assert!(
+        at(&answer) < at("class=\"card\""),
+        "the sentence comes first"
+    );
     assert!(at("class=\"card\"") < at("<h2>Flows with deadlines"));
-    // Beside the transports the best possible, in the sentence and as a card.
+    // The best possible is in the sentence and on a card.
     let best = gathered.best_at(0).and_then(|best| best.objective);
     let best = text::percent(best.expect("a bound").in_time().value);
     assert!(at(&format!("the best possible is {best}.")) < at("class=\"card\""));
     assert!(at("no transport can do better") < at("<h2>Flows with deadlines"));
     assert!(html.contains("The target is 99.0 % of the queries."));
-    // A card per transport, with the budget drawn and the answers over those that were asked for.
+    // Each transport has a card with the budget and the share of requested answers in time.
     assert_eq!(html.matches("class=\"card\"").count(), 2);
     assert_eq!(html.matches(">2 ms</text>").count(), 2);
     let asked = gathered.cells[0].summary.queries[0].asked;
@@ -452,10 +455,10 @@ fn a_page_says_first_how_many_queries_were_in_time() {
     assert_eq!(html.matches(&asked).count(), 2);
     assert!(
         html.contains("from\u{a0}2\u{a0}seeds"),
-        "an interval of two is marked"
+        "the interval shows that it is from two seeds"
     );
 
-    // The number of flows with deadlines is that of those that have one, as in the terminal's table.
+    // Only flows with a deadline count, as in the terminal's table.
     let row = html
         .split("<tr>")
         .find(|row| row.contains(">mixed</span>"))

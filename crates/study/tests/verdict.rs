@@ -1,4 +1,4 @@
-//! What limits a service: the limit is found where it was put, every late query is counted, and what is kept fits the runs.
+//! Tests of the verdict: finds the known cause, counts every late query, and is dropped when the runs change.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use duetime_study::{
     explain, gather,
 };
 
-/// Thirty answers at once into a buffer of 30 packets, with Linux's timers.
+/// Thirty concurrent answers into a buffer of 30 packets, with Linux's timers.
 const LOSSES: &str = r#"
 transport = ["cubic", "dctcp"]
 seeds = 2
@@ -37,7 +37,7 @@ rate = "60 /s"
 objective = { within = "20 ms", answers = 1, share = "99 %" }
 "#;
 
-/// Answers that take longer to compute than the budget in one of twenty cases, on a network without load.
+/// Computation that exceeds the budget in one of twenty cases, on an idle network.
 const COMPUTING: &str = r#"
 transport = "dctcp"
 seeds = 2
@@ -58,7 +58,7 @@ rate = "500 /s"
 objective = { within = "3 ms", answers = 1, share = "99 %" }
 "#;
 
-/// One server on each host, kept busy for 90 % of the time.
+/// One server on each host with a utilisation of 90 %.
 const SERVERS: &str = r#"
 transport = "dctcp"
 seeds = 2
@@ -142,18 +142,18 @@ fn verdict(plan: &Plan, folder: &RunFolder) -> Verdict {
 }
 
 #[test]
-fn every_late_query_is_counted_once_by_its_largest_part() {
+fn counts_late_queries_by_largest_part() {
     let plan = plan(LOSSES, &[]);
     let (_, folder) = run(&plan, "verdict-losses");
     let verdict = verdict(&plan, &folder);
-    let counted: u64 = verdict.limits.iter().map(|of| of.queries).sum();
+    let counted: u64 = verdict.limits.iter().map(|limited| limited.queries).sum();
     assert!(verdict.late > 5, "{verdict:#?}");
     assert_eq!(verdict.explained, verdict.late);
     assert_eq!(counted, verdict.late);
     assert_eq!(verdict.limits[0].limit, Limit::RetransmissionTimeout);
     assert_eq!(verdict.transport, "cubic");
 
-    // The same as explaining each of them alone, with all its flows watched.
+    // Explaining each query alone, with all its flows traced, gives the same result.
     let mut timeouts = 0;
     for job in plan.jobs().into_iter().filter(|job| job.transport == 0) {
         let records = folder.read_run(&plan.key(job)).expect("a run").records;
@@ -165,24 +165,24 @@ fn every_late_query_is_counted_once_by_its_largest_part() {
                 ..RunChoice::default()
             };
             let choice = Choice::Query(QueryChoice::Id(query.query));
-            let told = explain(&folder, &plan, &which, choice, &Simulator).expect("a query");
-            let Told::Query(told) = told else {
-                panic!("a query was asked for")
+            let explained = explain(&folder, &plan, &which, choice, &Simulator).expect("a query");
+            let Told::Query(query) = explained else {
+                panic!("not a query")
             };
-            let limit = largest(&told.explanation.steps);
+            let limit = largest(&query.explanation.steps);
             timeouts += u64::from(limit == Some(Limit::RetransmissionTimeout));
         }
     }
     let found = verdict.limits[0].queries;
     assert!(
         found >= timeouts && found <= timeouts + verdict.late / 10,
-        "{found} of {} by the verdict, {timeouts} one by one: the verdict may add those behind a message with a timeout",
+        "{found} of {} by the verdict, {timeouts} one by one: the verdict may add queries behind a message with a timeout",
         verdict.late
     );
 }
 
 #[test]
-fn following_the_verdict_on_losses_helps() {
+fn suggested_settings_reduce_late_queries() {
     let before = plan(LOSSES, &[]);
     let (_, folder) = run(&before, "verdict-before");
     let verdict_before = verdict(&before, &folder);
@@ -208,7 +208,7 @@ fn following_the_verdict_on_losses_helps() {
 }
 
 #[test]
-fn a_service_alone_needs_faster_links() {
+fn service_alone_needs_faster_links() {
     let (_, folder) = run(&plan(READS, &[]), "verdict-reads");
     let before = verdict(&plan(READS, &[]), &folder);
     assert_eq!(before.limits[0].limit, Limit::Queue, "{before:#?}");
@@ -233,7 +233,7 @@ fn a_service_alone_needs_faster_links() {
 }
 
 #[test]
-fn computing_limits_every_transport() {
+fn computation_limits_every_transport() {
     let plan = plan(COMPUTING, &[]);
     let (_, folder) = run(&plan, "verdict-computing");
     let verdict = verdict(&plan, &folder);
@@ -248,7 +248,7 @@ fn computing_limits_every_transport() {
 }
 
 #[test]
-fn busy_servers_limit_and_more_of_them_help() {
+fn suggests_more_servers() {
     let plan = plan(SERVERS, &[]);
     let (_, folder) = run(&plan, "verdict-servers");
     let verdict = verdict(&plan, &folder);
@@ -258,11 +258,11 @@ fn busy_servers_limit_and_more_of_them_help() {
 }
 
 #[test]
-fn a_folder_keeps_its_verdict_until_its_runs_change() {
+fn verdict_is_dropped_when_runs_change() {
     let one = plan(LOSSES, &[("seeds", "1")]);
     let (path, folder) = run(&one, "verdict-kept");
     let none = verdicts(&one, &folder, &execution(true), &Simulator, &Silent);
-    assert_eq!(none.expect("stopped"), [], "a stop leaves none");
+    assert_eq!(none.expect("stopped"), [], "no verdict after a stop");
     let found = verdict(&one, &folder);
     let gathered = gather(&one, &folder, |_, _| {}).expect("results");
     assert_eq!(gathered.verdicts, std::slice::from_ref(&found));

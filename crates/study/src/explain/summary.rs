@@ -144,7 +144,7 @@ fn largest(explanation: &QueryExplanation, names: &Names) -> Option<(String, Str
     let least = whole * MIN_SHARE;
     let worth = sums.iter().filter(|(_, span)| span.as_secs_f64() >= least);
     let mut named: Vec<&(String, Span)> = worth.take(MAX_PARTS).collect();
-    // Name computing even if it is small, so that readers can tell a slow service from a slow network.
+    // Name computing even if it is small, so that readers can distinguish a slow service from a slow network.
     let least = whole * MIN_SHARE_OF_COMPUTING;
     let own = sums
         .iter()

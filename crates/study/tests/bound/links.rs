@@ -1,4 +1,4 @@
-//! Over several links the bound is never above brute force.
+//! Test of the bound over several links against brute force.
 
 use super::{scenario, seeds};
 use duetime_core::Time;
@@ -10,9 +10,9 @@ use duetime_study::bound::RunBest;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Up to ten flows between four hosts: every set of them is tried, each link by itself.
+/// Up to ten flows between four hosts. Brute force tries every set of flows, with each link separately.
 #[test]
-fn several_links_are_never_above_brute_force() {
+fn bound_does_not_exceed_brute_force() {
     let (mut equal, mut late) = (0, 0);
     for seed in seeds(400) {
         let mut draw = Streams::new(seed, 2).stream(0, Purpose::Fault);
@@ -71,7 +71,7 @@ fn several_links_are_never_above_brute_force() {
     }
 }
 
-/// The fewest late flows such that no link has more than fits of those in time.
+/// Returns the minimum number of late flows for which the remaining flows fit on every link.
 fn brute_force(demand: &Demand) -> u64 {
     let flows = demand.flows.len();
     let fits = |set: u32| {

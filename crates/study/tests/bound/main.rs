@@ -1,6 +1,7 @@
-//! The best possible is one: no transport beats it, it is not above brute force, and a scheduler comes near it.
+//! Tests of the best possible results: no transport beats them, they do not exceed brute force, and a scheduler comes
+//! close.
 //!
-//! `DUETIME_SEEDS=from..to` chooses the seeds of the random scenarios; a failure names the line that replays it.
+//! `DUETIME_SEEDS=from..to` selects the seeds of the random scenarios. A failure names the value that replays it.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -18,18 +19,18 @@ mod transports;
 
 use duetime_scenario::{NoFiles, Scenario, load};
 
-/// A scenario from its text.
+/// Parses a scenario.
 fn scenario(text: &str) -> Scenario {
     load(text, "test.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// The seeds to try: those of the environment, or the first `usual`.
-fn seeds(usual: u64) -> std::ops::Range<u64> {
+/// Returns the seeds set in the environment, or the first `count`.
+fn seeds(count: u64) -> std::ops::Range<u64> {
     let Ok(text) = std::env::var("DUETIME_SEEDS") else {
-        return 0..usual;
+        return 0..count;
     };
     let ends = text
         .split_once("..")
         .and_then(|(from, to)| Some(from.parse().ok()?..to.parse().ok()?));
-    ends.unwrap_or_else(|| panic!("DUETIME_SEEDS is `{text}`; allowed is from..to, such as 0..300"))
+    ends.unwrap_or_else(|| panic!("DUETIME_SEEDS is `{text}`; allowed: from..to, such as 0..300"))
 }

@@ -1,4 +1,4 @@
-//! Services: how near the bound is, what it counts, and where there is none.
+//! Tests of bounds on services: tightness, counts, and unknown demand.
 
 use super::scenario;
 use duetime_results::Class;
@@ -27,7 +27,7 @@ const SEARCH: &str = r#"
 "#;
 
 #[test]
-fn an_online_scheduler_comes_within_a_point_of_it() {
+fn online_schedule_is_within_a_point() {
     for load in ["load = 0.15", "load = 0.3", "load = 0.5"] {
         let best = BestPossible::of(&scenario(&SEARCH.replace("load = 0.15", load)), 1)
             .expect("it can be set up");
@@ -38,7 +38,7 @@ fn an_online_scheduler_comes_within_a_point_of_it() {
             late <= online && online - late < 0.01,
             "{load}: {late} {online}"
         );
-        assert!(answers.if_prompt, "clocks start with the answers");
+        assert!(answers.if_prompt, "clocks start at the leaves");
         let queries = best.queries_of(0).expect("judged");
         assert!(
             queries.late.value <= queries.online.value,
@@ -48,7 +48,7 @@ fn an_online_scheduler_comes_within_a_point_of_it() {
 }
 
 #[test]
-fn it_does_not_depend_on_how_many_runs_are_made_at_once() {
+fn bound_does_not_depend_on_jobs() {
     let scenario = scenario(SEARCH);
     let one = BestPossible::of(&scenario, 1).expect("it can be set up");
     assert_eq!(
@@ -61,9 +61,9 @@ fn it_does_not_depend_on_how_many_runs_are_made_at_once() {
     );
 }
 
-/// Two layers, whose leaves compute for far longer than anything may take.
+/// Two layers with leaves that compute for far longer than the deadline.
 #[test]
-fn leaves_that_compute_too_long_are_late_in_all_layers() {
+fn slow_leaves_are_late_in_all_layers() {
     let text = r#"
         transport = ["tcp"]
         duration = "200 ms"
@@ -88,9 +88,9 @@ fn leaves_that_compute_too_long_are_late_in_all_layers() {
     assert_eq!((answers.asked, answers.late.value), (240, 1.0));
 }
 
-/// The links between the racks carry a tenth of what the hosts can take.
+/// The links between the racks have a tenth of the hosts' capacity.
 #[test]
-fn the_links_between_racks_count() {
+fn links_between_racks_count() {
     let text = r#"
         transport = ["tcp"]
         [topology]
@@ -111,12 +111,12 @@ fn the_links_between_racks_count() {
         let best = BestPossible::of(&scenario(&text), 1).expect("it can be set up");
         crossing += best.deadlines.expect("has deadlines").late.value;
     }
-    // Two flows of 0.8 ms fit into a rack's way out at once; about five of ten want to leave it.
+    // A rack's uplinks can carry two flows of 0.8 ms in time, and about five of ten flows leave the rack.
     assert!(crossing > 0.5, "{crossing}");
 }
 
 #[test]
-fn where_queries_follow_each_other_there_is_none() {
+fn no_bound_on_back_to_back_queries() {
     let text = r#"
         transport = ["tcp"]
         duration = "20 ms"
@@ -140,6 +140,6 @@ fn where_queries_follow_each_other_there_is_none() {
     assert_eq!(best.unknown, [0]);
     assert!(best.deadlines.is_none() && best.queries.is_empty());
     let burst = best.group(1, Class::Flow).expect("has deadlines");
-    // Ten times 164 us on one link: two fit into 400.
+    // Ten flows of 164 us share one link; two fit into 400 us.
     assert_eq!((burst.asked, burst.late.value), (10, 0.8));
 }

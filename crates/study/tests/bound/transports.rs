@@ -1,4 +1,4 @@
-//! No transport beats the bound.
+//! Tests that no transport beats the bound.
 
 use super::generator::Case;
 use super::{scenario, seeds};
@@ -12,32 +12,32 @@ use duetime_study::bound::RunBest;
 use std::collections::BTreeMap;
 
 #[test]
-fn no_transport_beats_it_on_a_thousand_bursts() {
+fn no_transport_beats_the_bound_on_bursts() {
     let (mut bounded, mut met) = (0, 0);
     for seed in seeds(1_000) {
-        let (best, records) = unbeaten(seed, &burst(seed));
+        let (best, records) = check_transports(seed, &burst(seed));
         let flows = records.iter().flat_map(|records| &records.flows);
         met += flows.filter(|flow| flow.met() == Some(true)).count();
         let all = best.all.expect("has deadlines");
         bounded += usize::from(all.late > 0 && all.late < all.asked);
     }
     if std::env::var("DUETIME_SEEDS").is_err() {
-        // Neither is trivial: many bursts have a bound between none and all, and transports do meet deadlines.
+        // The test is not trivial: many bounds are strictly between none and all, and transports meet many deadlines.
         assert!(bounded > 300 && met > 10_000, "{bounded} {met}");
     }
 }
 
 #[test]
-fn no_transport_beats_it_on_random_trees() {
+fn no_transport_beats_the_bound_on_trees() {
     let (mut bounded, mut met) = (0, 0);
     for seed in seeds(150) {
-        let (best, records) = unbeaten(seed, &trees(seed));
+        let (best, records) = check_transports(seed, &trees(seed));
         let queries = records.iter().flat_map(|records| &records.queries);
         met += queries.filter(|query| query.met() == Some(true)).count();
         let queries = best.queries[&0];
         assert!(
             !queries.if_prompt,
-            "a budget counts from the query's arrival"
+            "the budget starts when the query arrives"
         );
         bounded += usize::from(queries.late > 0 && queries.late < queries.asked);
     }
@@ -46,12 +46,12 @@ fn no_transport_beats_it_on_random_trees() {
     }
 }
 
-/// Runs every transport of the scenario; none beats the bound.
-fn unbeaten(seed: u64, scenario: &Scenario) -> (RunBest, Vec<RunRecords>) {
+/// Runs every transport of the scenario and checks the results against the bound.
+fn check_transports(seed: u64, scenario: &Scenario) -> (RunBest, Vec<RunRecords>) {
     let best = best(scenario);
-    let run = |(number, transport): (usize, &Transport)| {
-        let records = records(scenario, number);
-        beaten(scenario, &best, &records).unwrap_or_else(|error| {
+    let run = |(index, transport): (usize, &Transport)| {
+        let records = records(scenario, index);
+        check(scenario, &best, &records).unwrap_or_else(|error| {
             panic!(
                 "DUETIME_SEEDS={seed}..{} {}: {error}",
                 seed + 1,
@@ -65,14 +65,14 @@ fn unbeaten(seed: u64, scenario: &Scenario) -> (RunBest, Vec<RunRecords>) {
 }
 
 #[test]
-fn no_transport_beats_it_on_anything() {
+fn no_transport_beats_the_bound_on_any_scenario() {
     for seed in seeds(300) {
         let case = Case::new(seed);
         let records = run(&case.scenario, 0, 0, &Options::default())
             .expect("it can be run")
             .records;
         let best = RunBest::of(&case.scenario, 0, &case.network).expect("it can be set up");
-        beaten(&case.scenario, &best, &records).unwrap_or_else(|error| {
+        check(&case.scenario, &best, &records).unwrap_or_else(|error| {
             panic!(
                 "DUETIME_SEEDS={seed}..{} ({}): {error}",
                 seed + 1,
@@ -93,8 +93,8 @@ fn records(scenario: &Scenario, transport: usize) -> RunRecords {
         .records
 }
 
-/// Says where a run has fewer late flows or queries than the bound, or was asked something else.
-fn beaten(scenario: &Scenario, best: &RunBest, records: &RunRecords) -> Result<(), String> {
+/// Returns an error if a run has fewer late flows or queries than the bound, or a different demand.
+fn check(scenario: &Scenario, best: &RunBest, records: &RunRecords) -> Result<(), String> {
     let mut met: BTreeMap<(u16, Class), u64> = BTreeMap::new();
     for flow in records.flows.iter().filter(|flow| flow.measured) {
         *met.entry((flow.workload, flow.class)).or_default() += u64::from(flow.met() == Some(true));
@@ -104,16 +104,16 @@ fn beaten(scenario: &Scenario, best: &RunBest, records: &RunRecords) -> Result<(
         let one = matches!(kind, WorkloadKind::Oldi(trees) if trees.applications == 1);
         let met = met.get(group).copied().unwrap_or(0);
         if !bound.if_prompt && bound.asked - met < bound.late {
-            return Err(format!("{group:?}: {met} met, where {bound:?}"));
+            return Err(format!("{group:?}: {met} met, but {bound:?}"));
         }
         let asked = records
             .queries
             .iter()
             .filter(|query| query.measured && query.workload == group.0);
         let asked: u64 = asked.map(|query| u64::from(query.asked)).sum();
-        // Answers of an application without deadlines are asked too, and cannot be late.
+        // Applications without deadlines also request answers, which cannot be late.
         if group.1 == Class::Response && (asked < bound.asked || one && asked != bound.asked) {
-            return Err(format!("{group:?}: {asked} asked, where {bound:?}"));
+            return Err(format!("{group:?}: {asked} asked, but {bound:?}"));
         }
     }
     for (workload, bound) in &best.queries {
@@ -126,11 +126,11 @@ fn beaten(scenario: &Scenario, best: &RunBest, records: &RunRecords) -> Result<(
         let met = judged().filter(|query| query.met() == Some(true)).count() as u64;
         if judged().filter(|query| query.judged).count() as u64 != bound.asked {
             return Err(format!(
-                "queries of {workload}: another number, where {bound:?}"
+                "queries of {workload}: different number of queries, but {bound:?}"
             ));
         }
         if !bound.if_prompt && bound.asked - met < bound.late {
-            return Err(format!("queries of {workload}: {met} met, where {bound:?}"));
+            return Err(format!("queries of {workload}: {met} met, but {bound:?}"));
         }
     }
     Ok(())
@@ -138,7 +138,7 @@ fn beaten(scenario: &Scenario, best: &RunBest, records: &RunRecords) -> Result<(
 
 const TRANSPORTS: &str = r#"["tcp", "dctcp", "rcpdc", "d3", "d2tcp"]"#;
 
-/// A burst or two into one host, due when about a part of it can be there.
+/// Returns one or two bursts into one host, with deadlines that only some of the flows can meet.
 fn burst(seed: u64) -> Scenario {
     let mut draw = Streams::new(seed, 0).stream(0, Purpose::Fault);
     let senders = draw.between(2, 16);
@@ -193,7 +193,7 @@ fn burst(seed: u64) -> Scenario {
     ))
 }
 
-/// Queries with a budget in which about a part of the answers fits.
+/// Returns queries with a budget in which only some of the answers fit.
 fn trees(seed: u64) -> Scenario {
     let mut draw = Streams::new(seed, 1).stream(0, Purpose::Fault);
     let deep = draw.chance(0.3);

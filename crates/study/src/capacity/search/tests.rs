@@ -1,4 +1,4 @@
-//! Against curves whose capacity is known.
+//! Tests on curves with a known capacity.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 const RUNS: usize = 4;
 
-/// What `RUNS` equal runs of 10,000 flows see where this many of them meet their deadlines.
+/// Returns `RUNS` equal runs of 10,000 flows, of which `met` meet their deadlines.
 fn exactly(met: u64) -> Vec<Deadlines> {
     let run = Deadlines {
         met,
@@ -20,19 +20,19 @@ fn exactly(met: u64) -> Vec<Deadlines> {
     vec![run; RUNS]
 }
 
-/// Searches a known curve and gives the values that were tried, in their order, beside the answer.
+/// Searches a known curve. Returns the result and the tried values in order.
 fn on_curve(of: &Search, met: impl Fn(u32) -> u64) -> (Capacity, Vec<u32>) {
-    let mut asked = Vec::new();
+    let mut tried = Vec::new();
     let found = search(of, |x| {
         assert!((1..=of.last).contains(&x), "{x} is in range");
-        assert!(!asked.contains(&x), "{x} is asked once");
-        asked.push(x);
+        assert!(!tried.contains(&x), "{x} is tried once");
+        tried.push(x);
         Ok::<_, String>(exactly(met(x)))
     });
-    (found.expect("an answer"), asked)
+    (found.expect("an answer"), tried)
 }
 
-/// The definition to the letter.
+/// Returns the capacity by its definition.
 fn by_definition(target: Target, last: u32, met: impl Fn(u32) -> u64) -> u32 {
     let short = |&x: &u32| {
         !target.is_reached(Deadlines {
@@ -44,38 +44,38 @@ fn by_definition(target: Target, last: u32, met: impl Fn(u32) -> u64) -> u32 {
 }
 
 #[test]
-fn bisection_tries_no_more_values_than_were_told() {
+fn bisection_stays_within_its_forecast() {
     for edge in [1, 2, 17, 370, 998, 999] {
-        let mut told = Vec::new();
-        let found = search_telling(&Search::within(Target::N99, 1_000), |x, left| {
-            told.push(left);
+        let mut forecasts = Vec::new();
+        let found = search_telling(&Search::within(Target::N99, 1_000), |x, forecast| {
+            forecasts.push(forecast);
             Ok::<_, String>(exactly(if x <= edge { 10_000 } else { 0 }))
         });
         assert_eq!(found.expect("an answer").value, edge);
-        assert!(told.iter().any(Option::is_some), "{told:?}");
-        for (i, left) in told.iter().enumerate() {
-            let followed = told.len() - i - 1;
+        assert!(forecasts.iter().any(Option::is_some), "{forecasts:?}");
+        for (i, forecast) in forecasts.iter().enumerate() {
+            let followed = forecasts.len() - i - 1;
             assert!(
-                left.is_none_or(|left| followed <= left as usize),
-                "{edge}: {followed} came after value {i} of {told:?}"
+                forecast.is_none_or(|forecast| followed <= forecast as usize),
+                "{edge}: {followed} came after value {i} of {forecasts:?}"
             );
         }
     }
 }
 
 #[test]
-fn n99_of_a_falling_curve_in_few_probes() {
-    // 1 % is lost at 370 and a little more beyond.
+fn falling_curve_needs_few_probes() {
+    // The curve reaches 99 % at 370.
     let met = |x: u32| 10_000 - u64::from(x.saturating_sub(270));
-    let (found, asked) = on_curve(&Search::within(Target::N99, 1_000), met);
+    let (found, tried) = on_curve(&Search::within(Target::N99, 1_000), met);
     assert_eq!(found.value, 370);
     assert_eq!(
         found.interval,
         Some((370, 370)),
-        "equal runs leave no doubt"
+        "equal runs have an interval of one value"
     );
     assert!(!found.at_limit);
-    assert!(asked.len() <= 14, "{asked:?}");
+    assert!(tried.len() <= 14, "{tried:?}");
     let at = |x: u32| {
         found
             .curve
@@ -88,19 +88,19 @@ fn n99_of_a_falling_curve_in_few_probes() {
 }
 
 #[test]
-fn limits_and_nothing() {
+fn capacity_at_the_limits() {
     let search = Search::within(Target::N95, 40);
     let (found, _) = on_curve(&search, |_| 9_500);
     assert_eq!((found.value, found.at_limit), (40, true));
     let (found, _) = on_curve(&search, |_| 9_499);
     assert_eq!((found.value, found.at_limit), (0, false));
     assert_eq!(found.interval, Some((0, 0)));
-    let (found, asked) = on_curve(&Search::within(Target::N95, 1), |_| 10_000);
-    assert_eq!((found.value, found.at_limit, asked), (1, true, vec![1]));
+    let (found, tried) = on_curve(&Search::within(Target::N95, 1), |_| 10_000);
+    assert_eq!((found.value, found.at_limit, tried), (1, true, vec![1]));
 }
 
 #[test]
-fn a_far_start_is_no_hindrance() {
+fn any_start_finds_the_capacity() {
     let met = |x: u32| if x <= 333 { 10_000 } else { 9_000 };
     for start in [1, 2, 300, 333, 334, 900, 5_000] {
         let of = Search {
@@ -108,19 +108,19 @@ fn a_far_start_is_no_hindrance() {
             stride: 1,
             ..Search::within(Target::N99, 1_000)
         };
-        let (found, asked) = on_curve(&of, met);
+        let (found, tried) = on_curve(&of, met);
         assert_eq!(found.value, 333, "from {start}");
-        assert!(asked.len() <= 24, "from {start}: {asked:?}");
+        assert!(tried.len() <= 24, "from {start}: {tried:?}");
     }
 }
 
-/// The values below a dip are worth as little as the dip: bisection alone would say 60.
+/// Bisection alone would return 60.
 #[test]
-fn a_dip_below_the_crossing_is_found_where_the_curve_rises_after_it() {
+fn finds_a_dip_followed_by_a_rise() {
     let met = |x: u32| match x {
         0..18 => 10_000,
         18..23 => 9_890,
-        // What follows a dip of TCP's kind: it comes back, slowly.
+        // TCP-like: throughput recovers slowly after the dip.
         23..50 => 9_900 + u64::from(x),
         50..=60 => 9_950,
         _ => 9_000,
@@ -136,7 +136,7 @@ fn a_dip_below_the_crossing_is_found_where_the_curve_rises_after_it() {
 }
 
 #[test]
-fn a_dip_between_flat_stretches_is_found_only_by_trying_all() {
+fn finds_a_dip_in_a_flat_curve_by_trying_all() {
     let met = |x: u32| {
         if x == 7 || x > 60 { 9_000 } else { 10_000 }
     };
@@ -146,7 +146,7 @@ fn a_dip_between_flat_stretches_is_found_only_by_trying_all() {
     };
     let (found, _) = on_curve(&of, met);
     assert_eq!(found.value, 60);
-    assert!(found.untried > 40, "and it says so: {}", found.untried);
+    assert!(found.untried > 40, "{}", found.untried);
     let all = Search {
         check: Check::All,
         ..of
@@ -155,10 +155,10 @@ fn a_dip_between_flat_stretches_is_found_only_by_trying_all() {
     assert_eq!((found.value, found.untried), (6, 0));
 }
 
-/// Binomial runs with known probabilities: the interval has the true capacity in it about as often as it says.
+/// Binomial runs with known probabilities: the interval contains the true capacity about as often as its level.
 #[test]
-fn the_interval_covers_the_truth() {
-    // 0.99 is crossed between 20 and 21.
+fn interval_covers_the_true_capacity() {
+    // The probability falls below 0.99 between 20 and 21.
     let probability = |x: u32| 1.0 - 0.0005 * f64::from(x) * f64::from(x) / 20.3;
     let truth = (1..100).take_while(|&x| probability(x) >= 0.99).last();
     assert_eq!(truth, Some(20));
@@ -188,8 +188,8 @@ fn the_interval_covers_the_truth() {
 }
 
 #[test]
-fn both_ends_of_the_interval_are_as_fine_as_the_answer() {
-    // Each run has a capacity of its own, 100 apart: the interval is wide, and what lies around its ends was tried.
+fn interval_ends_are_exact() {
+    // The capacities of the runs are 100 apart, so the interval is wide and the values around its ends must be tried.
     let met = |x: u32, run: u32| if x <= 300 + 100 * run { 1_000 } else { 900 };
     let runs = |x: u32| -> Vec<Deadlines> {
         (0..10)
@@ -210,7 +210,7 @@ fn both_ends_of_the_interval_are_as_fine_as_the_answer() {
     let tried = |x: u32| found.curve.iter().any(|tried| tried.x == x);
     for end in [low, high] {
         assert!(tried(end) && tried(end + 1), "{end}");
-        assert_eq!(end % 100, 0, "a run's own capacity");
+        assert_eq!(end % 100, 0, "the capacity of a run");
     }
 }
 
@@ -227,7 +227,7 @@ fn one_run_has_no_interval() {
 }
 
 #[test]
-fn what_cannot_be_answered_is_said() {
+fn search_errors() {
     let of = Search::within(Target::N99, 8);
     let refused = search(&of, |x| {
         if x == 1 {
@@ -253,7 +253,7 @@ fn what_cannot_be_answered_is_said() {
 }
 
 #[test]
-fn targets_are_shares() {
+fn parses_targets() {
     let target = |text: &str| text.parse::<Target>();
     assert_eq!(target("99%"), Ok(Target::N99));
     assert_eq!(target("99 %"), Ok(Target::N99));
@@ -269,9 +269,9 @@ fn targets_are_shares() {
 }
 
 #[test]
-fn the_target_itself_is_enough() {
-    let of = |met| Deadlines { met, measured: 100 };
-    assert!(Target::N99.is_reached(of(99)) && !Target::N99.is_reached(of(98)));
+fn share_equal_to_target_reaches_it() {
+    let with_met = |met| Deadlines { met, measured: 100 };
+    assert!(Target::N99.is_reached(with_met(99)) && !Target::N99.is_reached(with_met(98)));
     let large = Deadlines {
         met: u64::MAX / 100 * 99 - 1,
         measured: u64::MAX / 100 * 100,
@@ -281,7 +281,7 @@ fn the_target_itself_is_enough() {
 
 proptest! {
     #[test]
-    fn a_falling_curve_gives_its_n99(
+    fn falling_curve_gives_its_n99(
         falls in proptest::collection::vec(0_u64..40, 1..120),
         start in 1_u32..150,
         stride in 0_u32..40,
@@ -295,7 +295,7 @@ proptest! {
     }
 
     #[test]
-    fn any_curve_gives_its_n95_if_all_is_tried(
+    fn trying_all_gives_the_n95_of_any_curve(
         curve in proptest::collection::vec(prop_oneof![9 => 9_500_u64..=10_000, 1 => 9_000_u64..9_500], 1..60),
         start in 1_u32..60,
     ) {
@@ -307,9 +307,9 @@ proptest! {
         prop_assert_eq!(found.untried, 0);
     }
 
-    /// Whatever it says of a curve, it has seen: the values that it names are tried, and none below fails.
+    /// The first failed value is the one after the capacity.
     #[test]
-    fn the_answer_never_contradicts_what_was_tried(
+    fn result_agrees_with_tried_values(
         curve in proptest::collection::vec(9_700_u64..=10_000, 1..60),
         start in 1_u32..60,
     ) {

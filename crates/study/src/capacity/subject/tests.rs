@@ -183,7 +183,7 @@ fn budget_scales_deadlines() {
 }
 
 #[test]
-fn the_deadline_of_a_budget_is_said_in_milliseconds_too() {
+fn fixed_deadlines_are_shown_in_ms() {
     let of = subject(TREES, Quantity::Deadline, &[], None).expect("a subject");
     let search = of.search(Target::N95);
     assert_eq!(of.text(search.start + 5), "x 0.75 (4.50 ms)");
@@ -191,7 +191,7 @@ fn the_deadline_of_a_budget_is_said_in_milliseconds_too() {
         tree_at(&of, search.start + 5).objective.within,
         [Span::from_us(3_750)]
     );
-    // Deadlines that vary have no one number.
+    // Random deadlines have no single value.
     let of = subject(BURST, Quantity::Deadline, &[], None).expect("a subject");
     assert_eq!(of.deadlines_ms(of.search(Target::N95).start), None);
 }
