@@ -67,7 +67,7 @@ impl Eta {
     }
 
     /// Returns the remaining wall time of an active run, or `None` if its progress does not show it yet.
-    fn left(&mut self, run: &AtWork) -> Option<f64> {
+    fn remaining(&mut self, run: &AtWork) -> Option<f64> {
         let hops = run.packet_hops as f64;
         if hops <= 0.0 || run.wall_s <= 0.0 {
             return None;
@@ -106,7 +106,7 @@ impl Eta {
     }
 
     /// Returns the estimated wall time of a complete run, or `None` if no run has been timed.
-    fn whole(&self, task: usize, at_work: &[(AtWork, f64)]) -> Option<f64> {
+    fn total_wall(&self, task: usize, at_work: &[(AtWork, f64)]) -> Option<f64> {
         let mean = |finished: &Finished| finished.wall_s / finished.runs;
         let (own_point, own_transport) = self.kinds[task];
         if let Some(finished) = self.finished.get(&self.kinds[task]) {
@@ -129,8 +129,8 @@ impl Eta {
         });
         let running = at_work.iter().map(|(run, left)| {
             let (point, transport) = self.kinds[run.task];
-            let whole = (run.wall_s + left) * scale(point);
-            (distance(point, transport), whole)
+            let wall_s = (run.wall_s + left) * scale(point);
+            (distance(point, transport), wall_s)
         });
         let all: Vec<(u8, f64)> = ended.chain(running).collect();
         let nearest = all.iter().map(|(distance, _)| *distance).min()?;
@@ -163,7 +163,7 @@ impl Estimator for Eta {
             // The last runs are being written.
             return None;
         }
-        let left: Vec<Option<f64>> = at_work.iter().map(|run| self.left(run)).collect();
+        let left: Vec<Option<f64>> = at_work.iter().map(|run| self.remaining(run)).collect();
         let known: Vec<(AtWork, f64)> = at_work
             .iter()
             .zip(&left)
@@ -172,15 +172,15 @@ impl Estimator for Eta {
         let mut total = 0.0;
         let mut longest: f64 = 0.0;
         for (run, left) in at_work.iter().zip(&left) {
-            let whole = || Some((self.whole(run.task, &known)? - run.wall_s).max(0.0));
-            let left = left.or_else(whole)?;
+            let estimated = || Some((self.total_wall(run.task, &known)? - run.wall_s).max(0.0));
+            let left = left.or_else(estimated)?;
             total += left;
             longest = longest.max(left);
         }
         for &task in waiting {
-            let whole = self.whole(task, &known)?;
-            total += whole;
-            longest = longest.max(whole);
+            let wall_s = self.total_wall(task, &known)?;
+            total += wall_s;
+            longest = longest.max(wall_s);
         }
         let remaining = self.steady(now_s, (total / workers.max(1) as f64).max(longest));
         // "0.0 s" would mean that the study is done.

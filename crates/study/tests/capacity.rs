@@ -296,9 +296,17 @@ fn finds_the_tightest_deadlines() {
 fn stopped_search_resumes() {
     let subject = subject(BURST, Quantity::Senders);
     let search = subject.search(Quantity::Senders.target());
-    let whole = Counting::new(usize::MAX);
-    let once = find(&subject, &search, &journal("whole"), 2, &whole, &never()).expect("an answer");
-    let all = whole.runs.into_inner();
+    let uninterrupted = Counting::new(usize::MAX);
+    let once = find(
+        &subject,
+        &search,
+        &journal("whole"),
+        2,
+        &uninterrupted,
+        &never(),
+    )
+    .expect("an answer");
+    let all = uninterrupted.runs.into_inner();
 
     let path = journal("stopped");
     let stopped = Counting::new(5);
@@ -328,14 +336,14 @@ fn only_the_damaged_run_is_repeated() {
     let subject = subject(BURST, Quantity::Senders);
     let search = subject.search(Quantity::Senders.target());
     let path = journal("damaged");
-    let whole = find(&subject, &search, &path, 2, &Simulator, &never()).expect("an answer");
+    let undamaged = find(&subject, &search, &path, 2, &Simulator, &never()).expect("an answer");
     let file = files(&path).remove(1);
     let mut bytes = fs::read(&file).expect("a file");
     *bytes.last_mut().expect("a byte") ^= 1;
     fs::write(&file, &bytes).expect("a file");
     let (engine, damage) = (Counting::new(usize::MAX), Damage::default());
     let again = find_with_listener(&subject, &search, &path, 2, &engine, &never(), &damage);
-    assert_eq!(again.expect("an answer"), whole);
+    assert_eq!(again.expect("an answer"), undamaged);
     assert_eq!(engine.runs.into_inner(), 1);
     let messages = damage.0.into_inner().expect("no panic held it").join("\n");
     let name = file.file_name().expect("a name").to_string_lossy();

@@ -58,11 +58,11 @@ pub(super) fn summarize(
 /// Formats the query's time and compares it with the budget.
 fn budget(query: &QueryRecord, took: Span) -> String {
     let Some(due) = query.due else {
-        let own = match query.met() {
+        let suffix = match query.met() {
             Some(false) => "; too few leaf answers met their own deadlines",
             _ => "",
         };
-        return format!("{}{own}", time(took));
+        return format!("{}{suffix}", time(took));
     };
     let had = due.since(query.start);
     if took <= had {
@@ -140,16 +140,16 @@ fn largest(explanation: &QueryExplanation, names: &Names) -> Option<(String, Str
     }
     let mut sums: Vec<(String, Span)> = sums.into_iter().collect();
     sums.sort_by_key(|(_, span)| std::cmp::Reverse(*span));
-    let whole = sums.iter().map(|(_, span)| span.as_secs_f64()).sum::<f64>();
-    let least = whole * MIN_SHARE;
-    let worth = sums.iter().filter(|(_, span)| span.as_secs_f64() >= least);
-    let mut named: Vec<&(String, Span)> = worth.take(MAX_PARTS).collect();
+    let total = sums.iter().map(|(_, span)| span.as_secs_f64()).sum::<f64>();
+    let least = total * MIN_SHARE;
+    let large = sums.iter().filter(|(_, span)| span.as_secs_f64() >= least);
+    let mut named: Vec<&(String, Span)> = large.take(MAX_PARTS).collect();
     // Name computing even if it is small, so that readers can distinguish a slow service from a slow network.
-    let least = whole * MIN_SHARE_OF_COMPUTING;
-    let own = sums
+    let least = total * MIN_SHARE_OF_COMPUTING;
+    let computing = sums
         .iter()
         .find(|(what, span)| what.starts_with(COMPUTING) && span.as_secs_f64() >= least);
-    named.extend(own.filter(|own| !named.contains(own)));
+    named.extend(computing.filter(|part| !named.contains(part)));
     let (first, others) = named.split_first()?;
     let others = others
         .iter()

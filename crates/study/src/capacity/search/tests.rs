@@ -21,10 +21,10 @@ fn exactly(met: u64) -> Vec<Deadlines> {
 }
 
 /// Searches a known curve. Returns the result and the tried values in order.
-fn on_curve(of: &Search, met: impl Fn(u32) -> u64) -> (Capacity, Vec<u32>) {
+fn on_curve(settings: &Search, met: impl Fn(u32) -> u64) -> (Capacity, Vec<u32>) {
     let mut tried = Vec::new();
-    let found = search(of, |x| {
-        assert!((1..=of.last).contains(&x), "{x} is in range");
+    let found = search(settings, |x| {
+        assert!((1..=settings.last).contains(&x), "{x} is in range");
         assert!(!tried.contains(&x), "{x} is tried once");
         tried.push(x);
         Ok::<_, String>(exactly(met(x)))
@@ -103,12 +103,12 @@ fn capacity_at_the_limits() {
 fn any_start_finds_the_capacity() {
     let met = |x: u32| if x <= 333 { 10_000 } else { 9_000 };
     for start in [1, 2, 300, 333, 334, 900, 5_000] {
-        let of = Search {
+        let settings = Search {
             start,
             stride: 1,
             ..Search::within(Target::N99, 1_000)
         };
-        let (found, tried) = on_curve(&of, met);
+        let (found, tried) = on_curve(&settings, met);
         assert_eq!(found.value, 333, "from {start}");
         assert!(tried.len() <= 24, "from {start}: {tried:?}");
     }
@@ -125,12 +125,12 @@ fn finds_a_dip_followed_by_a_rise() {
         50..=60 => 9_950,
         _ => 9_000,
     };
-    let of = Search {
+    let settings = Search {
         start: 48,
         stride: 8,
         ..Search::within(Target::N99, 100)
     };
-    let (found, _) = on_curve(&of, met);
+    let (found, _) = on_curve(&settings, met);
     assert_eq!(found.value, 17);
     assert_eq!(found.value, by_definition(Target::N99, 100, met));
 }
@@ -140,16 +140,16 @@ fn finds_a_dip_in_a_flat_curve_by_trying_all() {
     let met = |x: u32| {
         if x == 7 || x > 60 { 9_000 } else { 10_000 }
     };
-    let of = Search {
+    let settings = Search {
         start: 48,
         ..Search::within(Target::N99, 100)
     };
-    let (found, _) = on_curve(&of, met);
+    let (found, _) = on_curve(&settings, met);
     assert_eq!(found.value, 60);
     assert!(found.untried > 40, "{}", found.untried);
     let all = Search {
         check: Check::All,
-        ..of
+        ..settings
     };
     let (found, _) = on_curve(&all, met);
     assert_eq!((found.value, found.untried), (6, 0));
@@ -228,8 +228,8 @@ fn one_run_has_no_interval() {
 
 #[test]
 fn search_errors() {
-    let of = Search::within(Target::N99, 8);
-    let refused = search(&of, |x| {
+    let settings = Search::within(Target::N99, 8);
+    let refused = search(&settings, |x| {
         if x == 1 {
             Err("disk full")
         } else {
@@ -237,9 +237,11 @@ fn search_errors() {
         }
     });
     assert_eq!(refused, Err(SearchError::Probe("disk full")));
-    let empty = search(&of, |_| Ok::<_, String>(vec![Deadlines::default(); 3]));
-    assert_eq!(empty, Err(SearchError::NoDeadlines(of.start)));
-    let uneven = search(&of, |x| {
+    let empty = search(&settings, |_| {
+        Ok::<_, String>(vec![Deadlines::default(); 3])
+    });
+    assert_eq!(empty, Err(SearchError::NoDeadlines(settings.start)));
+    let uneven = search(&settings, |x| {
         Ok::<_, String>(vec![exactly(10_000)[0]; x as usize])
     });
     assert!(matches!(
@@ -288,8 +290,8 @@ proptest! {
     ) {
         let last = falls.len() as u32;
         let met = |x: u32| 10_000_u64.saturating_sub(falls[..x as usize].iter().sum());
-        let of = Search { target: Target::N99, last, start, stride, check: Check::Doubtful };
-        let (found, _) = on_curve(&of, met);
+        let settings = Search { target: Target::N99, last, start, stride, check: Check::Doubtful };
+        let (found, _) = on_curve(&settings, met);
         prop_assert_eq!(found.value, by_definition(Target::N99, last, met));
         prop_assert_eq!(found.at_limit, found.value == last);
     }
@@ -301,8 +303,8 @@ proptest! {
     ) {
         let last = curve.len() as u32;
         let met = |x: u32| curve[x as usize - 1];
-        let of = Search { target: Target::N95, last, start, stride: 3, check: Check::All };
-        let (found, _) = on_curve(&of, met);
+        let settings = Search { target: Target::N95, last, start, stride: 3, check: Check::All };
+        let (found, _) = on_curve(&settings, met);
         prop_assert_eq!(found.value, by_definition(Target::N95, last, met));
         prop_assert_eq!(found.untried, 0);
     }
@@ -314,8 +316,8 @@ proptest! {
         start in 1_u32..60,
     ) {
         let last = curve.len() as u32;
-        let of = Search { target: Target::N99, last, start, stride: 2, check: Check::Doubtful };
-        let (found, _) = on_curve(&of, |x| curve[x as usize - 1]);
+        let settings = Search { target: Target::N99, last, start, stride: 2, check: Check::Doubtful };
+        let (found, _) = on_curve(&settings, |x| curve[x as usize - 1]);
         let failed = found.curve.iter().find(|tried| !tried.reached);
         prop_assert_eq!(found.value, failed.map_or(last, |tried| tried.x - 1));
     }

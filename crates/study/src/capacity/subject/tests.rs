@@ -67,26 +67,26 @@ fn senders_at(subject: &Subject, position: u32) -> u32 {
 
 #[test]
 fn senders_are_limited_by_hosts() {
-    let of = subject(BURST, Quantity::Senders, &[], None).expect("a subject");
-    let search = of.search(Target::N99);
+    let case = subject(BURST, Quantity::Senders, &[], None).expect("a subject");
+    let search = case.search(Target::N99);
     assert_eq!((search.start, search.last, search.stride), (20, 40, 5));
-    assert_eq!(senders_at(&of, 33), 33);
-    assert_eq!(of.text(33), "33 senders");
-    assert_eq!(of.keys(), ["workload.burst.senders"]);
-    let of = subject(BURST, Quantity::Senders, &[], Some("4")).expect("a subject");
-    assert_eq!(of.search(Target::N99).last, 10);
-    assert_eq!(senders_at(&of, 10), 40);
+    assert_eq!(senders_at(&case, 33), 33);
+    assert_eq!(case.text(33), "33 senders");
+    assert_eq!(case.keys(), ["workload.burst.senders"]);
+    let case = subject(BURST, Quantity::Senders, &[], Some("4")).expect("a subject");
+    assert_eq!(case.search(Target::N99).last, 10);
+    assert_eq!(senders_at(&case, 10), 40);
 }
 
 #[test]
 fn rates_have_round_steps() {
-    let of = subject(POISSON, Quantity::Rate, &[], None).expect("a subject");
-    let search = of.search(Target::N99);
+    let case = subject(POISSON, Quantity::Rate, &[], None).expect("a subject");
+    let search = case.search(Target::N99);
     assert_eq!(
-        (search.start, of.text(search.start)),
+        (search.start, case.text(search.start)),
         (20, "2000 /s".to_owned())
     );
-    let rate = |position| match of.scenario(position).expect("a scenario").workloads[0].kind {
+    let rate = |position| match case.scenario(position).expect("a scenario").workloads[0].kind {
         WorkloadKind::Poisson {
             intensity: Intensity::FlowsPerSecond(rate),
             ..
@@ -101,23 +101,23 @@ fn rates_have_round_steps() {
 #[test]
 fn load_stays_below_the_link_rate() {
     let load = POISSON.replace("rate = \"2000 /s\"", "load = 0.3");
-    let of = subject(&load, Quantity::Rate, &[], None).expect("a subject");
+    let case = subject(&load, Quantity::Rate, &[], None).expect("a subject");
     assert_eq!(
-        (of.text(1), of.text(30)),
+        (case.text(1), case.text(30)),
         ("1 %".to_owned(), "30 %".to_owned())
     );
-    assert_eq!(of.search(Target::N99).last, 99);
+    assert_eq!(case.search(Target::N99).last, 99);
 }
 
 #[test]
 fn deadlines_shrink_with_the_position() {
-    let of = subject(BURST, Quantity::Deadline, &[], None).expect("a subject");
-    let search = of.search(Target::N95);
-    assert_eq!(of.value(search.start), Some(1.0));
-    assert_eq!(of.value(search.last), Some(0.05));
-    assert_eq!((of.value(1), of.value(0)), (Some(16.0), None));
-    assert_eq!(of.text(search.start + 3), "x 0.85");
-    let deadline = |position| match of.scenario(position).expect("a scenario").workloads[0].kind {
+    let case = subject(BURST, Quantity::Deadline, &[], None).expect("a subject");
+    let search = case.search(Target::N95);
+    assert_eq!(case.value(search.start), Some(1.0));
+    assert_eq!(case.value(search.last), Some(0.05));
+    assert_eq!((case.value(1), case.value(0)), (Some(16.0), None));
+    assert_eq!(case.text(search.start + 3), "x 0.85");
+    let deadline = |position| match case.scenario(position).expect("a scenario").workloads[0].kind {
         WorkloadKind::Burst { deadline, .. } => deadline,
         _ => panic!("a burst"),
     };
@@ -126,7 +126,10 @@ fn deadlines_shrink_with_the_position() {
         floor: Span::from_ms(2),
     };
     assert_eq!(deadline(search.start + 10), halved, "mean and floor alike");
-    assert_eq!(of.scenario(search.start).expect("a scenario"), *of.base());
+    assert_eq!(
+        case.scenario(search.start).expect("a scenario"),
+        *case.base()
+    );
 }
 
 const TREES: &str = r#"
@@ -152,18 +155,18 @@ fn tree_at(subject: &Subject, position: u32) -> duetime_scenario::model::Oldi {
 
 #[test]
 fn budget_scales_deadlines() {
-    let of = subject(TREES, Quantity::Budget, &[], None).expect("a subject");
-    let search = of.search(Target::N99);
-    assert_eq!(of.text(search.start), "5 ms");
-    assert_eq!(of.text(search.start + 1), "4.8 ms", "a round step");
+    let case = subject(TREES, Quantity::Budget, &[], None).expect("a subject");
+    let search = case.search(Target::N99);
+    assert_eq!(case.text(search.start), "5 ms");
+    assert_eq!(case.text(search.start + 1), "4.8 ms", "a round step");
     assert_eq!(
-        (of.value(1), of.value(search.last)),
+        (case.value(1), case.value(search.last)),
         (Some(80.0), Some(0.2))
     );
-    assert_eq!((of.unit(), of.value(0)), ("ms", None));
-    assert_eq!(of.keys(), ["workload.search.objective.within"]);
-    let half = of.search(Target::N99).start + 5;
-    let tree = tree_at(&of, half);
+    assert_eq!((case.unit(), case.value(0)), ("ms", None));
+    assert_eq!(case.keys(), ["workload.search.objective.within"]);
+    let half = case.search(Target::N99).start + 5;
+    let tree = tree_at(&case, half);
     assert_eq!(tree.objective.within, [Span::from_ms(4)]);
     let deadline = Deadline::Added {
         base: Span::from_us(4_800),
@@ -174,39 +177,39 @@ fn budget_scales_deadlines() {
     assert_eq!(fine.text(fine.search(Target::N99).start + 1), "4.95 ms");
     // The unit is queries, and the objective sets the target.
     assert_eq!(
-        (of.judges(), of.target(Quantity::Budget).share()),
+        (case.judges(), case.target(Quantity::Budget).share()),
         (On::Queries, 0.999)
     );
-    let answers = of.on(On::Answers).expect("answers have deadlines");
+    let answers = case.on(On::Answers).expect("answers have deadlines");
     assert_eq!(answers.target(Quantity::Budget), Target::N99);
     assert_eq!(answers.what(), "answers");
 }
 
 #[test]
 fn fixed_deadlines_are_shown_in_ms() {
-    let of = subject(TREES, Quantity::Deadline, &[], None).expect("a subject");
-    let search = of.search(Target::N95);
-    assert_eq!(of.text(search.start + 5), "x 0.75 (4.50 ms)");
+    let case = subject(TREES, Quantity::Deadline, &[], None).expect("a subject");
+    let search = case.search(Target::N95);
+    assert_eq!(case.text(search.start + 5), "x 0.75 (4.50 ms)");
     assert_eq!(
-        tree_at(&of, search.start + 5).objective.within,
+        tree_at(&case, search.start + 5).objective.within,
         [Span::from_us(3_750)]
     );
     // Random deadlines have no single value.
-    let of = subject(BURST, Quantity::Deadline, &[], None).expect("a subject");
-    assert_eq!(of.deadlines_ms(of.search(Target::N95).start), None);
+    let case = subject(BURST, Quantity::Deadline, &[], None).expect("a subject");
+    assert_eq!(case.deadlines_ms(case.search(Target::N95).start), None);
 }
 
 #[test]
 fn selects_a_layer() {
-    let of = subject(TREES, Quantity::FanIn(Some(2)), &[], None).expect("a subject");
-    let search = of.search(Target::N99);
-    assert_eq!((search.start, of.text(4)), (4, "4 children".to_owned()));
-    assert_eq!(of.keys(), ["workload.search.fan_in[1]"]);
-    assert_eq!(tree_at(&of, 7).fan_in, [3, 7]);
+    let case = subject(TREES, Quantity::FanIn(Some(2)), &[], None).expect("a subject");
+    let search = case.search(Target::N99);
+    assert_eq!((search.start, case.text(4)), (4, "4 children".to_owned()));
+    assert_eq!(case.keys(), ["workload.search.fan_in[1]"]);
+    assert_eq!(tree_at(&case, 7).fan_in, [3, 7]);
     // A root, three aggregators and 36 leaves fit into 41 hosts.
     assert_eq!(search.last, 12);
-    let of = subject(TREES, Quantity::FanIn(Some(1)), &[], None).expect("a subject");
-    assert_eq!(tree_at(&of, 2).fan_in, [2, 4]);
+    let case = subject(TREES, Quantity::FanIn(Some(1)), &[], None).expect("a subject");
+    assert_eq!(tree_at(&case, 2).fan_in, [2, 4]);
     refused(TREES, Quantity::FanIn(None), &["2 layers", "--layer"]);
     refused(TREES, Quantity::FanIn(Some(3)), &["--layer 3", "1 to 2"]);
     refused(TREES, Quantity::FanIn(Some(0)), &["--layer 0", "1 to 2"]);
@@ -225,40 +228,40 @@ fn selects_a_layer() {
     let one = TREES
         .replace("[3, 4]", "7")
         .replace("layer_share = [1.0, 0.5]\n", "");
-    let of = subject(&one, Quantity::FanIn(Some(1)), &[], None).expect("a subject");
-    assert_eq!(of.keys(), ["workload.search.fan_in"]);
+    let case = subject(&one, Quantity::FanIn(Some(1)), &[], None).expect("a subject");
+    assert_eq!(case.keys(), ["workload.search.fan_in"]);
     let load = subject(TREES, Quantity::Load, &[], None).expect("a subject");
     assert_eq!(load.text(load.search(Target::N99).start), "10 %");
 }
 
 #[test]
 fn unit_is_flows_without_queries() {
-    let of = subject(BURST, Quantity::Senders, &[], None).expect("a subject");
+    let case = subject(BURST, Quantity::Senders, &[], None).expect("a subject");
     assert_eq!(
-        (of.judges(), of.what()),
+        (case.judges(), case.what()),
         (On::Answers, "flows with deadlines")
     );
-    let why = of.on(On::Queries).expect_err("no queries").to_string();
+    let why = case.on(On::Queries).expect_err("no queries").to_string();
     assert!(why.contains("--on answers"), "{why}");
 }
 
 #[test]
 fn workloads_with_equal_values_vary_together() {
     let two = format!("{POISSON}{}", POISSON.replace("answers", "more"));
-    let of = subject(&two, Quantity::Rate, &[], None).expect("a subject");
-    assert_eq!(of.keys(), ["workload.answers.rate", "workload.more.rate"]);
+    let case = subject(&two, Quantity::Rate, &[], None).expect("a subject");
+    assert_eq!(case.keys(), ["workload.answers.rate", "workload.more.rate"]);
     let other = two.replacen("2000", "500", 1);
     refused(&other, Quantity::Rate, &["answers and more", "--workload"]);
-    let of = subject(&other, Quantity::Rate, &["more"], None).expect("a subject");
-    assert_eq!(of.keys(), ["workload.more.rate"]);
+    let case = subject(&other, Quantity::Rate, &["more"], None).expect("a subject");
+    assert_eq!(case.keys(), ["workload.more.rate"]);
     let why = subject(&other, Quantity::Rate, &["mor"], None).expect_err("no such");
     assert!(
         why.contains("`mor`") && why.contains("answers, more"),
         "{why}"
     );
     // The burst has no rate and is not varied.
-    let of = subject(&format!("{BURST}{POISSON}"), Quantity::Rate, &[], None).expect("a subject");
-    assert_eq!(of.keys(), ["workload.answers.rate"]);
+    let case = subject(&format!("{BURST}{POISSON}"), Quantity::Rate, &[], None).expect("a subject");
+    assert_eq!(case.keys(), ["workload.answers.rate"]);
 }
 
 #[test]

@@ -20,16 +20,16 @@ fn arrival_at(subject: &Subject, position: u32) -> QueryArrival {
 fn varied_rate_equals_rate_in_file() {
     for arrival in ["", "\narrival = \"periodic\""] {
         let at = |rate: &str| arriving(&format!("rate = \"{rate} /s\"{arrival}"));
-        let of = subject(&at("2000"), Quantity::Rate, &[], None).expect("a subject");
-        let search = of.search(Target::N99);
+        let case = subject(&at("2000"), Quantity::Rate, &[], None).expect("a subject");
+        let search = case.search(Target::N99);
         assert_eq!((search.start, search.stride), (20, 5));
-        assert_eq!(of.keys(), ["workload.search.rate"]);
-        assert_eq!((of.unit(), of.value(24)), ("/s", Some(2400.0)));
-        assert_eq!(of.scenario(20).expect("a scenario"), *of.base());
+        assert_eq!(case.keys(), ["workload.search.rate"]);
+        assert_eq!((case.unit(), case.value(24)), ("/s", Some(2400.0)));
+        assert_eq!(case.scenario(20).expect("a scenario"), *case.base());
         for (position, rate) in [(1, "100"), (13, "1300"), (41, "4100")] {
             let same = subject(&at(rate), Quantity::Rate, &[], None).expect("a subject");
             assert_eq!(
-                of.scenario(position).expect("a scenario"),
+                case.scenario(position).expect("a scenario"),
                 *same.base(),
                 "{rate} {arrival}"
             );
@@ -44,11 +44,11 @@ fn gaps_keep_their_distribution() {
     // Six trees with a mean gap of 3 ms: 2000 queries per second, then twice as many.
     let twice = |gap: &str| {
         let every = arriving(&format!("every = {gap}"));
-        let of = subject(&every, Quantity::Rate, &[], None).expect("a subject");
-        let start = of.search(Target::N99).start;
-        assert_eq!(of.value(start), Some(2000.0), "{gap}");
-        assert_eq!(of.keys(), ["workload.search.rate"]);
-        match arrival_at(&of, 2 * start) {
+        let case = subject(&every, Quantity::Rate, &[], None).expect("a subject");
+        let start = case.search(Target::N99).start;
+        assert_eq!(case.value(start), Some(2000.0), "{gap}");
+        assert_eq!(case.keys(), ["workload.search.rate"]);
+        match arrival_at(&case, 2 * start) {
             QueryArrival::Every(gap) => gap,
             other => panic!("{other:?}"),
         }
@@ -85,11 +85,11 @@ fn rate_is_shown_with_its_load() {
     // Five answers of 10 KB in seven segments are 51.4 KB on the wire: 41.12 % of 1 Gbps at 1000 /s. Each of six trees
     // takes a sixth of the queries.
     let rate = arriving("rate = \"1000 /s\"");
-    let of = subject(&rate, Quantity::Rate, &[], None).expect("a subject");
-    let (low, high) = of.loads(20).expect("loads");
+    let case = subject(&rate, Quantity::Rate, &[], None).expect("a subject");
+    let (low, high) = case.loads(20).expect("loads");
     assert!((low - 0.4112 / 6.0).abs() < 1e-6 && (high - low).abs() < 1e-12);
-    assert_eq!(of.text(20), "1000 /s (load 6.9 %)");
-    assert_eq!(of.text(40), "2000 /s (load 13.7 %)");
+    assert_eq!(case.text(20), "1000 /s (load 6.9 %)");
+    assert_eq!(case.text(40), "2000 /s (load 13.7 %)");
     // With a second workload with larger answers at the same rate.
     let larger = rate
         .replace("10 KB", "20 KB")
@@ -129,15 +129,15 @@ fn missing_rate_errors_name_alternatives() {
 #[test]
 fn rate_is_limited_by_the_shortest_gap() {
     // 6 trees with a gap of 2 ns have 3 queries per nanosecond.
-    let of = subject(
+    let case = subject(
         &arriving("every = \"2 ns\""),
         Quantity::Rate,
         &[],
         Some("1e9 /s"),
     );
-    let of = of.expect("a subject");
-    assert_eq!(of.search(Target::N99).last, 6);
-    let why = of.scenario(7).expect_err("too often").to_string();
+    let case = case.expect("a subject");
+    assert_eq!(case.search(Target::N99).last, 6);
+    let why = case.scenario(7).expect_err("too often").to_string();
     assert!(
         why.contains("search: 7000000000 queries") && why.contains("1 ns"),
         "{why}"
@@ -152,9 +152,9 @@ fn varies_background_load() {
         )
     };
     for quantity in [Quantity::Rate, Quantity::Load] {
-        let of = subject(&flows("load = 0.3"), quantity, &[], None).expect("a subject");
-        assert_eq!(of.keys(), ["workload.background.load"]);
-        assert_eq!(of.text(of.search(Target::N99).start), "30 %");
+        let case = subject(&flows("load = 0.3"), quantity, &[], None).expect("a subject");
+        assert_eq!(case.keys(), ["workload.background.load"]);
+        assert_eq!(case.text(case.search(Target::N99).start), "30 %");
         refused(
             &flows("every = \"5 ms\""),
             quantity,
