@@ -221,7 +221,11 @@ fn what_cannot_be_compared_is_refused() {
         ),
         (
             "a tcp",
-            &["`a` has dctcp, d2tcp", "`tcp` has tcp", "no common transport"],
+            &[
+                "`a` has dctcp, d2tcp",
+                "`tcp` has tcp",
+                "no common transport",
+            ],
         ),
         (
             "a a --transport tcp",

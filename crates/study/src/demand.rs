@@ -77,7 +77,7 @@ fn check(
     let (name, key) = largest(scenario, most);
     Err(StudyError::Choice(format!(
         "the run does not fit into memory: {needs}; about {} flows fit: lower {key} of the workload `{name}`, or set \
-        another limit in {LIMIT}",
+         another limit in {LIMIT}",
         text::count(fit)
     )))
 }

@@ -253,7 +253,7 @@ pub(crate) fn repeat(
 pub(crate) fn differs(run: &RunName, subject: &str) -> StudyError {
     StudyError::Choice(format!(
         "{run}: {subject} differs between the folder and the repeated run; the folder was written by another build of \
-        Duetime, or its files were changed"
+         Duetime, or its files were changed"
     ))
 }
 

@@ -249,8 +249,8 @@ fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
     let best: Vec<&BestRow> = best.iter().filter(|row| row.class.is_none()).collect();
     Table {
         note: "In time: the root received enough answers within the budget, which starts when the query arrives there. \
-              Answers in time met their own deadlines; the share is of all requested answers, sent or not. \
-              Percentiles are over the queries of all runs."
+               Answers in time met their own deadlines; the share is of all requested answers, sent or not. \
+               Percentiles are over the queries of all runs."
             .to_owned(),
         dashes: dashes(
             rows.iter().any(|row| {
@@ -410,7 +410,8 @@ fn deadlines(rows: &[&Row], best: &[BestRow]) -> Table {
         " No transport can miss fewer than the bound."
     };
     let condition = if best.iter().any(|row| row.if_prompt) {
-        "Some deadlines start when the query arrives at a leaf: the bound holds for transports that deliver queries at once."
+        "Some deadlines start when the query arrives at a leaf: the bound holds for transports that deliver queries at \
+         once."
     } else {
         ""
     };
@@ -455,8 +456,8 @@ fn without(rows: &[&Row]) -> Table {
         column("fairness", |row| mean(row.group.fairness)).page_head("fairness (Jain)"),
     ];
     Table {
-        note: "Goodput: bytes delivered in order per second while the flow is active, per flow. 99 % of the flows had at \
-              least the p99 of goodput. Percentiles are over the flows of all runs."
+        note: "Goodput: bytes delivered in order per second while the flow is active, per flow. 99 % of the flows had \
+               at least the p99 of goodput. Percentiles are over the flows of all runs."
             .to_owned(),
         dashes: dashes(lacks_percentile(rows), "flows"),
         ..Table::new(
@@ -488,8 +489,8 @@ fn protocol(rows: &[Row]) -> Table {
     ];
     let rows: Vec<&Row> = rows.iter().collect();
     Table {
-        note: "Timeouts, retransmitted segments and marked segments are means per flow. Denied: D3 granted less than the \
-              request asked for. Inverted: denied while a flow with a later deadline held more than the base rate."
+        note: "Timeouts, retransmitted segments and marked segments are means per flow. Denied: D3 granted less than \
+               the request asked for. Inverted: denied while a flow with a later deadline held more than the base rate."
             .to_owned(),
         on: On::Page,
         ..Table::new(
@@ -535,7 +536,8 @@ fn network(rows: &[Row]) -> Table {
     unique.dedup_by(|a, b| a.point == b.point && a.transport == b.transport);
     let names = |row: &&Row| [row.point.clone(), row.transport.clone(), String::new()];
     Table {
-        note: "Measured from the warm-up until the sources stop, or until the end of the run if the sources stop by themselves."
+        note: "Measured from the warm-up until the sources stop, or until the end of the run if the sources stop by \
+               themselves."
            .to_owned(),
         ..Table::new("Network, per run", "", specs, &unique, names, &[])
     }
@@ -572,9 +574,9 @@ fn servers(rows: &[Row]) -> Table {
         [row.point.clone(), row.transport.clone(), String::new()]
     };
     Table {
-        note: "Utilisation: share of the time of a host's slots that computations occupied, for hosts with computations. \
-              Waits are of computations that got a slot. Measured from the warm-up until the sources stop, or until the \
-              end of the run if the sources stop by themselves."
+        note: "Utilisation: share of the time of a host's slots that computations occupied, for hosts with \
+               computations. Waits are of computations that got a slot. Measured from the warm-up until the sources \
+               stop, or until the end of the run if the sources stop by themselves."
             .to_owned(),
         ..Table::new("Servers of the hosts, per run", "", specs, &unique, names, &[])
     }

@@ -156,8 +156,8 @@ fn drifting(plan: &Plan, cell: &Cell, drift: &Drift) -> String {
             last_quarter_bytes,
             of_started,
         } => format!(
-            "the backlog grew from {} in the second quarter of the measurement window to {} in the last quarter, by {} of \
-            the bytes started in half the window",
+            "the backlog grew from {} in the second quarter of the measurement window to {} in the last quarter, by {} \
+             of the bytes started in half the window",
             text::bytes(*second_quarter_bytes),
             text::bytes(*last_quarter_bytes),
             text::percent(*of_started)
@@ -274,8 +274,8 @@ fn nothing_to_measure(points: &[(String, Description)]) -> Option<Warning> {
         format!("Nothing will be measured{at}: no flow starts between `warm_up` and `duration`.")
     } else {
         format!(
-            "Less than one flow or query is expected to start between `warm_up` and `duration`{at}: possibly nothing will be \
-            measured."
+            "Less than one flow or query is expected to start between `warm_up` and `duration`{at}: possibly nothing \
+             will be measured."
         )
     };
     Some(Warning {

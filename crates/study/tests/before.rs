@@ -158,8 +158,8 @@ fn warns_about_too_few_queries() {
     assert_eq!(
         few,
         [
-            "About 20 queries of `feed` will be measured, too few to show 99.0 %: at least 299 are needed. Increase `seeds` or \
-             `duration`."
+            "About 20 queries of `feed` will be measured, too few to show 99.0 %: at least 299 are needed. Increase \
+             `seeds` or `duration`."
         ]
     );
     assert_eq!(warned(with("149 ms"), About::FewQueries).len(), 1, "298");

@@ -176,7 +176,8 @@ fn counts_late_queries_by_largest_part() {
     let found = verdict.limits[0].queries;
     assert!(
         found >= timeouts && found <= timeouts + verdict.late / 10,
-        "{found} of {} by the verdict, {timeouts} one by one: the verdict may add queries behind a message with a timeout",
+        "{found} of {} by the verdict, {timeouts} one by one: the verdict may add queries behind a message with a \
+         timeout",
         verdict.late
     );
 }

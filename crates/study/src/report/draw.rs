@@ -147,8 +147,8 @@ fn queries(plan: &Plan, gathered: &Gathered, samples: &Samples) -> Option<page::
     if let [only, _] = panels.as_mut_slice() {
         only.title.clear();
     }
-    let note = "Top: share of the queries with enough answers by each time. Bottom: the remaining queries on a logarithmic \
-               scale, including those that never had enough answers.";
+    let note = "Top: share of the queries with enough answers by each time. Bottom: the remaining queries on a \
+                logarithmic scale, including those that never had enough answers.";
     on_page("Query completion times", note, panels)
 }
 
@@ -267,8 +267,9 @@ fn slack(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
         }],
         ..Panel::new(x, Axis::log("flows with at most this slack", "%"), series)
     };
-    let note = "Deadline minus completion time; negative if late. A line crosses the deadline at the share of flows that \
-               missed it, including flows that never finished. Lateness beyond the longest deadline is not shown.";
+    let note = "Deadline minus completion time; negative if late. A line crosses the deadline at the share of flows \
+                that missed it, including flows that never finished. Lateness beyond the longest deadline is not \
+                shown.";
     on_page("Slack", note, vec![panel])
 }
 
@@ -356,8 +357,8 @@ fn one_deadline(gathered: &Gathered, samples: &Samples, allowed: f64) -> Option<
         )
     };
     let note = format!(
-        "All deadlines are {} after the start. Sample of at most {MAX_FLOWS} finished flows per transport. Flows above the \
-        line were late.",
+        "All deadlines are {} after the start. Sample of at most {MAX_FLOWS} finished flows per transport. Flows above \
+         the line were late.",
         text::seconds(allowed)
     );
     on_page("Deadline and completion times", &note, vec![panel])
@@ -383,8 +384,8 @@ fn shares(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> {
         Some(("deadline", 1.0)),
         curves,
     );
-    let note = "Top: share of the flows with deadlines delivered by each time. Bottom: the remaining flows on a logarithmic \
-               scale.";
+    let note = "Top: share of the flows with deadlines delivered by each time. Bottom: the remaining flows on a \
+                logarithmic scale.";
     on_page("Completion time over deadline", note, panels.into())
 }
 
@@ -433,8 +434,8 @@ fn percentiles(plan: &Plan, gathered: &Gathered) -> Option<page::Figure> {
         }
     };
     let names = group_names(plan, gathered, |group| group.completion_s.p50.is_some());
-    let note = "Bands: 95 % intervals over runs. A line ends where there are too few flows for the percentile, or too many that \
-               never finished.";
+    let note = "Bands: 95 % intervals over runs. A line ends where there are too few flows for the percentile, or too \
+                many that never finished.";
     on_page(
         "Completion time percentiles",
         note,
@@ -463,7 +464,8 @@ fn completeness(gathered: &Gathered, samples: &Samples) -> Option<page::Figure> 
         Axis::linear("queries with at most this share", "%").between(0.0, 100.0),
         gathered.cells.iter().map(series).collect(),
     );
-    let note = "Share of a root's direct children whose answers met their deadlines, per query. Lower lines are better.";
+    let note = "Share of a root's direct children whose answers met their deadlines, per query. Lower lines are \
+                better.";
     on_page("Answers in time per query", note, vec![panel])
 }
 

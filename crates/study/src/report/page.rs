@@ -210,7 +210,7 @@ fn headline(plan: &Plan, gathered: &Gathered) -> Option<Headline> {
         title: "Missed deadlines".to_owned(),
         note: format!(
             "Share of the flows with deadlines that were not delivered in time, over all workloads and runs; {} such \
-            flows per transport. In brackets: 95 % interval over runs.",
+             flows per transport. In brackets: 95 % interval over runs.",
             text::count(flows as f64)
         ),
         bars,
@@ -254,13 +254,13 @@ const TERMS: &[Term] = &[
     Term {
         name: "Query in time",
         meaning: "The root of its tree received enough answers within the budget, which starts when the query arrives \
-                 there. The workload's objective sets the budget and the number of answers. Queries are measured if they \
-                 arrive after the warm-up and before the end.",
+                  there. The workload's objective sets the budget and the number of answers. Queries are measured if \
+                  they arrive after the warm-up and before the end.",
     },
     Term {
         name: "Answers in time, of all requested",
-        meaning: "All answers that the measured queries requested, in all layers of their trees. An answer that was never \
-                 sent is not in time.",
+        meaning: "All answers that the measured queries requested, in all layers of their trees. An answer that was \
+                  never sent is not in time.",
     },
     Term {
         name: "Aggregators that timed out",
@@ -268,13 +268,13 @@ const TERMS: &[Term] = &[
     },
     Term {
         name: "Completion time",
-        meaning: "From the submission of the flow by the application to the in-order delivery of its last byte. Includes \
-                 the handshake, but not the FIN exchange.",
+        meaning: "From the submission of the flow by the application to the in-order delivery of its last byte. \
+                  Includes the handshake, but not the FIN exchange.",
     },
     Term {
         name: "Missed",
-        meaning: "Not delivered by its deadline, for any reason. Flows are measured if they start after the warm-up and \
-                 before the end. Runs continue until the last measured deadline has passed.",
+        meaning: "Not delivered by its deadline, for any reason. Flows are measured if they start after the warm-up \
+                  and before the end. Runs continue until the last measured deadline has passed.",
     },
     Term {
         name: "Slack",
@@ -286,8 +286,9 @@ const TERMS: &[Term] = &[
     },
     Term {
         name: "Intervals",
-        meaning: "95 %, by bootstrap over runs. Runs with the same number have the same seed under all transports. One run \
-                 gives no interval. With two or three runs it is their range, and with a handful it is too narrow.",
+        meaning: "95 %, by bootstrap over runs. Runs with the same number have the same seed under all transports. One \
+                  run gives no interval. With two or three runs it is their range, and with a handful it is too \
+                  narrow.",
     },
     Term {
         name: "KB, MB",

@@ -121,7 +121,7 @@ pub fn answer(plan: &Plan, gathered: &Gathered, possible: &Possible) -> Option<S
         };
         let (best, value, total) = best_transports(gathered, None, met)?;
         return Some(format!(
-            "{} flows met their deadlines under {}{}.",
+            "{} flows with deadlines were in time under {}{}.",
             text::part(value, total),
             text::list(best),
             at_best(possible.deadlines)
@@ -262,9 +262,9 @@ fn note(plan: &Plan, workload: u16, wanted: &str, queries: &QueryEstimate) -> St
         format!(" The target is {} of the queries.", text::percent(share))
     });
     format!(
-        "A query is in time if it has {wanted}, counted from its arrival at the root. {} queries per transport, over all \
-        runs.{target} The strips show percentiles of the completion time on a common scale; the range beyond the budget \
-        is shaded. A dash means too few queries for the percentile, or too many that never had enough answers.",
+        "A query is in time if it has {wanted}, counted from its arrival at the root. {} queries per transport, over \
+         all runs.{target} The strips show percentiles of the completion time on a common scale; the range beyond the \
+         budget is shaded. A dash means too few queries for the percentile, or too many that never had enough answers.",
         text::count(queries.queries as f64)
     )
 }

@@ -44,8 +44,8 @@ pub(super) fn differences(plan: &Plan, gathered: &Gathered) -> Option<Table> {
     let title = format!("Missed deadlines compared with {baseline}");
     Some(Table {
         note: format!(
-            "Difference from {baseline} in percentage points. Runs with the same seed offer the same flows, so they are \
-            compared in pairs."
+            "Difference from {baseline} in percentage points. Runs with the same seed offer the same flows, so they \
+             are compared in pairs."
         ),
         on: On::Page,
         ..Table::new(title, "", specs, &rows, |(names, _)| names.clone(), &[])

@@ -59,8 +59,8 @@ pub fn capacities(subject: &Subject, search: &Search, found: &[Found]) -> Table 
             search.target,
             subject.what(),
         ),
-        note: "Capacity: the last value up to which all tried values reach the target. Next: the following value, which \
-              misses it. Tried: number of values that were run. Not tried: easier values that were skipped."
+        note: "Capacity: the last value up to which all tried values reach the target. Next: the following value, \
+               which misses it. Tried: number of values that were run. Not tried: easier values that were skipped."
             .to_owned(),
         condition: String::new(),
         dashes: String::new(),

@@ -186,7 +186,10 @@ impl Repetition<'_> {
             return Ok(None);
         }
         if output.records.queries != stored.queries {
-            return Err(differs(&self.plan.describe(self.job), "its queries"));
+            return Err(differs(
+                &self.plan.describe(self.job),
+                "the list of queries",
+            ));
         }
         let with_timeout = stored.flows.iter().filter(|flow| flow.timeouts > 0);
         let with_timeout: Vec<&FlowRecord> = with_timeout.collect();

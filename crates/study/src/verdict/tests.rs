@@ -80,7 +80,8 @@ fn unavoidable_late_queries() {
     assert_eq!(
         unavoidable(50.0, &late, Some(0.99)).as_deref(),
         Some(
-            "50.0 % of the late queries are late under any transport, so no transport can reach the target on this network."
+            "50.0 % of the late queries are late under any transport, so no transport can reach the target on this \
+             network."
         )
     );
 }

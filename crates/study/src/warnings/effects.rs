@@ -128,7 +128,7 @@ fn few_queries(plan: &Plan, described: &[(String, Description)]) -> Vec<Warning>
                     about: About::FewQueries,
                     text: format!(
                         "About {} queries of `{}` will be measured{}, too few to show {}: at least {} are needed. \
-                        Increase `seeds` or `duration`.",
+                         Increase `seeds` or `duration`.",
                         text::count(libm::round(queries)),
                         workload.name,
                         at_point(label),

@@ -85,8 +85,8 @@ fn describe_doubt(doubt: &Doubt) -> String {
             threshold,
             finds,
         } => format!(
-            "No marks reach {} at ports of {}{{at}}: `ecn_threshold` is {threshold}, but a full-size packet finds at most \
-            {finds} queued before the port drops.",
+            "No marks reach {} at ports of {}{{at}}: `ecn_threshold` is {threshold}, but a full-size packet finds at \
+             most {finds} queued before the port drops.",
             transports.join(", "),
             text::rate(*rate_bps as f64)
         ),
@@ -96,8 +96,8 @@ fn describe_doubt(doubt: &Doubt) -> String {
             of,
         } => format!(
             "{} of {} recorded requests of `{workload}` start before or end after the span that caused them{{at}}: the \
-            hosts' clocks differed, or the caller did not wait for them. They are replayed like all others, from their \
-            durations alone.",
+             hosts' clocks differed, or the caller did not wait for them. They are replayed like all others, from \
+             their durations alone.",
             text::count(*requests as f64),
             text::count(*of as f64)
         ),
@@ -107,8 +107,8 @@ fn describe_doubt(doubt: &Doubt) -> String {
             unknown,
         } => format!(
             "Parents of `{workload}` do not hedge in the first {} of the measurement window{{at}}: each needs \
-            `hedge.samples` answers to know the percentile of `hedge.after`, which takes {}. Increase `warm_up` to that \
-            time, set `hedge.after` to a time, or set `compute`, which gives parents initial samples.",
+             `hedge.samples` answers to know the percentile of `hedge.after`, which takes {}. Increase `warm_up` to \
+             that time, set `hedge.after` to a time, or set `compute`, which gives parents initial samples.",
             text::percent(*unknown),
             ns(*known_after_ns)
         ),
@@ -118,8 +118,8 @@ fn describe_doubt(doubt: &Doubt) -> String {
             round_trip_ns,
         } => format!(
             "`update_interval` of {transport} is {}{{at}}, but the longest idle round trip takes {}: D3's routers \
-            reallocate before they see the effect of the last allocation (D3 §4.4 requires an interval longer than the \
-            round trip).",
+             reallocate before they see the effect of the last allocation (D3 §4.4 requires an interval longer than \
+             the round trip).",
             ns(*update_interval_ns),
             ns(*round_trip_ns)
         ),
@@ -147,7 +147,7 @@ fn describe_infeasible(deadlines: &Hopeless) -> String {
     };
     format!(
         "{begin}{{at}} under any transport: the shortest {limit} is {}, but propagation and transmission alone take \
-        {alone} (see `duetime bound`).",
+         {alone} (see `duetime bound`).",
         ns(deadlines.shortest_ns)
     )
 }

@@ -132,8 +132,8 @@ pub(super) fn key(workload: &Workload, quantity: Quantity) -> Result<Key, String
                 "{name}: it has a `rate`, or `every`, and no `load`: use --of rate"
             )),
             QueryArrival::BackToBack => Err(format!(
-                "{name}: its queries follow each other (`arrival = \"back-to-back\"`) and have no rate to vary: set `load`, \
-                `rate` or `every`"
+                "{name}: its queries follow each other (`arrival = \"back-to-back\"`) and have no rate to vary: set \
+                 `load`, `rate` or `every`"
             )),
         },
         (Quantity::Rate | Quantity::Load, WorkloadKind::Background { every, .. }) => match every {
@@ -143,8 +143,8 @@ pub(super) fn key(workload: &Workload, quantity: Quantity) -> Result<Key, String
             )),
         },
         (Quantity::Rate, _) => Err(format!(
-            "{name}: only workloads of kind poisson (`rate` or `load`), oldi (`rate`, `load` or `every`) and background \
-             (`load`) have a rate to vary"
+            "{name}: only workloads of kind poisson (`rate` or `load`), oldi (`rate`, `load` or `every`) and \
+             background (`load`) have a rate to vary"
         )),
         (Quantity::Load, _) => Err(format!(
             "{name}: only workloads of kind poisson, oldi and background have a `load` to vary"
@@ -194,7 +194,8 @@ pub(super) fn budget(workload: &Workload) -> Result<Span, String> {
     };
     objective.within.iter().copied().max().ok_or_else(|| {
         format!(
-            "{name}: its queries have no budget: set `within` in its `objective`, or vary its deadlines with --of deadline"
+            "{name}: its queries have no budget: set `within` in its `objective`, or vary its deadlines with --of \
+             deadline"
         )
     })
 }

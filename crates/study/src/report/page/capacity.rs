@@ -168,7 +168,7 @@ const TERMS: &[Term] = &[
     Term {
         name: "Capacity",
         meaning: "The hardest value such that all tried values up to it reach the target. The search skips values \
-                 that are very likely to reach it; --check-all tries every value.",
+                  that are very likely to reach it; --check-all tries every value.",
     },
     Term {
         name: "No transport can do better",
