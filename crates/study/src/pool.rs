@@ -236,8 +236,8 @@ pub fn conduct<W: Work>(
     tasks: &[usize],
     estimator: &mut dyn Estimator,
 ) -> Vec<End<W::Kept>> {
-    let workers = of.execution.jobs.clamp(1, tasks.len().max(1));
-    let pool = Pool::new(of, work, estimator);
+    let workers = settings.execution.jobs.clamp(1, tasks.len().max(1));
+    let pool = Pool::new(settings, work, estimator);
     let began = Instant::now();
     let ends = each(
         tasks.len(),

@@ -34,20 +34,20 @@ pub fn resume<W: Work>(
     order: impl FnOnce(Vec<usize>) -> Vec<usize>,
     estimator: &mut dyn Estimator,
 ) -> (Vec<End<W::Kept>>, Outcome) {
-    let listener = of.listener;
+    let listener = study.listener;
     let begun = Beginning {
-        name: of.name,
-        folder: of.folder,
+        name: study.name,
+        folder: study.folder,
         listener,
-        warnings: of.warnings,
-        effort: of.effort,
+        warnings: study.warnings,
+        effort: study.effort,
     };
     let runs = |task| work.runs(task).len();
     let name = |task| work.name(task, work.runs(task).start);
     let mut begun = begun.begin(found, &runs, &name);
     let missing = order(begun.missing());
     let conducted = Conduct {
-        execution: of.execution,
+        execution: study.execution,
         listener,
         runs: begun.runs,
         kept: begun.kept,
@@ -57,7 +57,11 @@ pub fn resume<W: Work>(
     for (task, end) in missing.into_iter().zip(made) {
         begun.ends[task] = end;
     }
-    begun.end(of.execution.cancel.load(Ordering::Relaxed), listener, &runs)
+    begun.end(
+        study.execution.cancel.load(Ordering::Relaxed),
+        listener,
+        &runs,
+    )
 }
 
 /// Study or campaign before its first run, with the events to report.

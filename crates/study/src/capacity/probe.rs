@@ -12,7 +12,7 @@ use duetime_sim::Options;
 use duetime_store::{Journal, StoreError, checksum};
 use serde::{Deserialize, Serialize};
 
-use super::search::search_telling;
+use super::search::search_with_progress;
 use super::{Capacity, Deadlines, On, Search, SearchError, Subject};
 use crate::demand::before_runs;
 use crate::error::StudyError;

@@ -207,7 +207,7 @@ pub fn search<E>(
     settings: &Search,
     mut probe: impl FnMut(u32) -> Result<Vec<Deadlines>, E>,
 ) -> Result<Capacity, SearchError<E>> {
-    search_with_progress(of, |x, _| probe(x))
+    search_with_progress(settings, |x, _| probe(x))
 }
 
 /// Searches as [`search`] does. Also passes to `probe` the maximum number of values that bisection tries after this
@@ -218,9 +218,9 @@ pub(super) fn search_with_progress<E>(
 ) -> Result<Capacity, SearchError<E>> {
     let mut curve = Curve {
         search: Search {
-            last: of.last.max(1),
-            start: of.start.clamp(1, of.last.max(1)),
-            ..*of
+            last: settings.last.max(1),
+            start: settings.start.clamp(1, settings.last.max(1)),
+            ..*settings
         },
         points: BTreeMap::new(),
     };

@@ -47,7 +47,7 @@ fn by_definition(target: Target, last: u32, met: impl Fn(u32) -> u64) -> u32 {
 fn bisection_stays_within_its_forecast() {
     for edge in [1, 2, 17, 370, 998, 999] {
         let mut forecasts = Vec::new();
-        let found = search_telling(&Search::within(Target::N99, 1_000), |x, forecast| {
+        let found = search_with_progress(&Search::within(Target::N99, 1_000), |x, forecast| {
             forecasts.push(forecast);
             Ok::<_, String>(exactly(if x <= edge { 10_000 } else { 0 }))
         });
