@@ -101,7 +101,8 @@ pub(super) fn key(workload: &Workload, quantity: Quantity) -> Result<Key, String
         (Quantity::Senders, WorkloadKind::Oldi(oldi)) => match oldi.fan_in[..] {
             [fan_in] => Ok(Key::new("fan_in", "", whole(fan_in))),
             _ => Err(format!(
-                "{name}: its trees have several layers: select one with --of fan-in --layer, such as --layer 1 for the root"
+                "{name}: its trees have several layers: select one with --of fan-in --layer, such as --layer 1 for the \
+                 root"
             )),
         },
         (Quantity::Senders, _) => Err(format!(
