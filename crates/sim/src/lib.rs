@@ -1,7 +1,7 @@
-//! The packet-level simulator: deterministic, one event per packet-hop, on one thread or several.
+//! Packet-level simulator: deterministic, one event per packet-hop, on one or more threads.
 //!
-//! [`run()`] takes a scenario, the number of one of its transports and a run number, and gives the records of that
-//! run: the same bytes for any number of threads, on any machine.
+//! [`run()`] simulates one transport of a scenario in one run and returns the records of the run. The records are
+//! identical for any number of threads and on any machine.
 
 #![forbid(unsafe_code)]
 #![allow(

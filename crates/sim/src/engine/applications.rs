@@ -1,4 +1,4 @@
-//! Between the workloads and the transports: messages are submitted, delivered, and answered.
+//! Connects workloads and transports: submits messages, delivers them and reports deliveries to the workloads.
 
 use super::Partition;
 use super::endpoint::dispatch;
@@ -11,14 +11,14 @@ use duetime_results::{QueryRecord, ServerRecord};
 /// The workloads of a partition.
 pub struct Applications {
     workloads: Workloads,
-    /// Empty between calls; kept for its memory.
+    /// Scratch buffer, empty between calls.
     actions: Actions,
-    /// Wake-ups that are due.
+    /// Number of scheduled wake-ups.
     wakes: u64,
 }
 
 impl Applications {
-    /// Nothing has happened yet.
+    /// Creates the applications of a partition that has not started.
     pub fn new(workloads: Workloads) -> Self {
         Self {
             workloads,
@@ -27,17 +27,17 @@ impl Applications {
         }
     }
 
-    /// Whether workloads here will still do something by themselves.
+    /// Returns true if a workload of this partition has a wake-up scheduled.
     pub fn has_wakes(&self) -> bool {
         self.wakes > 0
     }
 
-    /// Returns the use of the servers of hosts here, by host.
+    /// Returns the server use of this partition's hosts, by host.
     pub fn servers(&mut self, end: Time, network: &Network) -> Vec<(u32, ServerRecord)> {
         self.workloads.take_servers(end, network)
     }
 
-    /// The queries rooted here, and what happened to queries here away from their roots.
+    /// Returns the queries rooted in this partition, and the notes about queries whose roots are in other partitions.
     pub fn finish(&mut self) -> (Vec<QueryRecord>, Vec<(u64, Note)>) {
         let queries = self.workloads.take_queries();
         (queries, self.workloads.take_notes())
@@ -45,26 +45,26 @@ impl Applications {
 }
 
 impl Partition {
-    /// The first wake-ups of the hosts for which `owned` is true.
+    /// Schedules the first wake-ups of the hosts for which `owned` returns true.
     pub(super) fn start_applications(&mut self, owned: &dyn Fn(u32) -> bool) {
         self.call(|workloads, actions| workloads.start(owned, actions));
     }
 
-    /// A workload's wake-up at `host`.
+    /// Handles a workload's wake-up at `host`.
     pub(super) fn wake(&mut self, host: u32, workload: u16, token: u64) {
         self.applications.wakes -= 1;
         let now = self.context.now();
         self.call(|workloads, actions| workloads.wake(now, host, workload, token, actions));
     }
 
-    /// The last byte of `message` reached its destination in order, after `marks` marked segments.
+    /// Handles the delivery of the last byte of `message`, in order, after `marks` marked segments.
     pub(super) fn deliver(&mut self, message: &Message, marks: u32) {
         let now = self.context.now();
         self.context.recorder.delivered(message, now, marks);
         self.call(|workloads, actions| workloads.delivered(now, message, actions));
     }
 
-    /// Calls the workloads and does what they ask for.
+    /// Calls the workloads and performs the actions that they request.
     fn call(&mut self, call: impl FnOnce(&mut Workloads, &mut Actions)) {
         let mut actions = std::mem::take(&mut self.applications.actions);
         call(&mut self.applications.workloads, &mut actions);
@@ -97,7 +97,7 @@ impl Partition {
         self.applications.actions = actions;
     }
 
-    /// The application no longer wants to send an answer.
+    /// Aborts an answer that the application no longer wants to send.
     #[cold]
     fn abort(&mut self, abort: &Abort) {
         let setup = &self.context.setup;
@@ -105,7 +105,7 @@ impl Partition {
         dispatch!(self.endpoints.family(transport), T => self.abort_by::<T>(abort));
     }
 
-    /// The application submits a message to its transport.
+    /// Submits a message of the application to its transport.
     fn submit(&mut self, message: Message) {
         let Self {
             context,
@@ -124,7 +124,7 @@ impl Partition {
         });
     }
 
-    /// Opens the connection of which `message` could be the first.
+    /// Opens the persistent connection whose first message could be `message`.
     #[cold]
     fn connect(&mut self, message: &Message) {
         let (transport, class) = self.carrier(message);
@@ -133,13 +133,13 @@ impl Partition {
         });
     }
 
-    /// Returns the index of a message's transport, and its strict-priority class.
+    /// Returns the index of a message's transport and the message's strict-priority class.
     fn carrier(&self, message: &Message) -> (u8, u8) {
         let setup = &self.context.setup;
         let transport = setup.workload_transport[usize::from(message.workload)];
         let classes = setup.transports[usize::from(transport)].priorities;
         let class = match setup.priorities[usize::from(message.workload)] {
-            Some(own) => own,
+            Some(priority) => priority,
             None if classes > 1 => self.applications.workloads.priority(message, classes),
             None => 0,
         };

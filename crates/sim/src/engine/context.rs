@@ -1,4 +1,4 @@
-//! What every part of a partition may use.
+//! State shared by all parts of a partition.
 
 use super::endpoint::Extra;
 use super::events::Events;
@@ -11,37 +11,37 @@ use duetime_results::FlowEventKind;
 use slab::Slab;
 use std::sync::Arc;
 
-/// What every part of a partition may use: the run's set-up, the clock with the pending events, the recorder, and what
-/// packets carry beyond their fixed fields.
+/// State shared by all parts of a partition: the run's setup, the clock with the pending events, the recorder, and the
+/// protocol-specific contents of packets.
 pub struct Context {
-    /// The read-only part of the run.
+    /// Read-only setup of the run.
     pub setup: Arc<Setup>,
     /// Bytes added to each packet on the wire.
     pub frame_overhead: u16,
-    /// The clock and what is due.
+    /// Clock and pending events.
     pub events: Events,
-    /// What is written down.
+    /// Records, samples and traces.
     pub recorder: Recorder,
-    /// By [`Packet::extra`].
+    /// Protocol-specific packet contents, indexed by [`Packet::extra`].
     pub extras: Slab<Extra>,
-    /// What goes wrong on purpose.
+    /// State of injected faults, or `None` if the run has none.
     pub faults: Option<Box<faults::State>>,
 }
 
 impl Context {
-    /// The simulated time.
+    /// Returns the simulated time.
     #[inline(always)]
     pub fn now(&self) -> Time {
         self.events.now
     }
 
-    /// Records an event of the connection whose packets carry `hash`, if it is watched.
+    /// Records an event of the connection whose packets carry `hash`, if the connection is watched.
     #[inline]
-    pub fn observe(&mut self, hash: u32, what: FlowEventKind) {
-        self.recorder.observe(self.events.now, hash, what);
+    pub fn observe(&mut self, hash: u32, kind: FlowEventKind) {
+        self.recorder.observe(self.events.now, hash, kind);
     }
 
-    /// The packet goes no further: what it carries beyond its fixed fields is gone.
+    /// Frees the protocol-specific contents of a packet that goes no further.
     #[inline]
     pub fn discard_extra(&mut self, packet: Packet) {
         if packet.extra != NONE {

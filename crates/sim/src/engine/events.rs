@@ -1,8 +1,9 @@
-//! The clock of a partition and its pending events.
+//! Clock of a partition and its pending events.
 //!
-//! One event per packet-hop: a link's packets in flight lie in its port's ring, and the queue holds each busy link's
-//! next arrival only. The order of events is (time, kind, keyed hash of link or host and of how many events it has had,
-//! number), which never depends on when an event was put in nor on how many partitions there are (see `queue`).
+//! There is one event per packet-hop: a link's packets in flight are in its port's ring, and the queue holds only the
+//! next arrival of each busy link. Events are ordered by (time, kind, hash, number). The hash is keyed by the link or
+//! host and by the number of events it has had. The order therefore depends neither on when an event was inserted nor
+//! on the number of partitions (see `queue`).
 
 use super::wheel::Wheel;
 use super::windows::Windows;
@@ -12,78 +13,77 @@ use crate::setup::Setup;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
 
-/// Kinds of event, in their order among simultaneous ones.
+/// Kinds of event, in the order of simultaneous events.
 const DEPARTURE: u64 = 0;
 const TICK: u64 = 1;
 const ARRIVAL: u64 = 2;
 const TIMER: u64 = 3;
 
-/// In the number of a tick: it samples the link instead of running its port's program.
+/// Flag in the number of a tick: sample the link instead of running its port's program.
 const SAMPLE: u32 = 1 << 31;
-/// The number of a tick that samples the windows of TCP senders.
+/// Number of a tick that samples the windows of TCP senders.
 const WINDOWS: u32 = u32::MAX;
 
-/// A full frame, in bytes.
+/// Bytes of a full frame.
 const FULL_FRAME: u64 = 1_538;
-/// Slots of the wheel within the reach of the queue's calendars, about.
+/// Approximate number of wheel slots within the reach of the queue's calendars.
 const SLOTS_IN_REACH: u64 = 8;
 
-/// Links from which on the width of the calendar's buckets follows the events: the buckets of a smaller network are wide
-/// anyway.
+/// Number of links from which the bucket width of the calendar is adapted. Buckets of smaller networks are wide enough.
 const MANY_LINKS: u32 = 512;
-/// The width is looked at when the queue has been completed so many times.
-const LOOK_EVERY: u32 = 16;
-/// Buckets per event: with fewer they are made narrower, with more wider. Wider ones take fewer cache lines, and narrower
-/// ones rarely have two events.
+/// Number of calls of `adapt_width` per adaptation.
+const ADAPT_INTERVAL: u32 = 16;
+/// Buckets per event: fewer make the buckets narrower, more make them wider. Wide buckets touch fewer cache lines;
+/// narrow buckets rarely hold two events.
 const BUCKETS_PER_EVENT: std::ops::RangeInclusive<u64> = 2..=9;
-/// The widest buckets are 2 to the power of this times as wide as the first ones.
-const WIDEST: u32 = 6;
+/// Maximum bucket width, as a binary logarithm relative to the initial width.
+const MAX_WIDENING: u32 = 6;
 
-/// The clock of a partition and its pending events.
+/// Clock of a partition and its pending events.
 pub struct Events {
-    /// The simulated time.
+    /// Simulated time.
     pub now: Time,
     pub(super) queue: EventQueue,
     /// Single events that are not in the queue yet.
     wheel: Wheel,
-    /// Single events are moved into the queue when they lie at most so far ahead.
+    /// Largest distance from the next event at which single events are moved into the queue.
     reach: Span,
     pub(super) windows: Windows,
     density: Density,
-    /// Processed so far, packet-hops left out.
+    /// Number of processed events, packet-hops excluded.
     pub(super) processed: u64,
     links: u32,
-    /// The sub-partition of each link's far end.
+    /// Sub-partition of each link's far end, by link.
     of_target: Vec<u16>,
-    /// The sub-partition of each host.
+    /// Sub-partition of each host.
     of_host: Vec<u16>,
 }
 
-/// How many events there are in a time: what the width of the calendar's buckets follows.
+/// Density of events in time, which determines the bucket width of the calendar.
 #[derive(Default)]
 struct Density {
-    /// Of the narrowest buckets, as [`EventQueue::shift`].
+    /// Shift of the narrowest buckets, as [`EventQueue::shift`].
     narrowest: u32,
-    /// How often the queue has been completed since the last look.
-    windows: u32,
-    /// When that was, and how many events there had been.
+    /// Calls since the last adaptation.
+    calls: u32,
+    /// Time and event count at the last adaptation.
     last: (Time, u64),
 }
 
-/// What a single event asks for.
+/// Action of a single event.
 pub enum Single {
-    /// The timer `slot` of a host.
+    /// A host's timer in slot `slot` fires.
     Timer { host: u32, slot: u32 },
-    /// The program at the port of a link.
+    /// The program at the port of a link runs.
     Program { link: u32 },
-    /// A sample of a link, by its position among those that the partition samples.
+    /// A link is sampled; `position` is its index among the links that the partition samples.
     Sample { position: u32 },
-    /// A sample of the windows of TCP senders.
+    /// The windows of TCP senders are sampled.
     Windows,
 }
 
 impl Events {
-    /// No events, at time zero.
+    /// Creates an empty set of events at time zero.
     pub fn new(setup: &Setup, subpartitions: &Subpartitions) -> Self {
         let network = &setup.network;
         let links = network.links.len() as u32;
@@ -94,7 +94,7 @@ impl Events {
             .map(|link| (link.rate.transmit(FULL_FRAME) + link.latency).as_ps())
             .max()
             .map(|longest| longest + setup.send_jitter.as_ps() + setup.usual_reception().as_ps());
-        let of = |node: u32| subpartitions.of_node[node as usize];
+        let subpartition = |node: u32| subpartitions.of_node[node as usize];
         let queue = EventQueue::new(
             slowest.unwrap_or(0),
             fixed(ARRIVAL).chain(fixed(DEPARTURE)).collect(),
@@ -114,20 +114,24 @@ impl Events {
             windows: Windows::new(subpartitions),
             processed: 0,
             links,
-            of_target: network.links.iter().map(|link| of(link.to)).collect(),
-            of_host: network.hosts.iter().map(|&node| of(node)).collect(),
+            of_target: (network.links.iter())
+                .map(|link| subpartition(link.to))
+                .collect(),
+            of_host: (network.hosts.iter())
+                .map(|&node| subpartition(node))
+                .collect(),
         }
     }
 
-    /// When the next event is due, or [`Time::MAX`].
+    /// Returns the time of the next event, or [`Time::MAX`] if none is pending.
     pub fn next(&self) -> Time {
         Time::from_ps(self.queue.next_time().min(self.wheel.next_time_ps()))
     }
 
-    /// Moves single events from the wheel into the queue: all that are due before `end`, or as many as the queue's
-    /// calendars reach. Returns until when the queue is complete then. `look` is called for each timer, with its host and
-    /// slot.
-    pub(super) fn complete_queue(&mut self, end: Time, mut look: impl FnMut(u32, u32)) -> Time {
+    /// Moves single events that are due before `end` from the wheel into the queue, as far as the queue's calendars
+    /// reach. Returns the time before which the queue is complete. Calls `on_timer` with the host and slot of each
+    /// timer moved.
+    pub(super) fn complete_queue(&mut self, end: Time, mut on_timer: impl FnMut(u32, u32)) -> Time {
         let next = self.next();
         if next >= end {
             return end;
@@ -140,52 +144,52 @@ impl Events {
             of_target,
             ..
         } = self;
-        wheel.give_out(until.as_ps(), |time_ps, order| {
+        wheel.release(until.as_ps(), |time_ps, order| {
             if order >> 62 == TIMER {
-                look(entity(order), order as u32);
+                on_timer(entity(order), order as u32);
             }
             queue.push_single_to(subpartition_of(order, of_host, of_target), time_ps, order);
         });
         until
     }
 
-    /// Lets the width of the buckets follow the density of events; `hops` of them were packet-hops so far. Only where there
-    /// is one sub-partition.
-    pub(super) fn follow_density(&mut self, hops: u64) {
-        self.density.windows += 1;
-        if self.density.windows < LOOK_EVERY || self.links < MANY_LINKS {
+    /// Adapts the bucket width to the density of events. `hops` is the number of packet-hops so far. Call only if there
+    /// is a single sub-partition.
+    pub(super) fn adapt_width(&mut self, hops: u64) {
+        self.density.calls += 1;
+        if self.density.calls < ADAPT_INTERVAL || self.links < MANY_LINKS {
             return;
         }
         let events = hops + self.processed;
         let (since, before) = std::mem::replace(&mut self.density.last, (self.now, events));
-        self.density.windows = 0;
+        self.density.calls = 0;
         let shift = self.queue.shift();
         let buckets = self.now.since(since).as_ps() >> shift;
         let events = (events - before).max(1);
         let narrowest = self.density.narrowest;
-        if buckets > BUCKETS_PER_EVENT.end() * events && shift < narrowest + WIDEST {
+        if buckets > BUCKETS_PER_EVENT.end() * events && shift < narrowest + MAX_WIDENING {
             self.queue.change_width(shift + 1);
         } else if buckets < BUCKETS_PER_EVENT.start() * events && shift > narrowest {
             self.queue.change_width(shift - 1);
         }
     }
 
-    /// The next arrival at the far end of `link`, which lies in the sub-partition that is open; `ALONE`: it is the only
-    /// one.
+    /// Schedules the next arrival at the far end of `link`, which is in the open sub-partition. `ALONE` is true if
+    /// there is only one sub-partition.
     #[inline(always)]
     pub fn schedule_arrival<const ALONE: bool>(&mut self, at: Time, link: u32) {
         self.queue.push::<ALONE>(at.as_ps(), link);
     }
 
-    /// The same wherever the far end lies.
+    /// Schedules the next arrival at the far end of `link`, in whichever sub-partition that is.
     #[inline(always)]
     pub fn schedule_arrival_anywhere(&mut self, at: Time, link: u32) {
         let target = usize::from(self.of_target[link as usize]);
         self.queue.push_to(target, at.as_ps(), link);
     }
 
-    /// The same of an arrival that is number `number` of those at the far end of the link, which other partitions have
-    /// too.
+    /// Schedules the arrival with index `number` at the far end of `link`. The index orders simultaneous events and
+    /// counts the arrivals of the link in all partitions.
     #[inline(always)]
     pub fn schedule_numbered_arrival(&mut self, at: Time, link: u32, number: u32) {
         self.queue.set_turn(link, number);
@@ -196,29 +200,29 @@ impl Events {
         }
     }
 
-    /// The next departure from the port of `link`.
+    /// Schedules the next departure from the port of `link`.
     #[inline]
     pub fn schedule_departure(&mut self, at: Time, link: u32) {
         self.queue.push::<false>(at.as_ps(), self.links + link);
     }
 
-    /// Runs the program at the port of `link`.
+    /// Schedules the program at the port of `link`.
     pub fn schedule_program(&mut self, at: Time, link: u32) {
         self.schedule_tick(at, link, link);
     }
 
-    /// Runs the program of `link` at the host behind it.
+    /// Schedules the program of `link` at the host behind it.
     pub fn schedule_program_at_host(&mut self, at: Time, link: u32) {
-        // The other direction of the same link begins there.
+        // The reverse link starts at that host.
         self.schedule_tick(at, link ^ 1, link);
     }
 
-    /// Samples `link`, which is number `position` among those that the partition samples.
+    /// Schedules a sample of `link`, whose index among the links sampled by the partition is `position`.
     pub fn schedule_sample(&mut self, at: Time, link: u32, position: u32) {
         self.schedule_tick(at, link, position | SAMPLE);
     }
 
-    /// Samples the windows of TCP senders.
+    /// Schedules a sample of the windows of TCP senders.
     pub fn schedule_windows(&mut self, at: Time) {
         self.schedule_tick(at, 0, WINDOWS);
     }
@@ -227,7 +231,7 @@ impl Events {
         self.schedule_single(at, order(TICK, link, number));
     }
 
-    /// The timer `slot` of `host`.
+    /// Schedules the timer of `host` in slot `slot`.
     pub fn schedule_timer(&mut self, at: Time, host: u32, slot: u32) {
         self.schedule_single(at, order(TIMER, host, slot));
     }
@@ -240,7 +244,7 @@ impl Events {
         }
     }
 
-    /// Takes what a single event that was popped asks for; its number is free again.
+    /// Returns the action of a single event that was popped, and frees its id.
     pub(super) fn retire(&mut self, id: u32) -> Single {
         let order = self.queue.retire(id);
         let (entity, number) = (entity(order), order as u32);
@@ -261,18 +265,18 @@ impl Events {
     }
 }
 
-/// The sub-partition of a single event, by its order.
+/// Returns the sub-partition of a single event from its order.
 fn subpartition_of(order: u64, of_host: &[u16], of_target: &[u16]) -> usize {
     let entity = entity(order) as usize;
     usize::from(if order >> 62 == TIMER {
         of_host[entity]
     } else {
-        // The other direction of the same link ends where the port is.
+        // The reverse link ends where the port is.
         of_target[entity ^ 1]
     })
 }
 
-/// The link or host of an event, by its order.
+/// Returns the link or host of an event from its order.
 const fn entity(order: u64) -> u32 {
     (order >> 32) as u32 & (u32::MAX >> 2)
 }

@@ -1,4 +1,4 @@
-//! What a run's [`Faults`](crate::Faults) do to the engine.
+//! Effects of a run's [`Faults`](crate::Faults) on the engine.
 
 use super::Partition;
 use super::context::Context;
@@ -11,18 +11,18 @@ use duetime_core::random::{Purpose, Stream};
 use duetime_proto::d3::{self, EncodedRate, MAX_HOPS};
 use rustc_hash::FxHashMap;
 
-/// The faults of a partition.
+/// Fault state of a partition.
 pub struct State {
     request_loss: f64,
-    /// Per link with loss of requests.
+    /// Random streams of the links that drop requests.
     streams: FxHashMap<u32, Stream>,
     misbehaving: FxHashMap<u32, Misbehaviour>,
-    /// What the routers hold for flows that pretend to have been granted something else.
+    /// Allocations granted to flows that claim different ones, by flow.
     granted: FxHashMap<u64, [EncodedRate; MAX_HOPS]>,
 }
 
 impl State {
-    /// `None` if nothing goes wrong.
+    /// Creates the fault state, or returns `None` if the run has no faults.
     pub fn new(faults: &Faults) -> Option<Box<Self>> {
         (*faults != Faults::default()).then(|| {
             Box::new(Self {
@@ -31,21 +31,21 @@ impl State {
                 misbehaving: faults
                     .misbehaving
                     .iter()
-                    .map(|of| (of.host, of.how))
+                    .map(|host| (host.host, host.how))
                     .collect(),
                 granted: FxHashMap::default(),
             })
         })
     }
 
-    /// Whether packets must be looked at when they arrive.
+    /// Returns true if arriving packets must be checked for requests to drop.
     pub fn loses_requests(&self) -> bool {
         self.request_loss > 0.0
     }
 }
 
 impl Partition {
-    /// Puts the deaths of this partition's hosts on their timers.
+    /// Schedules the deaths of this partition's hosts as host timers.
     pub(super) fn schedule_deaths(&mut self, faults: &Faults, owned: &dyn Fn(u32) -> bool) {
         for death in faults.deaths.iter().filter(|death| owned(death.host)) {
             let at = Time::ZERO + death.at;
@@ -54,7 +54,7 @@ impl Partition {
         }
     }
 
-    /// The host forgets everything.
+    /// Handles the death of a host: all its state is lost.
     pub(super) fn die(&mut self, host: u32) {
         let context = &mut self.context;
         self.endpoints.forget(context, &mut self.hosts, host);
@@ -64,7 +64,7 @@ impl Partition {
 }
 
 impl Context {
-    /// Whether this packet is lost on `link` because of the request in it.
+    /// Returns true if the packet is dropped on `link` because it carries a request.
     pub(super) fn loses_request(&mut self, link: u32, packet: Packet) -> bool {
         let Some(faults) = &mut self.faults else {
             return false;
@@ -83,14 +83,14 @@ impl Context {
 }
 
 impl State {
-    /// A misbehaving host's packet leaves.
+    /// Falsifies the rate request in a packet that a misbehaving host sends.
     pub fn falsify_request(&mut self, host: u32, flow: u64, packet: &mut d3::Packet) {
         let (Some(how), Some(request)) = (self.misbehaving.get(&host), &mut packet.request) else {
             return;
         };
         match how {
             Misbehaviour::AsksTooMuch(times) => {
-                // The same for both, so that what was asked is what is returned.
+                // Both are scaled, because a sender must return the rate that it requested before.
                 for rate in [&mut request.desired, &mut request.previous_desired] {
                     *rate = EncodedRate(rate.0.saturating_mul(u16::from(*times)).min(255 << 8));
                 }
@@ -105,7 +105,7 @@ impl State {
         }
     }
 
-    /// Feedback reaches a misbehaving host.
+    /// Falsifies the feedback in a packet that a misbehaving host receives.
     pub fn falsify_feedback(&mut self, host: u32, flow: u64, packet: &mut d3::Packet) {
         if self.misbehaving.get(&host) != Some(&Misbehaviour::IgnoresGrants) {
             return;

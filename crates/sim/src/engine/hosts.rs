@@ -1,12 +1,12 @@
-//! The hosts of a partition: their NICs and timer slots.
+//! Hosts of a partition: their NICs and timer slots.
 //!
-//! Where a NIC pulls, acknowledgements go first, then ready senders in turn, so that windows do not pile up as packets;
-//! where it is a plain queue, everything is offered at once.
+//! A pulling NIC sends acknowledgements first, then serves the ready senders in turn, so that a window does not pile up
+//! as queued packets. A NIC that is a plain queue accepts everything at once.
 //!
-//! Each packet begins a short random time after it could, as on a real link, where the gap between two frames varies by
-//! a few bytes (IEEE 802.3 lets a sender shift a frame's start to its lanes and make up for it at the next) and the
-//! host's and the NIC's clocks are not the switch's. The delay comes out of the gap behind the packet: packets keep
-//! their order, and a busy link loses nothing.
+//! Each packet starts a short random time late, as on a real link: the gap between two frames varies by a few bytes
+//! (IEEE 802.3 lets a sender align a frame's start to its lanes and compensate at the next frame), and the clocks of
+//! host, NIC and switch differ. The delay is taken from the gap behind the packet, so packets stay in order and a busy
+//! link loses no capacity.
 
 mod host;
 
@@ -22,18 +22,18 @@ use duetime_core::random::Purpose;
 use duetime_results::FlowEventKind;
 use host::{Host, Nic};
 
-/// The hosts of a partition.
+/// Hosts of a partition.
 pub struct Hosts {
     nics: Vec<Nic>,
     states: Vec<Host>,
-    /// NICs pull from the flows.
+    /// True if NICs pull from the flows.
     pulls: bool,
-    /// There is more than one strict-priority class.
+    /// True if there is more than one strict-priority class.
     classed: bool,
 }
 
 impl Hosts {
-    /// Hosts with nothing to send.
+    /// Creates hosts that have nothing to send.
     pub fn new(setup: &Setup, wire: &Wire) -> Self {
         let uplinks = setup.network.uplink.iter().zip(0..);
         let nics = uplinks.map(|(&uplink, host)| Nic {
@@ -65,17 +65,18 @@ impl Hosts {
         self.states[host as usize].take_slot(owner)
     }
 
-    /// Gives a timer slot back.
+    /// Frees a timer slot of `host`.
     pub fn free_slot(&mut self, host: u32, slot: u32) {
         self.states[host as usize].free_slot(slot);
     }
 
-    /// Whose timer a slot is.
+    /// Returns the owner of a timer slot.
     pub fn owner(&self, host: u32, slot: u32) -> Owner {
         self.states[host as usize].owner(slot)
     }
 
-    /// The port of `link`, the uplink of `host` if it is one, is free.
+    /// Handles a departure event of `link`: its port is free. If the link is a host's uplink and NICs pull, the NIC
+    /// sends its next packet.
     pub fn departure(
         &mut self,
         context: &mut Context,
@@ -90,7 +91,7 @@ impl Hosts {
         }
     }
 
-    /// A small packet of a receiver (acknowledgement, SYN-ACK, grant) leaves the host.
+    /// Sends a small packet of a receiver (acknowledgement, SYN-ACK, grant).
     #[inline(always)]
     pub fn send_control(
         &mut self,
@@ -118,7 +119,7 @@ impl Hosts {
         self.wake(context, wire, host);
     }
 
-    /// A sender that is not in the ready queue may have become ready.
+    /// Offers a sender that is not in the ready queue and may have become ready. An idle NIC sends its packet at once.
     #[inline(always)]
     pub fn offer<S: Sender>(
         &mut self,
@@ -151,7 +152,7 @@ impl Hosts {
         }
     }
 
-    /// Puts a sender behind those that are ready.
+    /// Appends a sender to the ready queue.
     #[inline(never)]
     fn queue(&mut self, host: u32, class: u8, sender: Handle) {
         let nic = &mut self.nics[host as usize];
@@ -169,7 +170,7 @@ impl Hosts {
         state.ready.push_back((class, sender));
     }
 
-    /// A sender that is in the ready queue is gone: its number may soon be another's.
+    /// Removes a sender that no longer exists from the ready queue, because its index may be reused.
     pub fn forget_ready(&mut self, host: u32, sender: Handle) {
         let nic = &mut self.nics[host as usize];
         let state = &mut self.states[host as usize];
@@ -178,7 +179,7 @@ impl Hosts {
         nic.waiting = state.has_work();
     }
 
-    /// The host dies: nothing waits in its NIC any more.
+    /// Discards everything that waits in the NIC of a dying host.
     pub fn forget_waiting(&mut self, context: &mut Context, host: u32) {
         let state = &mut self.states[host as usize];
         state.ready.clear();
@@ -187,14 +188,14 @@ impl Hosts {
         }
     }
 
-    /// The ready senders of a host.
+    /// Returns the ready senders of a host.
     pub fn ready(&self, host: u32) -> impl Iterator<Item = Handle> + '_ {
         let queued = self.states[host as usize].ready.iter();
         let next = self.nics[host as usize].next.iter();
         next.chain(queued.map(|(_, sender)| sender)).copied()
     }
 
-    /// The NIC was woken: it sends one packet if its link is free, and asks to be woken if more wait.
+    /// Handles a wake-up of the NIC: sends one packet if the link is free, and schedules another wake-up if more wait.
     fn serve(
         &mut self,
         context: &mut Context,
@@ -233,7 +234,7 @@ impl Hosts {
         }
     }
 
-    /// The next packet of the host: acknowledgements first, then ready senders in turn.
+    /// Returns the next packet of the host: acknowledgements first, then ready senders in turn.
     #[inline(never)]
     fn pull(
         &mut self,
@@ -261,7 +262,7 @@ impl Hosts {
         None
     }
 
-    /// Takes the ready sender whose turn it is, with its class.
+    /// Removes and returns the next ready sender with its class.
     #[inline]
     fn next_sender(&mut self, host: u32) -> Option<(u8, Handle)> {
         let nic = &mut self.nics[host as usize];
@@ -277,14 +278,14 @@ impl Hosts {
         next
     }
 
-    /// The uplink of a host.
+    /// Returns the uplink of a host.
     #[inline(always)]
     pub(super) fn uplink(&self, host: u32) -> u32 {
         self.nics[host as usize].uplink
     }
 
-    /// The sender whose turn it is when the NIC of `host` is free, unless a control packet is first; looked up ahead of
-    /// time.
+    /// Returns the sender that the NIC of `host` would serve next, or `None` if a control packet goes first. Used for
+    /// prefetching.
     #[inline(always)]
     pub(super) fn upcoming_sender(&self, host: u32) -> Option<Handle> {
         let nic = &self.nics[host as usize];
@@ -297,13 +298,13 @@ impl Hosts {
 }
 
 impl Nic {
-    /// Whether its link is free and nothing waits for it.
+    /// Returns true if the link is free and nothing waits for it.
     #[inline(always)]
     fn is_free(&self, context: &Context, wire: &Wire) -> bool {
         !self.wake_pending && wire.port(self.uplink).is_idle(context.now())
     }
 
-    /// Asks for an event when the link is free.
+    /// Schedules an event for when the link is free.
     #[inline(always)]
     fn wake(&mut self, context: &mut Context, wire: &Wire) {
         self.wake_pending = true;
@@ -311,7 +312,7 @@ impl Nic {
         context.events.schedule_departure(at, self.uplink);
     }
 
-    /// How much later than it could a packet leaves the host.
+    /// Draws the random delay of a packet at the host (`send_jitter`).
     #[inline(always)]
     fn draw_delay(&mut self) -> Span {
         Span::from_ps(u64::from(self.delays.below(self.jitter)))
@@ -329,7 +330,7 @@ impl Nic {
         wire.inject_at_once(context, self.uplink, self.plain, packet, delay);
     }
 
-    /// A NIC that is a plain queue takes all that the sender has.
+    /// Moves all that the sender can transmit into the plain queue.
     #[inline(never)]
     fn flood<S: Sender>(
         &mut self,

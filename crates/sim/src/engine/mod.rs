@@ -1,10 +1,12 @@
-//! One partition of a run: the event loop over the hosts, switches and links that it owns. A run on one thread is one
-//! partition.
+//! One partition of a run: the event loop over the hosts, switches and links of the partition. A run on one thread has
+//! one partition.
 //!
-//! Its parts have their own state: the [wire] with ports and links, the [hosts] with NICs and timers, the
-//! [endpoints](endpoint) of the transports, the [applications], and the [context] that all of them may use: the clock
-//! with the pending [events], and the [recorder]. A new family of transports is a module beside `tcp` and `d3` and a
-//! line in `endpoint::families`; a new port discipline one in `wire::discipline`.
+//! Each part has its own state: the [wire] with ports and links, the [hosts] with NICs and timers, the
+//! [endpoints](endpoint) of the transports, and the [applications]. The [context] is shared by all parts: the clock
+//! with the pending [events], and the [recorder].
+//!
+//! To add a family of transports, write a module like `tcp` or `d3` and add a line to `endpoint::families`. To add a
+//! port discipline, add it to `wire::discipline`.
 
 mod applications;
 pub mod context;
@@ -33,7 +35,7 @@ use applications::Applications;
 use context::Context;
 use duetime_core::Time;
 use duetime_scenario::Scenario;
-use endpoint::{Endpoints, Family, dispatch};
+use endpoint::{Endpoints, Family, Handle, dispatch};
 use events::{Events, Single};
 use hosts::{Hosts, Owner};
 use prefetch::Prefetch;
@@ -42,21 +44,22 @@ use slab::Slab;
 use std::sync::Arc;
 use wire::{Arrived, Wire, WireFaults};
 
-/// Networks by how much of their state the processor's caches hold: all of it, most of it, little of it.
+/// Network sizes by the share of the state that fits the processor's caches: all, most, little.
 const SMALL: u8 = 0;
 const MEDIUM: u8 = 1;
 const LARGE: u8 = 2;
 
-/// How many sub-partitions each partition of a run has; `observed`: its packets are watched.
+/// Returns the number of sub-partitions of each partition. `observed` is true if packets are watched, which requires
+/// one.
 pub fn subpartitions(setup: &Setup, options: &Options, observed: bool) -> usize {
     match options.subpartitions {
         _ if observed || options.windows.is_some() => 1,
-        0 => windows::worthwhile(&setup.network),
-        count => count.min(EventQueue::MOST_SUBPARTITIONS),
+        0 => windows::default_subpartitions(&setup.network),
+        count => count.min(EventQueue::MAX_SUBPARTITIONS),
     }
 }
 
-/// The part of the network that one thread simulates.
+/// Part of the network that one thread simulates.
 pub struct Partition {
     context: Context,
     wire: Wire,
@@ -66,7 +69,7 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// Partition `index` of `cut`.
+    /// Creates partition `index` of `cut` and schedules its first events.
     pub fn new(
         scenario: &Scenario,
         setup: &Arc<Setup>,
@@ -81,7 +84,7 @@ impl Partition {
         let subpartitions = Subpartitions::cut(network, &cut.partition_of, index, count);
         let faults = faults::State::new(&options.faults);
         let wire_faults = WireFaults {
-            loses_requests: faults.as_ref().is_some_and(|of| of.loses_requests()),
+            loses_requests: (faults.as_ref()).is_some_and(|state| state.loses_requests()),
             kills_hosts: !options.faults.deaths.is_empty(),
         };
         let wire = Wire::new(
@@ -140,7 +143,7 @@ impl Partition {
             {
                 std::hint::black_box(port.prefetch_first());
             }
-            // As the wire counts them: it need not check again.
+            // The bound is written as in `Wire::arrival`, so that the compiler drops its check there.
             if (id as usize) < self.wire.links() {
                 events.now = Time::from_ps(time);
                 let arrived = self.wire.arrival(&mut self.context, id);
@@ -173,7 +176,7 @@ impl Partition {
         }
     }
 
-    /// A packet has reached a host.
+    /// Passes a packet that reached `host` to its endpoint.
     #[inline(always)]
     fn receive(&mut self, host: u32, packet: Packet) {
         dispatch!(Family::of(&packet), T => if packet.is_reverse() {
@@ -183,7 +186,7 @@ impl Partition {
         });
     }
 
-    /// A host receives the remaining packets that a link has delivered by now.
+    /// Passes the remaining packets that `link` has delivered by now to the host's endpoints.
     #[inline(never)]
     fn receive_rest(&mut self, link: u32) {
         while let Some(Arrived { host, packet, more }) = self.wire.arrival(&mut self.context, link)
@@ -195,7 +198,7 @@ impl Partition {
         }
     }
 
-    /// Does what a single event asks for.
+    /// Performs the action of a single event.
     fn process(&mut self, single: &Single) {
         match *single {
             Single::Timer { host, slot } => self.timer(host, slot),
@@ -214,12 +217,16 @@ impl Partition {
         }
     }
 
-    /// A timer of `host` is due.
+    /// Handles a timer of `host` that is due.
     fn timer(&mut self, host: u32, slot: u32) {
         match self.hosts.owner(host, slot) {
-            Owner::Nobody => {}
-            Owner::Sender(of) => dispatch!(of.family, T => self.sender_timer::<T>(of.index)),
-            Owner::Receiver(of) => dispatch!(of.family, T => self.receiver_timer::<T>(of.index)),
+            Owner::Free => {}
+            Owner::Sender(Handle { family, index }) => {
+                dispatch!(family, T => self.sender_timer::<T>(index));
+            }
+            Owner::Receiver(Handle { family, index }) => {
+                dispatch!(family, T => self.receiver_timer::<T>(index));
+            }
             Owner::Death { at } => {
                 if at == self.context.now() {
                     self.hosts.free_slot(host, slot);
@@ -239,39 +246,40 @@ impl Partition {
         }
     }
 
-    /// When the next event is due, or [`Time::MAX`].
+    /// Returns the time of the next event, or [`Time::MAX`] if none is pending.
     pub fn next_event(&self) -> Time {
         self.context.events.next()
     }
 
-    /// Finite flows in the measurement window: those submitted here minus those that ended here.
+    /// Returns the number of finite flows in the measurement window submitted here minus those that ended here.
     pub fn open(&self) -> i64 {
         self.context.recorder.open()
     }
 
-    /// Whether workloads here will still do something by themselves.
+    /// Returns true if a workload of this partition has a wake-up scheduled.
     pub fn has_wakes(&self) -> bool {
         self.applications.has_wakes()
     }
 
-    /// Packets that have crossed a link so far.
+    /// Returns the number of packet-hops so far.
     pub fn packet_hops(&self) -> u64 {
         self.wire.packet_hops()
     }
 
-    /// The next end of the measurement window: the run must stop there, with every event before it processed and none
-    /// after.
+    /// Returns the next boundary of the measurement window, or [`Time::MAX`]. The run must stop there, after every
+    /// earlier event and before any later one.
     pub fn next_mark(&self) -> Time {
         self.context.recorder.next_mark()
     }
 
-    /// Every event before `reached` has been processed, and no later one: notes what is to be noted by then.
+    /// Takes the snapshots that are due by `reached`. Every event before `reached`, and no later one, must have been
+    /// processed.
     pub fn mark(&mut self, reached: Time) {
         self.context.recorder.mark(reached, &mut self.wire);
     }
 
-    /// Exchanges the packets bound for partition `to` for empty `messages`, whose memory is used again; returns when the
-    /// first of them arrives, or [`Time::MAX`].
+    /// Swaps the packets bound for partition `to` with the empty buffer `messages`, whose memory is reused. Returns the
+    /// arrival time of the first packet, or [`Time::MAX`] if there is none.
     #[cfg_attr(
         not(feature = "threads"),
         allow(dead_code, reason = "only a run on several threads has crossings")
@@ -280,7 +288,7 @@ impl Partition {
         self.wire.crossings.exchange(to, messages)
     }
 
-    /// Takes packets from another partition; `messages` is empty afterwards.
+    /// Receives packets from another partition and empties `messages`.
     #[cfg_attr(
         not(feature = "threads"),
         allow(dead_code, reason = "only a run on several threads has crossings")
@@ -289,7 +297,7 @@ impl Partition {
         self.wire.crossings.receive(&mut self.context, messages);
     }
 
-    /// Completes the records of this partition at `end`.
+    /// Ends the run of this partition at `end` and returns its records.
     pub fn finish(mut self, end: Time) -> PartRecords {
         self.context.events.now = end;
         self.endpoints.finish(&mut self.context);

@@ -1,8 +1,10 @@
-//! Prefetching in large networks, where the state of ports and hosts outgrows the processor's caches and a packet-hop
-//! spends its time on a dozen reads from memory, one after the other. So a few events are taken out of the calendar
-//! at a time, and before they are processed all of them are followed one step at a time: which packet, which way,
-//! which port. The reads of one step do not depend on each other, so the processor waits for all of them at once.
-//! Nothing is changed, and the result does not depend on it.
+//! Prefetching for large networks.
+//!
+//! When the state of ports and hosts exceeds the processor's caches, a packet-hop spends its time on a dozen dependent
+//! reads from memory. The queue therefore takes a few events out of the calendar at a time, and before they are
+//! processed this module follows all of them one step at a time: the packet, its next hop, the port. The reads of one
+//! step are independent of each other, so the processor overlaps them. Prefetching modifies nothing and does not affect
+//! results.
 
 use super::endpoint::Endpoints;
 use super::hosts::Hosts;
@@ -13,14 +15,14 @@ use crate::setup::Setup;
 use duetime_link::Port;
 use std::hint::black_box;
 
-/// Links from which on the packet of the next event is read while this one is processed.
+/// Number of links from which the packet of the next event is prefetched.
 pub(super) const MEDIUM: usize = 512;
-/// Links from which on [`Prefetch::read`] pays, or sub-partitions where latencies allow them.
+/// Number of links from which [`Prefetch::read`] pays, or sub-partitions where latencies allow them.
 pub(super) const LARGE: usize = 8_192;
-/// Follows at most so many events of one bucket.
-const MOST: usize = 24;
+/// Maximum number of events of one bucket to follow.
+const MAX_EVENTS: usize = 24;
 
-/// What is read ahead of time.
+/// State to prefetch from.
 pub(super) struct Prefetch<'a> {
     pub(super) setup: &'a Setup,
     pub(super) wire: &'a Wire,
@@ -29,13 +31,13 @@ pub(super) struct Prefetch<'a> {
 }
 
 impl Prefetch<'_> {
-    /// Reads what the events taken out of the queue will need.
+    /// Prefetches the state of the events that were taken out of the queue.
     #[inline(never)]
     pub(super) fn read(&self, queue: &EventQueue) {
         let ports = self.wire.ports();
         let links = ports.len() as u32;
         let events = queue.current();
-        let events = &events[events.len().saturating_sub(MOST)..];
+        let events = &events[events.len().saturating_sub(MAX_EVENTS)..];
         let mut read = 0;
         for event in events {
             if let Some(port) = ports.get(event.id as usize) {
@@ -44,7 +46,7 @@ impl Prefetch<'_> {
                 read ^= port.prefetch_arrival();
             }
         }
-        let mut outs = [NONE; MOST];
+        let mut outs = [NONE; MAX_EVENTS];
         for (event, out) in events.iter().zip(&mut outs) {
             let (state, leaves_by) = match ports.get(event.id as usize) {
                 Some(port) => self.follow(port),
@@ -64,7 +66,8 @@ impl Prefetch<'_> {
         black_box(read);
     }
 
-    /// What the next packet of a port needs at the far end, and the port that it, or its answer, leaves by.
+    /// Prefetches the receiving end's state for the port's next packet. Returns the prefetched value and the port by
+    /// which the packet, or the reply to it, leaves.
     #[inline(always)]
     fn follow(&self, port: &Port<Packet>) -> (u64, u32) {
         let target = Link::of(port).target;
@@ -79,7 +82,7 @@ impl Prefetch<'_> {
         (state, self.hosts.uplink(target & !TO_HOST))
     }
 
-    /// The same for a NIC that is free: it takes the sender whose turn it is.
+    /// Prefetches the sender that a free NIC serves next. Returns the prefetched value and the NIC's port.
     fn follow_departure(&self, link: u32) -> (u64, u32) {
         let ports = self.wire.ports();
         let Some(back) = ports.get(link as usize ^ 1) else {

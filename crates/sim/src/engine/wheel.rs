@@ -1,11 +1,12 @@
-//! Single events that lie further ahead than the calendar of the event queue reaches: timers of connections, wake-ups of
-//! workloads. A hierarchical timing wheel (Varghese and Lauck, Hashed and Hierarchical Timing Wheels, 1987): putting an
-//! event in appends it to a slot, and a slot is given to the queue as a whole shortly before it is due. So a million
-//! pending timers cost no more than a thousand, whatever their lengths.
+//! Hierarchical timing wheel for single events beyond the reach of the event queue's calendar: timers of connections
+//! and wake-ups of workloads (Varghese and Lauck, Hashed and Hierarchical Timing Wheels, 1987).
+//!
+//! Insertion appends an event to a slot, and a whole slot moves to the queue shortly before it is due. A million
+//! pending timers therefore cost as little per timer as a thousand, whatever their durations.
 
-/// Slots of a level, a power of two.
+/// Slots per level, a power of two.
 const SLOTS: usize = 1_024;
-/// Its logarithm.
+/// Binary logarithm of [`SLOTS`].
 const BITS: u32 = SLOTS.trailing_zeros();
 
 /// An event and the word that orders it (see `queue`).
@@ -15,27 +16,26 @@ struct Far {
     order: u64,
 }
 
-/// The events of a wheel with two levels: each slot of the second spans all slots of the first.
+/// Timing wheel with two levels. Each slot of the second level spans all slots of the first.
 pub struct Wheel {
-    /// A slot of the first level is 2^shift ps wide.
+    /// Binary logarithm of the width of a first-level slot, in picoseconds.
     shift: u32,
-    /// The absolute number of the first slot of the first level that has not been given out.
+    /// Absolute index of the first slot of the first level that has not been released.
     cursor: u64,
     first: Level,
     second: Level,
 }
 
-/// The slots of one level.
 struct Level {
     slots: Vec<Vec<Far>>,
-    /// By slot: its earliest event, or `u64::MAX`.
+    /// Time of the earliest event, by slot, or `u64::MAX`.
     earliest_ps: Vec<u64>,
-    /// One bit per slot that is not empty.
+    /// One bit per slot, set if the slot is not empty.
     occupied: [u64; SLOTS / 64],
 }
 
 impl Wheel {
-    /// An empty one, whose slots are at most `width_ps` wide.
+    /// Creates an empty wheel with slots of at most `width_ps`.
     pub fn new(width_ps: u64) -> Self {
         Self {
             shift: width_ps.max(1).ilog2(),
@@ -45,8 +45,8 @@ impl Wheel {
         }
     }
 
-    /// Puts an event in; false if it belongs into the queue at once, since its slot has been given out or lies beyond
-    /// the wheel.
+    /// Inserts an event. Returns false if the event belongs in the queue, because its slot has been released or is
+    /// beyond the wheel.
     pub fn put(&mut self, time_ps: u64, order: u64) -> bool {
         let number = time_ps >> self.shift;
         if number < self.cursor {
@@ -64,9 +64,9 @@ impl Wheel {
         true
     }
 
-    /// The time of the earliest event, or `u64::MAX`.
+    /// Returns the time of the earliest event, or `u64::MAX`.
     pub fn next_time_ps(&self) -> u64 {
-        // The first level may hold events of two blocks, and the second some of the later one that are earlier.
+        // The first level may span two blocks, and the second level may hold earlier events of the later block.
         let first = self.first.earliest_from(self.cursor);
         if first >> self.shift >> BITS == self.cursor >> BITS {
             return first;
@@ -75,9 +75,9 @@ impl Wheel {
         first.min(second)
     }
 
-    /// Gives every event before `until_ps` to `take`, as its time in picoseconds and its order, with the rest of the
-    /// last slot.
-    pub fn give_out(&mut self, until_ps: u64, mut take: impl FnMut(u64, u64)) {
+    /// Passes every event before `until_ps`, and the remaining events of the last slot, to `take` as time in
+    /// picoseconds and order.
+    pub fn release(&mut self, until_ps: u64, mut take: impl FnMut(u64, u64)) {
         let end = (until_ps >> self.shift) + 1;
         while self.cursor < end {
             let next = (self.next_time_ps() >> self.shift).min(end);
@@ -89,7 +89,7 @@ impl Wheel {
         }
     }
 
-    /// Moves the cursor to a slot, before which there is no event; the events of its block come to the first level.
+    /// Moves the cursor to a slot before which there is no event. The events of a new block move to the first level.
     fn advance(&mut self, number: u64) {
         let block = number >> BITS;
         let is_new = block != self.cursor >> BITS;
@@ -111,7 +111,7 @@ impl Level {
         }
     }
 
-    /// Appends an event to a slot, of which the absolute number is given.
+    /// Appends an event to the slot with absolute index `number`.
     fn put(&mut self, number: u64, far: Far) {
         let slot = number as usize % SLOTS;
         self.slots[slot].push(far);
@@ -119,11 +119,11 @@ impl Level {
         self.occupied[slot / 64] |= 1 << (slot % 64);
     }
 
-    /// The time of the earliest event, or `u64::MAX`; `number` is the absolute number of the earliest slot.
+    /// Returns the time of the earliest event, or `u64::MAX`. `number` is the absolute index of the earliest slot.
     fn earliest_from(&self, number: u64) -> u64 {
         let start = number as usize % SLOTS;
         let words = self.occupied.len();
-        // The start's word is looked at twice: at first from the start on, at last as a whole.
+        // The word of the start is checked twice: first from the start on, last as a whole.
         let mut bits = self.occupied[start / 64] & (u64::MAX << (start % 64));
         for word in start / 64 + 1..=start / 64 + words {
             if bits != 0 {
@@ -138,14 +138,14 @@ impl Level {
         self.earliest_ps[start / 64 * 64 + bits.trailing_zeros() as usize]
     }
 
-    /// Gives the events of a slot to `take`; the slot keeps its memory.
+    /// Passes the events of a slot to `take` and keeps the slot's memory.
     fn empty(&mut self, number: u64, take: impl FnMut(Far)) {
         let mut events = self.take(number);
         events.drain(..).for_each(take);
         self.slots[number as usize % SLOTS] = events;
     }
 
-    /// Takes the events of a slot with its memory.
+    /// Removes the events of a slot together with its memory.
     fn take(&mut self, number: u64) -> Vec<Far> {
         let slot = number as usize % SLOTS;
         self.earliest_ps[slot] = u64::MAX;
@@ -159,12 +159,13 @@ mod tests {
     use super::*;
     use duetime_core::random::mix;
 
-    /// Against a plain list: events at distances from less than a slot to beyond the wheel, given out in windows.
+    /// Compares the wheel with a plain list. Distances range from less than a slot to beyond the wheel; events are
+    /// released in windows.
     #[test]
-    fn every_event_is_given_out_once_and_in_time() {
+    fn releases_each_event_once_and_in_time() {
         let width = 1 << 10;
         let mut wheel = Wheel::new(width + 1);
-        let (mut pending, mut given, mut at_once) = (Vec::new(), Vec::new(), 0);
+        let (mut pending, mut released, mut rejected) = (Vec::new(), Vec::new(), 0);
         let (mut now, mut number) = (0, 0);
         for step in 0..3_000 {
             for _ in 0..mix(step, 1) % 4 {
@@ -172,33 +173,33 @@ mod tests {
                 if wheel.put(now + ahead, number) {
                     pending.push((now + ahead, number));
                 } else {
-                    at_once += 1;
+                    rejected += 1;
                 }
                 number += 1;
             }
             let earliest = pending.iter().map(|event| event.0).min();
             assert_eq!(wheel.next_time_ps(), earliest.unwrap_or(u64::MAX));
             let until = now + (mix(step, 4) >> (32 + mix(step, 5) % 32));
-            given.clear();
-            wheel.give_out(until, |time_ps, order| given.push((time_ps, order)));
+            released.clear();
+            wheel.release(until, |time_ps, order| released.push((time_ps, order)));
             let (mut due, late): (Vec<_>, Vec<_>) = pending
                 .into_iter()
                 .partition(|event| event.0 >> 10 <= until >> 10);
-            given.sort_unstable();
+            released.sort_unstable();
             due.sort_unstable();
-            assert_eq!(given, due);
+            assert_eq!(released, due);
             (pending, now) = (late, until);
         }
-        assert!(at_once > 100 && number > 4_000);
+        assert!(rejected > 100 && number > 4_000);
     }
 
-    /// What lies in a slot that has been given out, or farther ahead than both levels reach, is not taken.
+    /// Events in a released slot or beyond the reach of both levels are rejected.
     #[test]
-    fn it_takes_what_lies_between_its_cursor_and_its_reach() {
+    fn accepts_events_between_cursor_and_reach() {
         let mut wheel = Wheel::new(16);
         let reach = 16 << (2 * BITS);
         assert!(wheel.put(0, 0) && wheel.put(reach - 1, 1) && !wheel.put(reach, 2));
-        wheel.give_out(40, |time_ps, order| assert_eq!((time_ps, order), (0, 0)));
+        wheel.release(40, |time_ps, order| assert_eq!((time_ps, order), (0, 0)));
         assert!(!wheel.put(47, 3) && wheel.put(48, 4));
         assert_eq!(wheel.next_time_ps(), 48);
     }

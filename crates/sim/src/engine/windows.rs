@@ -1,8 +1,11 @@
-//! A large network sub-partition by sub-partition. The state of a thousand ports fits the processor's caches, that of
-//! a hundred thousand does not. So a sub-partition is run alone for as long as nothing from outside can reach it,
-//! which is the latency of the links that lead into it and twice that where it borders only on sub-partitions that do
-//! not border on each other, as racks do on the switches above them; then the next one is. The result does not depend
-//! on it: these are the conservative windows of several threads (`parallel`), on one.
+//! Runs a large network one sub-partition at a time.
+//!
+//! The state of a thousand ports fits the processor's caches; the state of a hundred thousand does not. So each
+//! sub-partition runs alone for as long as no other one can affect it, and then the next one runs. This window is the
+//! latency of the links into the sub-partition. It is twice that latency if the sub-partition borders only on
+//! sub-partitions that do not border on each other, such as racks, which border only on the switches above them.
+//! Results do not depend on the windows: they are the conservative windows of several threads (`parallel`) on one
+//! thread.
 
 use super::{LARGE, MEDIUM, Partition, SMALL, prefetch};
 use crate::partition::Subpartitions;
@@ -11,14 +14,14 @@ use crate::topology::Network;
 use duetime_core::{Span, Time};
 use std::hint::black_box;
 
-/// Links per sub-partition, about.
+/// Approximate number of links per sub-partition.
 const LINKS: usize = 640;
-/// Packets of full size that the fastest link can send within the latency of a link, at least: with fewer a port is
-/// hardly looked at twice within a window, and nothing is won.
+/// Minimum number of full-size packets that the fastest link can send within the latency of a link. With fewer, a port
+/// is rarely used twice within a window, and sub-partitions gain nothing.
 const PACKETS: u64 = 2;
 
-/// How many sub-partitions a network pays for.
-pub fn worthwhile(network: &Network) -> usize {
+/// Returns the number of sub-partitions that pays for a network.
+pub fn default_subpartitions(network: &Network) -> usize {
     let links = network.links.len();
     if links < prefetch::LARGE {
         return 1;
@@ -29,14 +32,14 @@ pub fn worthwhile(network: &Network) -> usize {
     if latency.unwrap_or(Span::ZERO).as_ps() < PACKETS * packet.as_ps() {
         return 1;
     }
-    (links / LINKS).min(EventQueue::MOST_SUBPARTITIONS)
+    (links / LINKS).min(EventQueue::MAX_SUBPARTITIONS)
 }
 
-/// The windows of a partition's sub-partitions.
+/// Windows of a partition's sub-partitions.
 pub(super) struct Windows {
-    /// Per sub-partition: those with a link into it, each with the shortest latency of these links.
+    /// Neighbours of each sub-partition that have a link into it, with the shortest latency of these links.
     neighbours: Vec<Vec<(u16, Span)>>,
-    /// Per sub-partition: its events before this time have all been processed.
+    /// Time before which all events of each sub-partition have been processed.
     clocks: Vec<Time>,
 }
 
@@ -48,7 +51,7 @@ impl Windows {
         }
     }
 
-    /// Where the window of a sub-partition ends: something from another one may reach it then.
+    /// Returns the end of a sub-partition's window: the earliest time at which another sub-partition may affect it.
     fn horizon(&self, subpartition: usize) -> Time {
         self.neighbours[subpartition]
             .iter()
@@ -66,7 +69,7 @@ impl Partition {
         }
         loop {
             let until = self.complete_queue(end);
-            self.context.events.follow_density(self.wire.packet_hops());
+            self.context.events.adapt_width(self.wire.packet_hops());
             match self.wire.links() {
                 prefetch::LARGE.. => self.run::<LARGE, true>(until),
                 prefetch::MEDIUM.. => self.run::<MEDIUM, true>(until),
@@ -78,8 +81,9 @@ impl Partition {
         }
     }
 
-    /// Moves the events that are due before `end`, or as soon as the calendar reaches, into the queue; returns until when
-    /// it is complete. What their timers belong to has rested for long: it is read now, for all of them at once.
+    /// Moves the single events that are due before `end` into the queue, as far as the calendar reaches. Returns the
+    /// time before which the queue is complete. Prefetches the owners of all moved timers together, because their state
+    /// has been idle for long.
     fn complete_queue(&mut self, end: Time) -> Time {
         let (hosts, endpoints) = (&self.hosts, &self.endpoints);
         self.context.events.complete_queue(end, |host, slot| {
@@ -94,7 +98,7 @@ impl Partition {
                 return;
             }
             let end = self.complete_queue(end);
-            // No sub-partition sends anything before the next event of all.
+            // No sub-partition sends anything before the next event of the partition.
             let clocks = &mut self.context.events.windows.clocks;
             for clock in &mut *clocks {
                 *clock = next.max(*clock);
@@ -116,14 +120,14 @@ impl Partition {
 mod tests {
     use super::*;
 
-    /// A window lasts one latency where sub-partitions border on each other, two where they do not.
+    /// A window lasts one latency if the neighbours border on each other, two if they do not.
     #[test]
-    fn a_window_ends_when_a_neighbour_may_be_heard() {
+    fn window_ends_at_earliest_neighbour_event() {
         let us = Span::from_us;
         let of_node = vec![0; 3];
-        let around = |of: u16| {
+        let around = |subpartition: u16| {
             (0..3)
-                .filter(|&other| other != of)
+                .filter(|&other| other != subpartition)
                 .map(|other| (other, us(20)))
                 .collect()
         };
@@ -149,7 +153,7 @@ mod tests {
         );
     }
 
-    /// The clocks after each of the first windows.
+    /// Returns the clocks after each of the first `count` rounds.
     fn windows_of(subpartitions: &Subpartitions, count: usize) -> Vec<[Time; 3]> {
         let mut windows = Windows::new(subpartitions);
         let mut seen = Vec::new();

@@ -1,4 +1,4 @@
-//! Edge allocation: what surrounds the downlink of `proto::d3` in the host behind a link.
+//! Edge allocation: runs the downlink allocator of `proto::d3` in the host behind a link.
 
 use super::D3;
 use super::port::{Answers, report};
@@ -12,14 +12,14 @@ use duetime_core::{Span, Time};
 use duetime_link::Frame;
 use duetime_proto::d3::{Answer, Config, Downlink};
 
-/// A link's allocator at the host behind it, with what the simulator measures about it.
+/// Allocator of a link at the host behind it, with the simulator's measurements.
 pub struct EdgeState {
     downlink: Downlink,
     answers: Answers,
 }
 
 impl EdgeState {
-    /// The state of `link`, idle.
+    /// Creates the idle state of `link`.
     fn new(setup: &Setup, config: &Config, link: u32) -> Self {
         let rate = setup.network.links[link as usize].rate;
         let phase = setup.streams.key(u64::from(link), Purpose::Phase);
@@ -29,7 +29,7 @@ impl EdgeState {
         }
     }
 
-    /// A packet has come over `link`: answers its rate request, if it has one. The first request makes the state.
+    /// Answers the rate request, if any, of a packet that arrived over `link`. The first request creates the state.
     pub fn arrival(
         state: &mut Option<Box<Self>>,
         context: &mut Context,
@@ -60,7 +60,7 @@ impl EdgeState {
         }
     }
 
-    /// Capacity adaptation of `link`.
+    /// Adapts the capacity of `link`.
     pub fn tick(&mut self, context: &mut Context, link: u32) {
         let now = context.now();
         let config = context.setup.d3.as_ref().expect("D3 at the edge");
@@ -71,7 +71,7 @@ impl EdgeState {
         }
     }
 
-    /// What the allocator of `link` holds.
+    /// Returns the state of the allocator of `link`.
     pub fn report(&self, link: String) -> AllocatorState {
         report(self.downlink.port().allocator(), link)
     }

@@ -1,4 +1,4 @@
-//! D3 in its hosts and at the ports: what surrounds the state machines of `proto::d3`.
+//! D3 at hosts and ports: connects the state machines of `proto::d3` to the engine.
 
 mod edge;
 mod port;
@@ -20,14 +20,14 @@ use duetime_core::Time;
 use duetime_proto::d3::{self, Config, wire};
 use duetime_scenario::model::Protocol;
 
-/// "Experimentation" (RFC 3692): the datagrams of [`wire`].
+/// IP protocol number for experimentation (RFC 3692), used for the datagrams of [`wire`].
 const PROTOCOL: u8 = 253;
 
-/// D3 and RCPdc.
+/// Family of D3 and RCPdc.
 pub enum D3 {}
 
-/// A D3 packet with where to answer; the SYN has the message. What the simulator measures at routers needs the flow and
-/// its deadline.
+/// A D3 packet with the sender's reply address; a SYN also carries the message. Flow and deadline are for the
+/// simulator's measurements at routers.
 #[derive(Debug)]
 pub struct Extra {
     pub packet: d3::Packet,
@@ -71,7 +71,8 @@ impl Endpoint for D3 {
     }
 }
 
-/// A packet's headers. Rates with a fraction (`Rounding::Exact`) have no bytes: they are rounded down.
+/// Returns a packet's header bytes. Rates with a fraction (`Rounding::Exact`) are rounded down, because the wire format
+/// cannot carry fractions.
 fn headers(packet: &d3::Packet) -> Vec<u8> {
     let mut packet = *packet;
     if let Some(request) = &mut packet.request {
@@ -87,7 +88,7 @@ fn headers(packet: &d3::Packet) -> Vec<u8> {
     bytes[..length].to_vec()
 }
 
-/// A packet of this end; `bits`: that of its direction.
+/// Creates a packet of this endpoint. `bits` holds the direction flag.
 fn packet(
     config: &Config,
     binding: &Binding,

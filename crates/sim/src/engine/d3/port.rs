@@ -1,4 +1,4 @@
-//! D3 at a port (D3 §4.3, §4.4): what surrounds the port driver of `proto::d3`.
+//! D3 at a port (D3 §4.3, §4.4): connects the port driver of `proto::d3` to the engine.
 
 use super::{D3, Extra};
 use crate::engine::context::Context;
@@ -15,29 +15,30 @@ use duetime_proto::d3::{
 use duetime_results::FlowEventKind;
 use std::collections::VecDeque;
 
-/// D3 at one port, with what the simulator measures about it.
+/// D3 state of one port, with the simulator's measurements.
 pub struct PortState {
     driver: PortDriver,
-    /// Where the port polices.
+    /// Policers, if the port polices.
     checkpoint: Option<Box<Checkpoint>>,
-    /// The host whose NIC pulls packets through this port: they wait in its senders, and the port has no queue.
+    /// Host whose NIC pulls packets through this port, or `None`. The packets wait in the senders then, and the port
+    /// has no queue.
     puller: Option<u32>,
     answers: Answers,
 }
 
-/// The policers of a port.
+/// Policers of a port.
 struct Checkpoint {
     police: Police,
-    /// The links that they are for, by number.
+    /// Links that are policed.
     ingresses: Vec<u32>,
-    /// That of the packet just admitted.
+    /// Index in `ingresses` of the link of the packet that was just admitted.
     ingress: usize,
-    /// Packets that were not admitted.
+    /// Number of packets that were not admitted.
     policed: u64,
 }
 
 impl Checkpoint {
-    /// Answers the request of the packet just admitted. Out of line: few ports police, and the others are to be fast.
+    /// Answers the request of the packet that was just admitted. Kept out of line to keep ports without policers fast.
     #[inline(never)]
     fn process(
         &mut self,
@@ -54,13 +55,13 @@ impl Checkpoint {
     }
 }
 
-/// What the simulator measures about a port's answers.
+/// Measurements of a port's answers.
 #[derive(Default)]
 pub(super) struct Answers(Grants);
 
 impl Answers {
-    /// `packet`'s request was answered by `outcome`, at a port of this base rate: a request that was denied is counted
-    /// for its flow.
+    /// Records the outcome of `packet`'s request at a port with base rate `base`. A denied request is counted for its
+    /// flow.
     pub fn note(
         &mut self,
         context: &mut Context,
@@ -91,26 +92,26 @@ impl Answers {
     }
 }
 
-/// Recent grants above the base rate: when, and the flow's deadline. For priority inversions only.
+/// Recent grants above the base rate, each with its time and the flow's deadline. Used to count priority inversions.
 #[derive(Default)]
 struct Grants(VecDeque<(Time, Time)>);
 
 impl Grants {
-    /// Forgets grants before `since`.
+    /// Removes grants before `since`.
     fn forget(&mut self, since: Time) {
         while self.0.front().is_some_and(|(at, _)| *at < since) {
             self.0.pop_front();
         }
     }
 
-    /// Whether a flow that is due after `deadline` holds a grant.
+    /// Returns true if a flow with a deadline after `deadline` holds a grant.
     fn invert(&self, deadline: Time) -> bool {
         self.0.iter().any(|(_, other)| *other > deadline)
     }
 }
 
 impl PortState {
-    /// The state of the port of `link`, idle.
+    /// Creates the idle state of the port of `link`.
     fn new(setup: &Setup, config: &Config, link: u32) -> Self {
         let links = &setup.network.links;
         let ends = &links[link as usize];
@@ -134,7 +135,7 @@ impl PortState {
         }
     }
 
-    /// Whether a packet that came over the link `ingress` may come to the port of `link`, which polices.
+    /// Returns true if the port of `link`, which polices, admits a packet that came over link `ingress`.
     pub fn admits(
         state: &mut Option<Box<Self>>,
         context: &mut Context,
@@ -145,7 +146,7 @@ impl PortState {
         let setup = &*context.setup;
         let from = setup.network.links[link as usize].from;
         if setup.policed[from as usize].is_empty() {
-            // A host's own packets.
+            // The packet starts at this host.
             return true;
         }
         let claim = context.peek::<D3>(packet).and_then(|extra| {
@@ -169,8 +170,8 @@ impl PortState {
         admitted
     }
 
-    /// A packet comes to the port of `link`: samples the queue that it finds, and answers its rate request, if it has
-    /// one. The first request makes the state.
+    /// Handles a packet that arrives at the port of `link`: samples the queue that it finds, and answers its rate
+    /// request, if any. The first request creates the state.
     pub fn packet(
         state: &mut Option<Box<Self>>,
         context: &mut Context,
@@ -212,8 +213,8 @@ impl PortState {
         state.answers.note(context, link, packet, outcome, base);
     }
 
-    /// Capacity adaptation at the port of `link` (D3 §4.4); `overdue`: bytes that wait in a host's senders although
-    /// they could have left in an earlier slot.
+    /// Adapts the capacity of the port of `link` (D3 §4.4). `overdue` returns the bytes that wait in a host's senders
+    /// although they could have left in an earlier slot.
     pub fn tick(
         &mut self,
         context: &mut Context,
@@ -241,7 +242,7 @@ impl PortState {
         }
     }
 
-    /// What the allocator at the port of `link` holds.
+    /// Returns the state of the allocator at the port of `link`.
     pub fn report(&self, link: String) -> AllocatorState {
         let checkpoint = self.checkpoint.as_ref();
         let policed = checkpoint.map_or(0, |checkpoint| checkpoint.policed);
@@ -252,7 +253,7 @@ impl PortState {
     }
 }
 
-/// What `allocator` holds.
+/// Returns the state of `allocator`.
 pub(super) fn report(allocator: &Allocator, link: String) -> AllocatorState {
     AllocatorState {
         link,
@@ -264,7 +265,7 @@ pub(super) fn report(allocator: &Allocator, link: String) -> AllocatorState {
     }
 }
 
-/// q of capacity adaptation at this instant (D3 §4.4).
+/// Returns q of the capacity adaptation at `now` (D3 §4.4).
 fn queue(config: &Config, port: &mut Port<Packet>, now: Time) -> u64 {
     port.drain(now);
     if config.queue_in_service {

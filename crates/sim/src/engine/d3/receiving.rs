@@ -1,4 +1,4 @@
-//! The receiving end of a flow.
+//! Receiving end of a D3 flow.
 
 use super::{D3, Extra, packet};
 use crate::engine::context::Context;
@@ -10,13 +10,13 @@ use duetime_proto::d3;
 use duetime_results::FlowEventKind;
 use std::sync::Arc;
 
-/// The receiving end of a flow.
+/// Receiving end of a D3 flow.
 pub struct Receiving {
     machine: d3::Receiver,
     config: Arc<d3::Config>,
-    /// The last byte is there.
+    /// True after the last byte arrived.
     finished: bool,
-    /// The sender has given the flow up.
+    /// True after the sender quenched the flow.
     quenched: bool,
     message: Message,
 }
@@ -44,18 +44,18 @@ impl Receiver for Receiving {
             .bytes;
         let delivered = self.machine.delivered();
         if newly > 0 {
-            let what = FlowEventKind::Delivered {
+            let kind = FlowEventKind::Delivered {
                 seq: delivered - newly,
                 len: newly as u32,
             };
-            context.observe(packet.flow, what);
+            context.observe(packet.flow, kind);
         }
         // A flow ends with its last byte, not with the FIN that may follow it.
         let complete = delivered >= self.message.bytes;
-        // The receiver decides whether a flow was finished or quenched, so that it closes once.
-        let given_up = inner.flags.contains(d3::Flags::FIN | d3::Flags::QUENCH) && !complete;
-        if given_up && !std::mem::replace(&mut self.quenched, true) {
-            context.recorder.given_up(&self.message);
+        // The receiver decides whether a flow finished or was quenched, so that the flow ends once.
+        let abandoned = inner.flags.contains(d3::Flags::FIN | d3::Flags::QUENCH) && !complete;
+        if abandoned && !std::mem::replace(&mut self.quenched, true) {
+            context.recorder.abandoned(&self.message);
         }
         u32::from(complete && !std::mem::replace(&mut self.finished, complete))
     }
@@ -68,12 +68,12 @@ impl Receiver for Receiving {
         &mut self,
         binding: &mut Binding,
         context: &mut Context,
-        own: u32,
+        index: u32,
     ) -> Option<Packet> {
         let inner = self.machine.poll_transmit(&self.config, context.now())?;
         let extra = Extra {
             packet: inner,
-            reply: own,
+            reply: index,
             message: None,
             flow: self.message.flow,
             deadline: None,

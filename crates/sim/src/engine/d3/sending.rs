@@ -1,4 +1,4 @@
-//! The sending end of a flow.
+//! Sending end of a D3 flow.
 
 use super::{D3, Extra, packet};
 use crate::engine::context::Context;
@@ -10,13 +10,13 @@ use duetime_proto::d3;
 use duetime_results::{FlowEventKind, Timer};
 use std::sync::Arc;
 
-/// The sending end of a flow.
+/// Sending end of a D3 flow.
 pub struct Sending {
     machine: d3::Sender,
     config: Arc<d3::Config>,
-    /// That the flow is quenched has been recorded.
+    /// True after the quenching of the flow was recorded.
     quenched: bool,
-    /// The number of the flow's record.
+    /// Index of the flow's record.
     record: u32,
     message: Message,
 }
@@ -75,7 +75,7 @@ impl Sender for Sending {
         &mut self,
         binding: &mut Binding,
         context: &mut Context,
-        own: u32,
+        index: u32,
     ) -> Option<Packet> {
         let mut inner = self.machine.poll_transmit(&self.config, context.now())?;
         if let Some(faults) = &mut context.faults {
@@ -87,7 +87,7 @@ impl Sender for Sending {
         let opens = inner.flags.contains(d3::Flags::SYN);
         let extra = Extra {
             packet: inner,
-            reply: own,
+            reply: index,
             message: opens.then(|| Box::new(self.message.clone())),
             flow: self.message.flow,
             deadline: self.message.deadline,
@@ -117,14 +117,14 @@ impl Sender for Sending {
         context.observe(binding.hash, FlowEventKind::Timer(timer));
     }
 
-    /// The flow is quenched: a FIN tells the routers and the receiver.
+    /// Quenches the flow. A FIN notifies the routers and the receiver.
     #[cold]
     fn abort(
         &mut self,
         _context: &mut Context,
-        is_meant: &dyn Fn(&Message) -> bool,
+        matches: &dyn Fn(&Message) -> bool,
     ) -> Option<(u32, Aborted)> {
-        if self.machine.is_quenched() || !is_meant(&self.message) {
+        if self.machine.is_quenched() || !matches(&self.message) {
             return None;
         }
         self.machine.close();
@@ -132,7 +132,7 @@ impl Sender for Sending {
         closes.then_some((self.record, Aborted::Closing))
     }
 
-    fn has_news(&self) -> bool {
+    fn needs_settling(&self) -> bool {
         self.machine.is_closed() || self.machine.is_quenched()
     }
 
@@ -141,9 +141,9 @@ impl Sender for Sending {
             return;
         }
         context.recorder.records.flows[self.record as usize].quenched = true;
-        // Hopeless from the start: no receiver will ever know of it.
+        // A flow that was hopeless from the start never reaches a receiver that could record its end.
         if self.machine.counters().requests == 0 {
-            context.recorder.given_up(&self.message);
+            context.recorder.abandoned(&self.message);
         }
     }
 
@@ -165,14 +165,14 @@ impl Sender for Sending {
     }
 }
 
-/// Records that a packet leaves, and what it asks for.
+/// Records the transmission of a packet and the rate that it requests.
 fn observe_sent(context: &mut Context, hash: u32, packet: &d3::Packet) {
-    let what = FlowEventKind::Sent {
+    let kind = FlowEventKind::Sent {
         seq: packet.seq,
         len: packet.len,
         retransmit: packet.flags.contains(d3::Flags::RETRANSMIT),
     };
-    context.observe(hash, what);
+    context.observe(hash, kind);
     if let Some(request) = &packet.request {
         let desired_bps = request.desired.to_rate(request.scale).as_bps();
         context.observe(hash, FlowEventKind::RequestSent { desired_bps });

@@ -1,4 +1,4 @@
-//! The list of families, and what is made of it.
+//! List of transport families, and the types and macros generated from it.
 
 use super::{Connection, Endpoint, ReceivingEnd, Sender, SendingEnd};
 use crate::capture::Decoded;
@@ -12,24 +12,24 @@ use rustc_hash::FxHashMap;
 use slab::Slab;
 use std::sync::Arc;
 
-/// The sender of a family and its number there.
+/// Reference to a sender or receiver of a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Handle {
-    /// Which family.
+    /// Family of the endpoint.
     pub family: Family,
-    /// Its number among the family's senders, or receivers.
+    /// Index among the family's senders or receivers.
     pub index: u32,
 }
 
-/// The ends of one family in a partition.
+/// Endpoints of one family in a partition.
 pub struct Table<T: Endpoint> {
     pub(super) senders: Slab<SendingEnd<T::Sender>>,
     pub(super) receivers: Slab<ReceivingEnd<T::Receiver>>,
-    /// Long-lived connections.
+    /// Senders of persistent connections.
     pub(super) connections: FxHashMap<Connection, u32>,
     /// Receivers by [`Receiver::key`](super::Receiver::key).
     pub(super) known: FxHashMap<u64, u32>,
-    /// By transport of the run; `None`: of another family.
+    /// Options by transport of the run; `None` for a transport of another family.
     configs: Vec<Option<Arc<T::Config>>>,
 }
 
@@ -50,44 +50,44 @@ impl<T: Endpoint> Table<T> {
     }
 }
 
-/// What `families!` says of a family.
+/// Link between a family's endpoint type and the generated enums; implemented by `families!`.
 pub trait Listed: Sized {
-    /// Its place in the list.
+    /// Family of this endpoint type.
     const FAMILY: Family;
 
-    /// Its ends.
+    /// Returns the family's endpoints for modification.
     fn table(endpoints: &mut Endpoints) -> &mut Table<Self>
     where
         Self: Endpoint;
 
-    /// The same to look at.
+    /// Returns the family's endpoints for reading.
     fn table_ref(endpoints: &Endpoints) -> &Table<Self>
     where
         Self: Endpoint;
 
-    /// What one of its packets carries, as what any packet does.
+    /// Converts the family's packet contents to [`Extra`].
     fn wrap(extra: <Self as Endpoint>::Extra) -> Extra
     where
         Self: Endpoint;
 
-    /// The way back.
+    /// Converts an [`Extra`] back to the family's packet contents, or returns `None` if it belongs to another family.
     fn unwrap(extra: Extra) -> Option<<Self as Endpoint>::Extra>
     where
         Self: Endpoint;
 
-    /// The same to look at.
+    /// Returns the family's packet contents, or `None` if they belong to another family.
     fn peek(extra: &Extra) -> Option<&<Self as Endpoint>::Extra>
     where
         Self: Endpoint;
 
-    /// The same to change.
+    /// Returns the family's packet contents for modification, or `None` if they belong to another family.
     fn peek_mut(extra: &mut Extra) -> Option<&mut <Self as Endpoint>::Extra>
     where
         Self: Endpoint;
 }
 
-/// Makes the enums of a list of families, and the macros that dispatch over it: `dispatch!(family, T => …)` for one,
-/// `every!(T => …)` for all.
+/// Generates the enums of a list of families and two macros: `dispatch!(family, T => …)` runs an expression for one
+/// family, `every!(T => …)` for all.
 macro_rules! families {
     (($d:tt) $($(#[$attribute:meta])* $family:ident, $field:ident: $endpoint:ty;)+) => {
         /// A family of transports.
@@ -98,7 +98,7 @@ macro_rules! families {
         }
 
         impl Family {
-            /// The family of a packet.
+            /// Returns the family of a packet.
             #[inline(always)]
             pub fn of(packet: &Packet) -> Self {
                 let number = packet.family();
@@ -109,15 +109,15 @@ macro_rules! families {
             }
         }
 
-        /// All ends of a partition.
+        /// Endpoints of a partition.
         pub struct Endpoints {
             $($(#[$attribute])* $field: Table<$endpoint>,)+
-            /// By transport of the run.
+            /// Family by transport of the run.
             families: Vec<Family>,
         }
 
         impl Endpoints {
-            /// None yet.
+            /// Creates empty tables.
             pub fn new(setup: &Setup) -> Self {
                 let mut endpoints = Self {
                     $($(#[$attribute])* $field: Table::new(),)+
@@ -139,7 +139,7 @@ macro_rules! families {
             }
         }
 
-        /// What a packet carries beyond its fixed fields.
+        /// Protocol-specific contents of a packet, in addition to its fixed fields.
         #[derive(Debug)]
         pub enum Extra {
             $($(#[$attribute])* #[doc = stringify!($endpoint)] $family(<$endpoint as Endpoint>::Extra),)+
@@ -206,7 +206,6 @@ macro_rules! families {
     };
 }
 
-// The list of families.
 families! { ($)
     Tcp, tcp: crate::engine::tcp::Tcp;
     D3, d3: crate::engine::d3::D3;
@@ -216,12 +215,12 @@ families! { ($)
 pub(in crate::engine) use {dispatch, every};
 
 impl Endpoints {
-    /// The family of a transport of the run.
+    /// Returns the family of a transport of the run.
     pub fn family(&self, transport: u8) -> Family {
         self.families[usize::from(transport)]
     }
 
-    /// The NIC takes a packet from a sender that is in its ready queue; says whether more is ready.
+    /// Pulls a packet from a sender in the NIC's ready queue. Returns the packet and true if the sender has more.
     #[inline(never)]
     pub fn pull(&mut self, context: &mut Context, sender: Handle) -> (Option<Packet>, bool) {
         dispatch!(sender.family, T => match T::table(self).senders.get_mut(sender.index as usize) {
@@ -230,7 +229,7 @@ impl Endpoints {
         })
     }
 
-    /// Bytes that could have left in earlier round trips and still wait in a sender.
+    /// Returns a sender's backlog in bytes: data that could have left in earlier round trips and is still unsent.
     pub fn overdue(&self, sender: Handle) -> u64 {
         let index = sender.index as usize;
         dispatch!(sender.family, T => T::table_ref(self)
@@ -239,7 +238,7 @@ impl Endpoints {
             .map_or(0, |end| end.machine.overdue()))
     }
 
-    /// The congestion windows of all senders that have one.
+    /// Returns the congestion windows of all senders that have one.
     pub fn windows(&self, now: Time) -> Vec<WindowSample> {
         let mut windows = Vec::new();
         every!(T => windows.extend(
@@ -251,14 +250,14 @@ impl Endpoints {
         windows
     }
 
-    /// Completes the records of all messages under way, at the end of a run.
+    /// Completes the records of all unfinished messages at the end of a run.
     pub fn finish(&mut self, context: &mut Context) {
         every!(T => for (_, end) in &mut T::table(self).senders {
             end.machine.finish(context);
         });
     }
 
-    /// Reads what the end that a packet reaches will need, ahead of time. The value means nothing.
+    /// Prefetches the endpoint state that an arriving packet will need. The value has no meaning.
     #[inline(always)]
     pub fn prefetch_input(&self, packet: &Packet) -> u64 {
         let index = packet.endpoint as usize;
@@ -269,7 +268,7 @@ impl Endpoints {
         })
     }
 
-    /// The same for a sender that the NIC will pull from.
+    /// Prefetches the state of a sender that the NIC will pull from. The value has no meaning.
     #[inline(always)]
     pub fn prefetch_sender(&self, sender: Handle) -> u64 {
         let index = sender.index as usize;
@@ -281,7 +280,7 @@ impl Endpoints {
 }
 
 impl Endpoints {
-    /// Reads what the timer of an end will need, ahead of time. The value means nothing.
+    /// Prefetches the state of a timer's owner. The value has no meaning.
     pub fn prefetch_owner(&self, owner: Owner) -> u64 {
         match owner {
             Owner::Sender(sender) => self.prefetch_sender(sender),
@@ -289,18 +288,18 @@ impl Endpoints {
                 let end = T::table_ref(self).receivers.get(index as usize);
                 end.map_or(0, ReceivingEnd::prefetch)
             }),
-            Owner::Nobody | Owner::Death { .. } | Owner::Wake { .. } => 0,
+            Owner::Free | Owner::Death { .. } | Owner::Wake { .. } => 0,
         }
     }
 }
 
 impl Context {
-    /// Puts what a packet carries into the table; returns its place for [`Packet::extra`].
+    /// Stores the protocol-specific contents of a packet. Returns their index for [`Packet::extra`].
     pub fn attach<T: Endpoint>(&mut self, extra: T::Extra) -> u32 {
         self.extras.insert(T::wrap(extra)) as u32
     }
 
-    /// Takes what a packet carries out of the table.
+    /// Removes and returns the protocol-specific contents of a packet, or `None` if it has none.
     pub fn take<T: Endpoint>(&mut self, packet: &Packet) -> Option<T::Extra> {
         if packet.extra == NONE {
             return None;
@@ -308,19 +307,19 @@ impl Context {
         T::unwrap(self.extras.remove(packet.extra as usize))
     }
 
-    /// What a packet carries.
+    /// Returns the protocol-specific contents of a packet, or `None` if it has none.
     pub fn peek<T: Endpoint>(&self, packet: &Packet) -> Option<&T::Extra> {
         T::peek(self.extras.get(packet.extra as usize)?)
     }
 }
 
-/// What the wire would show of a packet; `overhead`: bytes around the IP packet.
+/// Returns the packet as a capture would show it. `overhead` is the number of bytes around the IP packet.
 pub fn decode(packet: &Packet, extra: Option<&Extra>, overhead: u16) -> Decoded {
     let overhead = u32::from(overhead);
     dispatch!(Family::of(packet), T => T::decode(packet, extra.and_then(T::peek), overhead))
 }
 
-/// Whether a packet asks routers for something.
+/// Returns true if the packet carries a request to routers.
 pub fn is_request(packet: &Packet, extra: Option<&Extra>) -> bool {
     dispatch!(Family::of(packet), T => extra.and_then(T::peek).is_some_and(T::is_request))
 }

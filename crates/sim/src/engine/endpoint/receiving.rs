@@ -1,4 +1,4 @@
-//! The glue of receivers, the same for all families.
+//! Engine side of receivers, shared by all families.
 
 use super::families::Table;
 use super::sending::handle;
@@ -12,20 +12,20 @@ use duetime_core::Time;
 use duetime_link::Frame;
 use duetime_results::{FlowEventKind, Timer};
 
-/// A receiver in its host.
+/// A receiver at its host.
 #[repr(C)]
 pub struct ReceivingEnd<R> {
     binding: Binding,
-    /// Where the state is forgotten, once the receiver is closed.
+    /// Time at which the state of a closed receiver is removed, or [`Time::MAX`].
     forget_at: Time,
     machine: R,
     key: u64,
-    /// A packet that opens a connection of its key is meant for it.
+    /// True while packets that open a connection with this key are delivered to this receiver.
     is_known: bool,
 }
 
 impl<R: Receiver> ReceivingEnd<R> {
-    /// Sends what the receiver wants to send and arms its timer.
+    /// Sends the receiver's pending packets and arms its timer. `received` is true after a packet arrived.
     #[inline(always)]
     fn follow_up<T: Endpoint<Receiver = R>>(
         &mut self,
@@ -33,7 +33,7 @@ impl<R: Receiver> ReceivingEnd<R> {
         wire: &mut Wire,
         hosts: &mut Hosts,
         index: u32,
-        heard: bool,
+        received: bool,
     ) {
         while let Some(packet) = self
             .machine
@@ -45,7 +45,7 @@ impl<R: Receiver> ReceivingEnd<R> {
                 break;
             }
         }
-        let restarts = T::RESTARTS_LINGER && heard || self.forget_at == Time::MAX;
+        let restarts = T::RESTARTS_LINGER && received || self.forget_at == Time::MAX;
         if self.machine.is_closed() && restarts {
             self.forget_at = context.now() + self.machine.linger();
         }
@@ -53,10 +53,10 @@ impl<R: Receiver> ReceivingEnd<R> {
         self.binding.arm(context, due);
     }
 
-    /// Reads what an input will need, ahead of time. The value means nothing.
+    /// Prefetches the state that `input` will read. The value has no meaning.
     #[inline]
     pub fn prefetch(&self) -> u64 {
-        self.machine.prefetch() ^ self.binding.armed.as_ps() ^ u64::from(self.binding.hash)
+        self.machine.prefetch() ^ self.binding.timer_due.as_ps() ^ u64::from(self.binding.hash)
     }
 }
 
@@ -69,7 +69,7 @@ impl<T: Endpoint> Table<T> {
         }
     }
 
-    /// The host dies: its receivers are gone.
+    /// Removes the receivers of a host that died.
     pub(super) fn forget_receivers(&mut self, hosts: &mut Hosts, host: u32) {
         let of_host = |(index, end): (usize, &ReceivingEnd<_>)| {
             (end.binding.host == host).then_some(index as u32)
@@ -80,7 +80,8 @@ impl<T: Endpoint> Table<T> {
         }
     }
 
-    /// The receiver of a packet whose sender may not know it, made if there is none; `None`: the sender names it.
+    /// Returns the receiver of an opening packet, which is created if it does not exist, or `None` if the packet
+    /// addresses its receiver by index.
     #[inline(never)]
     fn receiver_for(
         &mut self,
@@ -116,7 +117,7 @@ impl<T: Endpoint> Table<T> {
 }
 
 impl Partition {
-    /// A packet of the sender reaches its receiver at `host`.
+    /// Passes a packet of a sender to its receiver at `host`.
     #[inline(always)]
     pub(in crate::engine) fn data<T: Endpoint>(&mut self, host: u32, packet: Packet) {
         let (context, wire, hosts, table) = self.parts::<T>();
@@ -147,7 +148,7 @@ impl Partition {
         }
     }
 
-    /// A receiver's timer is due.
+    /// Handles the timer of a receiver.
     pub(in crate::engine) fn receiver_timer<T: Endpoint>(&mut self, index: u32) {
         let (context, wire, hosts, table) = self.parts::<T>();
         let Some(end) = table.receivers.get_mut(index as usize) else {
@@ -171,7 +172,7 @@ impl Partition {
 }
 
 impl super::Endpoints {
-    /// The host dies: its ends are gone.
+    /// Removes all endpoints of a host that died.
     pub fn forget(&mut self, context: &mut Context, hosts: &mut Hosts, host: u32) {
         super::every!(T => {
             T::table(self).forget_senders(context, hosts, host);

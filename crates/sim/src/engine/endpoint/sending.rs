@@ -1,4 +1,4 @@
-//! The glue of senders, the same for all families.
+//! Engine side of senders, shared by all families.
 
 use super::families::Table;
 use super::{Aborted, Binding, Endpoint, Handle, Sender, flow_hash};
@@ -11,21 +11,23 @@ use crate::workload::{Abort, Message};
 use duetime_core::Time;
 use duetime_results::FlowEventKind;
 
-/// A sender in its host. For TCP, what every acknowledgement touches fills the first cache line and the first three of
-/// the state machine.
+/// A sender at its host. For TCP, the state that every acknowledgement touches fills the first cache line and the first
+/// three of the state machine.
 #[repr(C, align(64))]
 pub struct SendingEnd<S> {
     pub(in crate::engine) binding: Binding,
     pub(in crate::engine) machine: S,
-    /// The sender of a long-lived connection: later messages find it in [`Table::connections`].
+    /// True if the sender serves a persistent connection, so that later messages find it in [`Table::connections`].
     is_shared: bool,
 }
 
 impl<S: Sender> SendingEnd<S> {
-    /// The NIC takes a packet; says whether more is ready.
+    /// Pulls a packet for the NIC. Returns the packet and true if the sender has more.
     #[inline(always)]
-    pub fn pull(&mut self, context: &mut Context, own: u32) -> (Option<Packet>, bool) {
-        let packet = self.machine.poll_transmit(&mut self.binding, context, own);
+    pub fn pull(&mut self, context: &mut Context, index: u32) -> (Option<Packet>, bool) {
+        let packet = self
+            .machine
+            .poll_transmit(&mut self.binding, context, index);
         if packet.is_none() {
             self.binding.ready = false;
             return (None, false);
@@ -36,16 +38,17 @@ impl<S: Sender> SendingEnd<S> {
         (packet, more)
     }
 
-    /// After every other call: completes messages, arms the timer and tells the NIC. True if the sender is closed.
+    /// Completes ended messages, arms the timer and notifies the NIC, after every call but `pull`. Returns true if the
+    /// sender is closed.
     #[inline(always)]
     fn follow_up(
         &mut self,
         context: &mut Context,
         wire: &mut Wire,
         hosts: &mut Hosts,
-        own: Handle,
+        sender: Handle,
     ) -> bool {
-        if self.machine.has_news() {
+        if self.machine.needs_settling() {
             self.machine.settle(context);
             if self.machine.is_closed() {
                 return true;
@@ -53,19 +56,19 @@ impl<S: Sender> SendingEnd<S> {
         }
         self.binding.arm(context, self.machine.next_timeout());
         if !self.binding.ready {
-            hosts.offer(context, wire, self, own);
+            hosts.offer(context, wire, self, sender);
         }
         false
     }
 
-    /// Whether the sender can transmit and so belongs into the ready queue; notes that it is there.
+    /// Updates the ready flag and returns true if the sender can transmit and belongs in the ready queue.
     #[inline(never)]
     pub fn set_ready(&mut self) -> bool {
         self.binding.ready = self.machine.can_transmit();
         self.binding.ready
     }
 
-    /// Reads what an input will need, ahead of time. The value means nothing.
+    /// Prefetches the state that `input` will read. The value has no meaning.
     #[inline]
     pub fn prefetch(&self) -> u64 {
         self.machine.prefetch() ^ u64::from(self.binding.hash)
@@ -73,31 +76,31 @@ impl<S: Sender> SendingEnd<S> {
 }
 
 impl Binding {
-    /// Makes sure that the timer fires at `due` or earlier. Re-armed lazily: the end remembers when its pending event
-    /// is due and asks for another only if it needs one earlier; a late event finds nothing to do.
+    /// Ensures that the timer fires at `due` or earlier. A timer is re-armed lazily: a new event is scheduled only if
+    /// it must be earlier than the pending one, and a stale event does nothing.
     #[inline(always)]
     pub(super) fn arm(&mut self, context: &mut Context, due: Time) {
-        if due < self.armed {
-            self.armed = due;
+        if due < self.timer_due {
+            self.timer_due = due;
             context.events.schedule_timer(due, self.host, self.slot);
         }
     }
 
-    /// Whether the timer's event that is due now is still the pending one; it is none from here on.
+    /// Returns true if the event that is due now is the pending timer event, which is then cleared.
     pub(super) fn fires(&mut self, context: &Context) -> bool {
-        let fires = self.armed == context.now();
+        let fires = self.timer_due == context.now();
         if fires {
-            self.armed = Time::MAX;
+            self.timer_due = Time::MAX;
         }
         fires
     }
 
-    /// Bound to `host` for `owner`.
+    /// Creates the binding of `owner` to `host` with a timer slot.
     pub(super) fn new(hosts: &mut Hosts, host: u32, remote: u32, owner: Owner, hash: u32) -> Self {
         Self {
             hash,
             peer: NONE,
-            armed: Time::MAX,
+            timer_due: Time::MAX,
             host,
             remote,
             slot: hosts.take_slot(host, owner),
@@ -106,13 +109,13 @@ impl Binding {
         }
     }
 
-    /// Gives the timer back.
+    /// Frees the timer slot.
     pub(super) fn release(&self, hosts: &mut Hosts) {
         hosts.free_slot(self.host, self.slot);
     }
 }
 
-/// The number of one of a family's ends.
+/// Returns the handle of a family's endpoint.
 pub(super) const fn handle<T: Endpoint>(index: u32) -> Handle {
     Handle {
         family: T::FAMILY,
@@ -121,7 +124,7 @@ pub(super) const fn handle<T: Endpoint>(index: u32) -> Handle {
 }
 
 impl<T: Endpoint> Table<T> {
-    /// The sender of a message's connection, made if there is none.
+    /// Returns the sender of a message's connection, which is created if it does not exist.
     fn sender_for(
         &mut self,
         context: &Context,
@@ -150,7 +153,7 @@ impl<T: Endpoint> Table<T> {
         index
     }
 
-    /// The sender is over.
+    /// Removes a closed sender and completes its records.
     fn remove_sender(&mut self, context: &mut Context, hosts: &mut Hosts, index: u32) {
         let mut end = self.senders.remove(index as usize);
         end.binding.release(hosts);
@@ -163,7 +166,7 @@ impl<T: Endpoint> Table<T> {
         end.machine.finish(context);
     }
 
-    /// The host dies: its senders are gone.
+    /// Removes the senders of a host that died.
     pub(super) fn forget_senders(&mut self, context: &mut Context, hosts: &mut Hosts, host: u32) {
         let of_host = |(index, end): (usize, &SendingEnd<_>)| {
             (end.binding.host == host).then_some(index as u32)
@@ -176,7 +179,7 @@ impl<T: Endpoint> Table<T> {
 }
 
 impl Partition {
-    /// What an end works with, and the ends of its family.
+    /// Returns the parts of the partition that an endpoint needs, and its family's table.
     #[inline(always)]
     pub(super) fn parts<T: Endpoint>(
         &mut self,
@@ -205,7 +208,7 @@ impl Partition {
         }
     }
 
-    /// Opens the persistent connection of which `message` could be the first, unless it exists.
+    /// Opens the persistent connection whose first message could be `message`, unless it exists.
     #[cold]
     pub(in crate::engine) fn connect_by<T: Endpoint>(
         &mut self,
@@ -223,7 +226,7 @@ impl Partition {
         end.follow_up(context, wire, hosts, handle::<T>(index));
     }
 
-    /// Aborts an answer that is no longer wanted, if it is not too late.
+    /// Aborts an answer that is no longer wanted, if some of it is unsent.
     #[cold]
     pub(in crate::engine) fn abort_by<T: Endpoint>(&mut self, abort: &Abort) {
         let (context, wire, hosts, table) = self.parts::<T>();
@@ -231,22 +234,22 @@ impl Partition {
         let aborted = ends
             .filter(|(_, end)| end.binding.host == abort.host)
             .find_map(|(index, end)| {
-                let is_meant = |message: &Message| abort.is_of(message);
-                let (record, what) = end.machine.abort(context, &is_meant)?;
-                Some((index as u32, record, what))
+                let matches = |message: &Message| abort.is_of(message);
+                let (record, fate) = end.machine.abort(context, &matches)?;
+                Some((index as u32, record, fate))
             });
-        let Some((index, record, what)) = aborted else {
+        let Some((index, record, fate)) = aborted else {
             return;
         };
         context.recorder.records.flows[record as usize].spare = true.into();
         let end = &mut table.senders[index as usize];
         context.observe(end.binding.hash, FlowEventKind::Aborted);
-        if what == Aborted::Gone || end.follow_up(context, wire, hosts, handle::<T>(index)) {
+        if fate == Aborted::Removed || end.follow_up(context, wire, hosts, handle::<T>(index)) {
             table.remove_sender(context, hosts, index);
         }
     }
 
-    /// A packet of the receiver reaches its sender.
+    /// Passes a packet of a receiver to its sender.
     #[inline(always)]
     pub(in crate::engine) fn acknowledgement<T: Endpoint>(&mut self, packet: Packet) {
         let (context, wire, hosts, table) = self.parts::<T>();
@@ -261,7 +264,7 @@ impl Partition {
         }
     }
 
-    /// A sender's timer is due.
+    /// Handles the timer of a sender.
     pub(in crate::engine) fn sender_timer<T: Endpoint>(&mut self, index: u32) {
         let (context, wire, hosts, table) = self.parts::<T>();
         let Some(end) = table.senders.get_mut(index as usize) else {

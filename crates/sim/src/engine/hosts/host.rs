@@ -1,4 +1,4 @@
-//! A host: its NIC, its timer slots, and which endpoints are ready to send.
+//! A host: its NIC, its timer slots and its ready senders.
 
 use crate::engine::endpoint::Handle;
 use crate::packet::{NONE, Packet};
@@ -6,60 +6,60 @@ use duetime_core::Time;
 use duetime_core::random::Small;
 use std::collections::VecDeque;
 
-/// What every packet that a host sends needs to know of its NIC; small, so that it stays in the cache.
+/// NIC state used by every packet that a host sends; small, so that it stays in the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Nic {
-    /// The host's link into the network.
+    /// Link from the host into the network.
     pub uplink: u32,
-    /// The link takes packets without more ado: nothing about it is special.
+    /// True if the uplink needs no special handling, other than random loss, when it takes a packet.
     pub plain: bool,
-    /// Acknowledgements wait in the port, since nothing goes before them: each saves an event.
+    /// True if acknowledgements wait in the port because nothing overtakes them, which saves an event each.
     pub appends: bool,
-    /// A departure event is due when the NIC is free.
+    /// True if a departure event is scheduled for when the NIC is free.
     pub wake_pending: bool,
-    /// Something waits in [`Host`].
+    /// True if control packets or senders wait in [`Host`].
     pub waiting: bool,
-    /// The ready sender whose turn is next; where senders have classes, the only one that is ready.
+    /// Ready sender that is served next. If senders have classes, it is the only ready one.
     pub next: Option<Handle>,
-    /// The class of `next`.
+    /// Strict-priority class of `next`.
     pub next_class: u8,
-    /// Its packets leave later by less than this, in picoseconds.
+    /// Upper bound of the random delay of a packet (exclusive), in picoseconds.
     pub jitter: u32,
-    /// Where their delays are drawn.
+    /// Random stream of the delays.
     pub delays: Small,
 }
 
-/// One host: what waits for its NIC, and its timers.
+/// A host: what waits for its NIC, and its timers.
 #[derive(Debug, Default)]
 pub struct Host {
-    /// Acknowledgements and other small packets that wait for the NIC: they go first.
+    /// Acknowledgements and other small packets that wait for the NIC, which sends them first.
     pub control: VecDeque<Packet>,
-    /// Senders with something to send, with their classes, in turn; after [`Nic::next`].
+    /// Ready senders with their classes, in order of service, after [`Nic::next`].
     pub ready: VecDeque<(u8, Handle)>,
     slots: Vec<Slot>,
     free: Vec<u32>,
 }
 
-/// Whose timer it is.
+/// Owner of a timer slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// Nobody's: a late event of a former owner is ignored.
-    Nobody,
-    /// A sender's.
+    /// The slot is free; a late event of its former owner is ignored.
+    Free,
+    /// A sender.
     Sender(Handle),
-    /// A receiver's.
+    /// A receiver.
     Receiver(Handle),
-    /// The host's own: it dies (see [`crate::Faults`]).
+    /// The host itself, which dies at `at` (see [`crate::Faults`]).
     Death { at: Time },
-    /// A workload's wake-up.
+    /// A workload, which is woken at `at`.
     Wake { workload: u16, token: u64, at: Time },
 }
 
-/// A timer slot. Slots are numbered per host, so that simultaneous timers have one order for any number of threads.
+/// A timer slot. Slots are numbered per host, so that the order of simultaneous timers does not depend on the number of
+/// threads.
 type Slot = Owner;
 
 impl Host {
-    /// Takes a timer slot.
     pub fn take_slot(&mut self, owner: Owner) -> u32 {
         if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = owner;
@@ -69,31 +69,30 @@ impl Host {
         self.slots.len() as u32 - 1
     }
 
-    /// Gives a timer slot back.
     pub fn free_slot(&mut self, slot: u32) {
         debug_assert_ne!(slot, NONE);
-        self.slots[slot as usize] = Owner::Nobody;
+        self.slots[slot as usize] = Owner::Free;
         self.free.push(slot);
     }
 
-    /// Whose timer a slot is.
+    /// Returns the owner of a timer slot.
     pub fn owner(&self, slot: u32) -> Owner {
         self.slots[slot as usize]
     }
 
-    /// Whether anything waits here for the NIC.
+    /// Returns true if control packets or senders wait for the NIC.
     #[inline]
     pub fn has_work(&self) -> bool {
         !self.control.is_empty() || !self.ready.is_empty()
     }
 
-    /// Takes a sender that is no more out of the ready ones: its number will be another's.
+    /// Removes a sender that no longer exists from the ready queue, because its index may be reused.
     #[cold]
     pub fn forget_ready(&mut self, sender: Handle) {
         self.ready.retain(|(_, other)| *other != sender);
     }
 
-    /// The sender whose turn is next, unless a control packet is first.
+    /// Returns the sender at the head of the ready queue, or `None` if a control packet goes first.
     #[inline]
     pub fn upcoming_sender(&self) -> Option<Handle> {
         if self.control.is_empty() {
@@ -103,7 +102,8 @@ impl Host {
         }
     }
 
-    /// The next ready sender of the first class that has one; `classed` if there is more than one class.
+    /// Removes and returns the next ready sender of the highest class that has one. `classed` is true if there is more
+    /// than one class.
     #[inline]
     pub fn next_ready(&mut self, classed: bool) -> Option<(u8, Handle)> {
         if !classed {

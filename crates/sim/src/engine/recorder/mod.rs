@@ -1,4 +1,4 @@
-//! What a partition writes down while it runs.
+//! Recorder of a partition: flow records, samples, port counters and traces.
 
 mod measured;
 mod observe;
@@ -21,22 +21,22 @@ use duetime_scenario::Scenario;
 use measured::Measured;
 use series::Sampler;
 
-/// What a partition writes down while it runs.
+/// Recorder of a partition.
 pub struct Recorder {
-    /// Flows and the rest that is told at the end.
+    /// Flow records, and everything else that is returned at the end of the run.
     pub records: PartRecords,
     series: Sampler,
     measured: Measured,
     observed: Option<Box<Observed>>,
-    /// Sampling period of windows.
+    /// Sampling period of windows, or `None`.
     windows: Option<Span>,
-    /// Finite flows in the measurement window: those submitted here minus those that ended here. The sum over
-    /// partitions is what is open.
+    /// Finite flows in the measurement window submitted here minus those that ended here. The sum over all partitions
+    /// is the number of open flows.
     open: i64,
 }
 
 impl Recorder {
-    /// Nothing is recorded; partition `index` of `cut` records.
+    /// Creates an empty recorder for partition `index` of `cut`.
     pub fn new(
         scenario: &Scenario,
         setup: &Setup,
@@ -55,13 +55,13 @@ impl Recorder {
         }
     }
 
-    /// Asks for the first samples of everything that is sampled.
+    /// Schedules the first samples of links and windows.
     pub fn start(&self, setup: &Setup, events: &mut Events) {
         self.series.start(events);
         self.schedule_windows(setup, events);
     }
 
-    /// Asks for the next sample of the windows, if they are sampled.
+    /// Schedules the next sample of the windows, if they are sampled.
     fn schedule_windows(&self, setup: &Setup, events: &mut Events) {
         let Some(every) = self.windows else { return };
         let at = events.now + every;
@@ -70,81 +70,83 @@ impl Recorder {
         }
     }
 
-    /// Whether packets are watched.
+    /// Returns true if packets are watched.
     #[inline(always)]
     pub fn is_observing(&self) -> bool {
         self.observed.is_some()
     }
 
-    /// Records an event of the connection whose packets carry `hash`, if it is watched.
+    /// Records an event of the connection whose packets carry `hash`, if the connection is watched.
     #[inline]
-    pub fn observe(&mut self, now: Time, hash: u32, what: FlowEventKind) {
+    pub fn observe(&mut self, now: Time, hash: u32, kind: FlowEventKind) {
         if let Some(observed) = &mut self.observed {
-            observed.record(hash, now, what);
+            observed.record(hash, now, kind);
         }
     }
 
-    /// Finite flows in the measurement window: those submitted here minus those that ended here.
+    /// Returns the number of finite flows in the measurement window submitted here minus those that ended here.
     pub fn open(&self) -> i64 {
         self.open
     }
 
-    /// The run waits for as many more events of workloads.
+    /// Makes the run wait for `more` further events of workloads.
     pub fn wait_for(&mut self, more: i64) {
         self.open += more;
     }
 
-    /// A message is submitted; returns the number of its record.
+    /// Records the submission of a message. Returns the index of its record.
     pub fn submitted(&mut self, message: &Message) -> u32 {
         self.records.flows.push(message.record());
-        self.open += i64::from(is_waited_for(message));
+        self.open += i64::from(is_awaited(message));
         self.records.flows.len() as u32 - 1
     }
 
-    /// The sender of a message gave it up before its receiver knew of it, or its receiver learnt of that.
-    pub fn given_up(&mut self, message: &Message) {
-        self.open -= i64::from(is_waited_for(message));
+    /// Records that a message will not be delivered: its sender quenched it before the receiver knew of it, or the
+    /// receiver was notified of the quenching.
+    pub fn abandoned(&mut self, message: &Message) {
+        self.open -= i64::from(is_awaited(message));
     }
 
-    /// The last byte of a message was delivered at `at`, after `marks` marked segments.
+    /// Records the delivery of a message's last byte at `at`, after `marks` marked segments.
     pub fn delivered(&mut self, message: &Message, at: Time, marks: u32) {
         self.records.finishes.push(Finish {
             flow: message.flow,
             at,
             marks,
         });
-        self.open -= i64::from(is_waited_for(message));
+        self.open -= i64::from(is_awaited(message));
         self.observe_end(message.flow, at);
     }
 
-    /// The next end of the measurement window: the run must stop there, with every event before it processed and none
-    /// after.
+    /// Returns the next boundary of the measurement window, or [`Time::MAX`]. The run must stop there, after every
+    /// earlier event and before any later one.
     pub fn next_mark(&self) -> Time {
         self.measured.next_mark()
     }
 
-    /// Every event before `reached` has been processed, and no later one: notes what is to be noted by then.
+    /// Takes the snapshots that are due by `reached`. Every event before `reached`, and no later one, must have been
+    /// processed.
     pub fn mark(&mut self, reached: Time, wire: &mut Wire) {
         self.measured.mark(reached, wire);
     }
 }
 
 impl Context {
-    /// Samples a link, which is number `position` among those that are sampled here.
+    /// Samples the link with index `position` among those sampled by this partition.
     pub fn sample(&mut self, wire: &mut Wire, position: u32) {
         self.recorder
             .series
             .sample(&mut self.events, wire, position);
     }
 
-    /// Records samples of the windows, and asks for the next ones.
+    /// Records samples of the windows and schedules the next ones.
     pub fn sample_windows(&mut self, windows: Vec<WindowSample>) {
         self.recorder.records.windows.extend(windows);
         self.recorder
             .schedule_windows(&self.setup, &mut self.events);
     }
 
-    /// Completes the records of what flows and ports did, at the end of the run.
+    /// Completes and returns the records of flows and ports at the end of the run.
     pub fn finish_records(&mut self, wire: &mut Wire) -> PartRecords {
         let end = self.events.now;
         let recorder = &mut self.recorder;
@@ -160,13 +162,13 @@ impl Context {
                 .port_records(end, wire, &self.setup.network);
         records.totals = wire.totals();
         records.totals.end = end;
-        // Every packet-hop is one event; the loop counts the others.
+        // Every packet-hop is one event; `processed` counts the others.
         records.totals.events = self.events.processed + records.totals.packet_hops;
         records
     }
 }
 
-/// Whether the run waits for the end of a message.
-fn is_waited_for(message: &Message) -> bool {
+/// Returns true if the run waits for the end of the message.
+fn is_awaited(message: &Message) -> bool {
     message.measured && message.class != Class::Long
 }

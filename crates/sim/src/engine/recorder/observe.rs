@@ -1,4 +1,4 @@
-//! What is watched packet by packet: flows, and captured links. A watched run is one partition.
+//! Packet-by-packet traces of watched flows and captured links. A watched run has one partition.
 
 use super::Recorder;
 use crate::engine::context::Context;
@@ -12,23 +12,23 @@ use duetime_results::{CapturedPacket, FlowEvent, FlowEventKind, FlowTrace, TreeN
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// What is watched, and what has to be remembered for it.
+/// State of the watched flows and links.
 pub struct Observed {
     watch: Watch,
     keep: Keep,
-    /// The watched flows that were submitted, each with the hash of its connection.
+    /// Watched flows that were submitted, each with the hash of its connection.
     traces: Vec<(FlowTrace, u32)>,
-    /// Index into `traces`, by flow.
+    /// Indices into `traces` by flow.
     by_flow: FxHashMap<u64, usize>,
-    /// Indices into `traces`, by hash of the connection: flows of a long-lived one may overlap.
+    /// Indices into `traces` by connection hash. Flows of a persistent connection may overlap.
     by_connection: FxHashMap<u32, Vec<usize>>,
-    /// Links captured.
+    /// Captured links.
     taps: Vec<u32>,
-    /// Bytes kept of each captured packet.
+    /// Number of bytes kept of each captured packet.
     snap_length: u32,
-    /// Packets that have not crossed a link, by link and connection.
+    /// Packets that have not crossed their link, by link and connection.
     waiting: FxHashMap<(u32, u32), VecDeque<Waiting>>,
-    /// Who sends the packets of a connection, either way.
+    /// Host that sends the packets of a connection, by direction.
     sources: FxHashMap<(u32, bool), u32>,
 }
 
@@ -36,13 +36,13 @@ pub struct Observed {
 struct Waiting {
     packet: Packet,
     /// Time of the offer.
-    came: Time,
+    offered_at: Time,
     /// Random delay of a host's packet (`send_jitter`).
     delayed: Span,
 }
 
 impl Observed {
-    /// Watches some flows and some links.
+    /// Creates the state for the flows of `watch` and the links of `taps`.
     pub fn new((watch, keep): (Watch, Keep), taps: Vec<u32>, snap_length: u32) -> Self {
         Self {
             watch,
@@ -57,7 +57,7 @@ impl Observed {
         }
     }
 
-    /// What the watched flows did.
+    /// Returns the traces of the watched flows, sorted by time.
     pub fn into_traces(self) -> Vec<FlowTrace> {
         let traces = self.traces.into_iter().map(|(mut trace, _)| {
             trace.events.sort_by_key(|event| event.at);
@@ -74,12 +74,13 @@ impl Observed {
         }
     }
 
-    pub(super) fn record(&mut self, hash: u32, at: Time, what: FlowEventKind) {
-        if !self.keep.holds(&what) {
+    pub(super) fn record(&mut self, hash: u32, at: Time, kind: FlowEventKind) {
+        if !self.keep.holds(&kind) {
             return;
         }
         for &index in self.by_connection.get(&hash).into_iter().flatten() {
-            self.traces[index].0.events.push(FlowEvent { at, what });
+            let event = FlowEvent { at, what: kind };
+            self.traces[index].0.events.push(event);
         }
     }
 
@@ -100,7 +101,8 @@ impl Observed {
 }
 
 impl Recorder {
-    /// A message is submitted that belongs to this node of a tree.
+    /// Starts the trace of a submitted message if it is watched. `node` returns the tree node that the message belongs
+    /// to.
     pub fn observe_submission(
         &mut self,
         message: &Message,
@@ -128,7 +130,7 @@ impl Recorder {
         observed.connect(index, hash);
     }
 
-    /// The last byte of a flow was delivered.
+    /// Records the delivery of a flow's last byte.
     pub(super) fn observe_end(&mut self, flow: u64, at: Time) {
         let Some(observed) = &mut self.observed else {
             return;
@@ -140,13 +142,13 @@ impl Recorder {
             at,
             what: FlowEventKind::Finished,
         });
-        // A long-lived connection of a query may carry many others.
+        // A persistent connection may carry many other flows after this one.
         if matches!(observed.watch, Watch::Query(_) | Watch::Deliveries(_)) {
             observed.disconnect(index);
         }
     }
 
-    /// The packets of `flow` carry `hash`: those of a long-lived connection carry that of its first flow.
+    /// Notes that the packets of `flow` carry `hash`. On a persistent connection this is the hash of the first flow.
     pub fn observe_connection(&mut self, flow: u64, hash: u32) {
         if let Some(observed) = &mut self.observed
             && let Some(&index) = observed.by_flow.get(&flow)
@@ -157,7 +159,8 @@ impl Recorder {
 }
 
 impl Context {
-    /// Handles the offer of a packet to the port of `link`, which may mark it. A host's packet leaves later by `delayed`.
+    /// Handles the offer of a packet to the port of `link`, which may mark it. A host's packet leaves later by
+    /// `delayed`.
     #[cold]
     pub fn observe_offer(&mut self, link: u32, packet: Packet, marked: bool, delayed: Span) {
         if marked {
@@ -178,7 +181,7 @@ impl Context {
                 .or_default()
                 .push_back(Waiting {
                     packet,
-                    came: self.events.now,
+                    offered_at: self.events.now,
                     delayed,
                 });
         }
@@ -189,28 +192,28 @@ impl Context {
     pub fn observe_delay(&mut self, link: u32, packet: &Packet, delayed: Span) {
         if let Some(observed) = &mut self.recorder.observed
             && let Some(waiting) = observed.waiting.get_mut(&(link, packet.flow))
-            && let Some(offer) = (waiting.iter_mut()).find(|offer| same(&offer.packet, packet))
+            && let Some(offer) = (waiting.iter_mut()).find(|offer| is_same(&offer.packet, packet))
         {
             offer.delayed = delayed;
         }
     }
 
-    /// The port of `link` drops a packet, which has been offered to it.
+    /// Records that the port of `link` drops a packet that was offered to it.
     #[cold]
     pub fn observe_drop(&mut self, link: u32, packet: &Packet) {
         if let Some(observed) = &mut self.recorder.observed
             && let Some(waiting) = observed.waiting.get_mut(&(link, packet.flow))
-            && let Some(place) = waiting
+            && let Some(index) = waiting
                 .iter()
-                .rposition(|other| same(&other.packet, packet))
+                .rposition(|other| is_same(&other.packet, packet))
         {
-            waiting.remove(place);
+            waiting.remove(index);
         }
         self.observe(packet.flow, FlowEventKind::Dropped { link });
     }
 
-    /// A packet has crossed `link` and reached its far end at `arrival`, so it left one latency before; or it was lost on
-    /// the way.
+    /// Records that a packet crossed `link` and reaches its far end at `arrival`, one latency after its departure, or
+    /// that it was lost on the link.
     #[cold]
     pub fn observe_crossing(&mut self, link: u32, packet: Packet, arrival: Time, lost: bool) {
         let wire = &self.setup.network.links[link as usize];
@@ -238,19 +241,19 @@ impl Context {
                 bytes,
             });
         }
-        // What came to the port before its connection was watched is not there.
-        let came = observed
+        // A packet offered before its connection was watched has no entry.
+        let offer = observed
             .waiting
             .get_mut(&(link, packet.flow))
-            .and_then(|waiting| waiting.pop_front_if(|first| same(&first.packet, &packet)));
+            .and_then(|waiting| waiting.pop_front_if(|first| is_same(&first.packet, &packet)));
         if lost {
             return self.observe(packet.flow, FlowEventKind::Lost { link });
         }
-        let [waited, delayed] = came.map_or([Span::ZERO; 2], |offer| {
-            let waited = departed.since(offer.came).saturating_sub(sending);
+        let [waited, delayed] = offer.map_or([Span::ZERO; 2], |offer| {
+            let waited = departed.since(offer.offered_at).saturating_sub(sending);
             [waited, offer.delayed]
         });
-        let what = FlowEventKind::Departed {
+        let kind = FlowEventKind::Departed {
             link,
             reverse: packet.is_reverse(),
             seq: decoded.seq,
@@ -260,34 +263,34 @@ impl Context {
             sending,
             latency: wire.latency,
         };
-        self.recorder.observe(departed, packet.flow, what);
+        self.recorder.observe(departed, packet.flow, kind);
     }
 }
 
 impl Context {
-    /// The transport of `host` gets a packet which the host has held for so long.
+    /// Records that the transport of `host` receives a packet that the host has held for `held`.
     pub fn observe_reception(&mut self, host: u32, packet: Packet, held: Span) {
         if self.recorder.observed.is_none() {
             return;
         }
         let extra = self.extras.get(packet.extra as usize);
         let decoded = decode(&packet, extra, self.frame_overhead);
-        let what = FlowEventKind::Received {
+        let kind = FlowEventKind::Received {
             host,
             seq: decoded.seq,
             len: decoded.len,
             held,
         };
-        self.observe(packet.flow, what);
+        self.observe(packet.flow, kind);
     }
 }
 
-/// A connection and one of its two directions.
+/// Returns a packet's connection and direction.
 fn direction(packet: &Packet) -> (u32, bool) {
     (packet.flow, packet.is_reverse())
 }
 
-/// Whether two packets of a connection are one: a port may have marked it since.
-fn same(a: &Packet, b: &Packet) -> bool {
+/// Returns true if both are the same packet of a connection. Marks are ignored, because a port may have added one.
+fn is_same(a: &Packet, b: &Packet) -> bool {
     (a.seq, a.wire_bytes(), direction(a)) == (b.seq, b.wire_bytes(), direction(b))
 }

@@ -1,4 +1,4 @@
-//! What a partition leaves behind, and how the partitions' records become those of the run.
+//! Records of a partition, and their merge into the records of the run.
 
 use crate::output::{AllocatorState, RunOutput, WindowSample};
 use crate::workload::{Note, add_notes, mark_spare};
@@ -9,53 +9,53 @@ use duetime_results::{
 };
 use rustc_hash::FxHashMap;
 
-/// A flow's end, as its receiver saw it.
+/// End of a flow, recorded at its receiver.
 #[derive(Clone, Copy, Debug)]
 pub struct Finish {
-    /// Which flow.
+    /// Index of the flow.
     pub flow: u64,
-    /// Delivery of its last byte.
+    /// Time at which the last byte was delivered.
     pub at: Time,
-    /// Data segments that came with CE.
+    /// Number of data segments that arrived with CE.
     pub marks: u32,
 }
 
-/// What one partition leaves behind.
+/// Records of one partition.
 #[derive(Default)]
 pub struct PartRecords {
-    /// Flows submitted here; what the receiver knows is missing.
+    /// Flows submitted in this partition, without the fields that only the receiver knows.
     pub flows: Vec<FlowRecord>,
-    /// Flows that ended here.
+    /// Flows that ended in this partition.
     pub finishes: Vec<Finish>,
-    /// Denials and inversions at routers here, by flow.
+    /// Denials and inversions at the partition's routers, by flow.
     pub denials: FxHashMap<u64, (u32, u32)>,
-    /// Queries rooted here.
+    /// Queries rooted in this partition.
     pub queries: Vec<QueryRecord>,
-    /// What happened to queries here, away from their roots.
+    /// Notes about queries whose roots may be in other partitions, by query.
     pub notes: Vec<(u64, Note)>,
-    /// Answers that came here for nothing, by flow.
+    /// Flows whose answers arrived in this partition but were not needed.
     pub spare: Vec<u64>,
-    /// Ports of nodes here, by link, over the measurement window.
+    /// Ports of this partition by link, over the measurement window.
     pub ports: Vec<(u32, PortRecord)>,
-    /// The same over the whole run.
+    /// Ports of this partition by link, over the whole run.
     pub whole_ports: Vec<(u32, PortRecord)>,
-    /// Use of the servers of hosts here, by host.
+    /// Server use of the partition's hosts, by host.
     pub servers: Vec<(u32, ServerRecord)>,
-    /// Samples taken here.
+    /// Samples of links taken in this partition.
     pub series: Vec<SeriesSample>,
-    /// What D3's routers here held at the end, by link.
+    /// Final state of the partition's D3 allocators, by link.
     pub allocators: Vec<(u32, AllocatorState)>,
-    /// Samples of TCP windows taken here.
+    /// Samples of TCP windows taken in this partition.
     pub windows: Vec<WindowSample>,
-    /// Counts.
+    /// Totals of packets and bytes.
     pub totals: Totals,
-    /// Watched flows.
+    /// Traces of watched flows.
     pub traces: Vec<FlowTrace>,
     /// Captured packets.
     pub captures: Vec<CapturedPacket>,
 }
 
-/// Joins the partitions' records into those of the run.
+/// Merges the partitions' records into the output of the run.
 pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
     let mut run = duetime_results::RunRecords {
         sampled_links,
@@ -84,14 +84,14 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
             sum.0 += denied;
             sum.1 += inverted;
         }
-        let (sum, own) = (&mut run.totals, part.totals);
-        sum.end = own.end;
-        sum.packet_hops += own.packet_hops;
-        sum.events += own.events;
-        sum.injected_bytes += own.injected_bytes;
-        sum.arrived_bytes += own.arrived_bytes;
-        sum.dropped_bytes += own.dropped_bytes;
-        sum.in_flight_bytes += own.in_flight_bytes;
+        let (sum, part) = (&mut run.totals, part.totals);
+        sum.end = part.end;
+        sum.packet_hops += part.packet_hops;
+        sum.events += part.events;
+        sum.injected_bytes += part.injected_bytes;
+        sum.arrived_bytes += part.arrived_bytes;
+        sum.dropped_bytes += part.dropped_bytes;
+        sum.in_flight_bytes += part.in_flight_bytes;
     }
     run.flows.sort_unstable_by_key(|flow| flow.flow);
     run.queries.sort_unstable_by_key(|query| query.query);
@@ -107,7 +107,7 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
                 flow.finish = Some(finish.at);
                 flow.marks = finish.marks;
                 flow.delivered_bytes = flow.size_bytes;
-                // Given up too late: everything had arrived.
+                // The flow was quenched too late: everything had arrived.
                 flow.quenched = false;
             }
         }
@@ -131,8 +131,8 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
     }
 }
 
-/// The records of ports in the order of their links. A crossing link has its queue in one partition and its losses in
-/// another. Parallel links have one name.
+/// Returns the records of ports in link order, with the records of each link merged: a crossing link has its queue in
+/// one partition and its losses in another. Parallel links share a name, so the link index identifies them.
 fn by_link(mut ports: Vec<(u32, PortRecord)>) -> Vec<PortRecord> {
     ports.sort_by_key(|(link, _)| *link);
     let mut joined: Vec<PortRecord> = Vec::with_capacity(ports.len());

@@ -8,12 +8,12 @@ use duetime_core::{Span, Time};
 use duetime_results::SeriesSample;
 use duetime_scenario::Scenario;
 
-/// The links that this partition samples.
+/// Sampler of this partition's links.
 #[derive(Default)]
 pub struct Sampler {
     every: Span,
     until: Time,
-    /// (link, its number among the run's sampled links, bytes that had left at the last sample).
+    /// Link, its index among the run's sampled links, and the bytes that had departed at the last sample.
     links: Vec<(u32, u32, u64)>,
     samples: Vec<SeriesSample>,
 }
@@ -28,7 +28,7 @@ impl Sampler {
             .iter()
             .enumerate()
             .filter(|(_, link)| cut.port_in[**link as usize] == index)
-            .map(|(number, &link)| (link, number as u32, 0))
+            .map(|(index, &link)| (link, index as u32, 0))
             .collect();
         Self {
             every,
@@ -42,7 +42,7 @@ impl Sampler {
         std::mem::take(&mut self.samples)
     }
 
-    /// Asks for the first sample of each link.
+    /// Schedules the first sample of each link.
     pub(super) fn start(&self, events: &mut Events) {
         for position in 0..self.links.len() {
             self.schedule(events, position);
@@ -57,13 +57,13 @@ impl Sampler {
         }
     }
 
-    /// Samples a link, and asks for its next sample.
+    /// Samples a link and schedules its next sample.
     pub(super) fn sample(&mut self, events: &mut Events, wire: &mut Wire, position: u32) {
-        let (link, number, before) = self.links[position as usize];
+        let (link, index, before) = self.links[position as usize];
         let port = wire.drained(link, events.now);
         let sent = port.departed_bytes();
         self.samples.push(SeriesSample {
-            link: number,
+            link: index,
             at: events.now,
             queue_bytes: port.queue_bytes(),
             queue_packets: port.queue_packets(),

@@ -1,4 +1,4 @@
-//! TCP in its hosts: what surrounds the state machines of `proto::tcp`.
+//! TCP at hosts: connects the state machines of `proto::tcp` to the engine.
 
 mod receiving;
 mod sending;
@@ -15,24 +15,24 @@ use duetime_link::Frame;
 use duetime_proto::tcp::{Config, Flags, Sack};
 use duetime_scenario::model::{self, Protocol};
 
-/// TCP and IP headers without options, in bytes.
+/// Bytes of the TCP and IP headers without options.
 const HEADER_BYTES: u32 = 40;
-/// TCP's number in IP.
+/// IP protocol number of TCP.
 const PROTOCOL: u8 = 6;
 
-/// The window protocols.
+/// Family of the window protocols: TCP, DCTCP and D2TCP.
 pub enum Tcp {}
 
-/// What a segment carries beyond its fixed fields.
+/// Contents of a segment in addition to the packet's fixed fields.
 #[derive(Debug)]
 pub enum Extra {
-    /// A SYN: where to answer, and the message that opens the connection.
+    /// SYN, with the sender's index and the message that opens the connection.
     Syn { reply: u32, message: Message },
-    /// A SYN-ACK: where to send.
+    /// SYN-ACK, with the receiver's index.
     SynAck { reply: u32 },
-    /// The last segment of a message.
+    /// Last segment of a message.
     Last { message: Message },
-    /// An acknowledgement with blocks.
+    /// Acknowledgement with SACK blocks.
     Sack(Sack),
 }
 
@@ -86,14 +86,14 @@ impl Endpoint for Tcp {
     }
 }
 
-/// A header (RFC 9293 §3.1), with blocks as its only option (RFC 2018 §3). Both ports come from the connection's hash, so
-/// that a dissector keeps the two directions together.
+/// Returns a TCP header (RFC 9293 §3.1) with SACK blocks as its only option (RFC 2018 §3). Both ports are derived from
+/// the connection's hash, so that a dissector matches the two directions.
 fn header(packet: &Packet, sack: &Sack) -> Vec<u8> {
     let ports = (
         packet.flow as u16 | 0x8000,
         (packet.flow >> 16) as u16 & 0x7fff,
     );
-    let (from, to, own, acknowledged) = if packet.is_reverse() {
+    let (from, to, seq, acknowledged) = if packet.is_reverse() {
         (ports.1, ports.0, 1, packet.seq)
     } else {
         (ports.0, ports.1, packet.seq, 1)
@@ -109,7 +109,7 @@ fn header(packet: &Packet, sack: &Sack) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES as usize);
     bytes.extend(from.to_be_bytes());
     bytes.extend(to.to_be_bytes());
-    bytes.extend(own.to_be_bytes());
+    bytes.extend(seq.to_be_bytes());
     bytes.extend(acknowledged.to_be_bytes());
     let words = 5 + sack.option_bytes() as u8 / 4;
     bytes.extend([words << 4, flags, 0xff, 0xff, 0, 0, 0, 0]);
@@ -117,7 +117,7 @@ fn header(packet: &Packet, sack: &Sack) -> Vec<u8> {
         const NO_OPERATION: u8 = 1;
         const SACK: u8 = 5;
         bytes.extend([NO_OPERATION, NO_OPERATION, SACK, 2 + 8 * sack.len() as u8]);
-        // From a position with room below it, so that blocks before `seq` have theirs.
+        // Start high enough in the sequence space that blocks before `seq` do not underflow.
         let ack = 1 << 32 | u64::from(packet.seq);
         for (start, end) in sack.blocks(ack) {
             bytes.extend((start as u32).to_be_bytes());

@@ -1,4 +1,4 @@
-//! The receiving end of a connection.
+//! Receiving end of a TCP connection.
 
 use super::{Extra, HEADER_BYTES, Tcp};
 use crate::engine::context::Context;
@@ -11,13 +11,13 @@ use duetime_proto::tcp::{self, Segment};
 use duetime_results::FlowEventKind;
 use std::sync::Arc;
 
-/// The receiving end of a connection.
+/// Receiving end of a TCP connection.
 pub struct Receiving {
     machine: tcp::Receiver,
     config: Arc<tcp::Config>,
-    /// Data segments with CE since the last message was complete.
+    /// Data segments with CE since the last completed message.
     marks: u32,
-    /// Messages whose last segment has been seen, by stream position after it.
+    /// Messages whose last segment was received, each with the stream position of its end.
     expected: Vec<(u64, Message)>,
 }
 
@@ -45,11 +45,11 @@ impl Receiver for Receiving {
         let segment = Segment { seq, len, flags };
         let delivery = self.machine.input(&self.config, context.now(), segment);
         if context.recorder.is_observing() && delivery.bytes > 0 {
-            let what = FlowEventKind::Delivered {
+            let kind = FlowEventKind::Delivered {
                 seq: self.machine.delivered() + 1 - delivery.bytes,
                 len: delivery.bytes as u32,
             };
-            context.observe(packet.flow, what);
+            context.observe(packet.flow, kind);
         }
         delivery.messages
     }
@@ -59,7 +59,7 @@ impl Receiver for Receiving {
         let first = (0..self.expected.len()).min_by_key(|&i| self.expected[i].0)?;
         let (_, message) = self.expected.swap_remove(first);
         if self.machine.is_closed() && self.expected.is_empty() {
-            // Many connections may be closed and not yet forgotten.
+            // Free the memory, because many closed connections may linger.
             self.expected = Vec::new();
         }
         Some((message, marks))
@@ -70,7 +70,7 @@ impl Receiver for Receiving {
         &mut self,
         binding: &mut Binding,
         context: &mut Context,
-        own: u32,
+        index: u32,
     ) -> Option<Packet> {
         let segment = self.machine.poll_transmit(&self.config, context.now())?;
         let mut packet = Packet::new(
@@ -82,7 +82,7 @@ impl Receiver for Receiving {
             Packet::tcp(segment.flags) | REVERSE | Packet::label(Tcp::FAMILY as u16, binding.class),
         );
         if (segment.flags).intersects(tcp::Flags::SYN | tcp::Flags::SACK) {
-            let (extra, more) = self.attach(context, own, segment.flags);
+            let (extra, more) = self.attach(context, index, segment.flags);
             packet = packet.lengthened(more);
             packet.extra = extra;
         }
@@ -119,12 +119,12 @@ impl Receiver for Receiving {
 }
 
 impl Receiving {
-    /// Puts what accompanies a SYN-ACK or an acknowledgement with blocks into the extras: its place there, and the bytes
-    /// that it adds to the header.
+    /// Stores the extra of a SYN-ACK or of an acknowledgement with SACK blocks. Returns its index and the number of
+    /// bytes that it adds to the header.
     #[cold]
-    fn attach(&self, context: &mut Context, own: u32, flags: tcp::Flags) -> (u32, u16) {
+    fn attach(&self, context: &mut Context, index: u32, flags: tcp::Flags) -> (u32, u16) {
         let (extra, more) = if flags.contains(tcp::Flags::SYN) {
-            (Extra::SynAck { reply: own }, 0)
+            (Extra::SynAck { reply: index }, 0)
         } else {
             let sack = self.machine.sack();
             (Extra::Sack(sack), sack.option_bytes() as u16)
@@ -132,7 +132,8 @@ impl Receiving {
         (context.attach::<Tcp>(extra), more)
     }
 
-    /// The segment that ends at `end` opens the connection, or is the last of a message.
+    /// Handles the extra of a segment that ends at stream position `end`: a SYN's is dropped, a message's last segment
+    /// adds the message to the expected ones.
     #[cold]
     fn expect(&mut self, context: &mut Context, packet: &Packet, end: u64) {
         if let Some(Extra::Last { message }) = context.take::<Tcp>(packet)

@@ -1,4 +1,4 @@
-//! The sending end of a connection: a stream of messages.
+//! Sending end of a TCP connection, which carries a stream of messages.
 
 use super::{Extra, HEADER_BYTES, Tcp};
 use crate::engine::context::Context;
@@ -12,38 +12,38 @@ use duetime_results::{FlowEventKind, Timer};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The sending end of a connection. What every acknowledgement touches comes first.
+/// Sending end of a TCP connection. The fields that every acknowledgement touches come first.
 #[repr(C)]
 pub struct Sending {
     config: Arc<tcp::Config>,
-    /// Stream position after the first of the messages, or `u64::MAX`.
+    /// Stream position of the end of the first message, or `u64::MAX` without messages.
     first_end: u64,
     stream: Box<Stream>,
     machine: tcp::Sender,
 }
 
-/// What a connection carries.
+/// Messages of a connection.
 struct Stream {
-    /// It is not closed after its first message.
-    long_lived: bool,
-    /// The flow that opened it.
+    /// True if the connection is persistent and stays open after its first message.
+    persistent: bool,
+    /// Flow that opened the connection.
     opener: u64,
-    /// The message that a connection without messages is opened for.
+    /// Message that identifies a connection opened before it has messages.
     opening: Option<Box<Message>>,
-    /// Stream position after the last message.
+    /// Stream position of the end of the last message.
     end: u64,
-    /// The first message that is not wholly acknowledged.
+    /// First message that is not fully acknowledged.
     first: Option<Outgoing>,
-    /// Those after it.
+    /// Messages after `first`.
     later: VecDeque<Outgoing>,
-    /// Counters when `first` became the first.
+    /// Counters when `first` became the first message.
     counted: tcp::Counters,
 }
 
 struct Outgoing {
-    /// Stream position after its last byte.
+    /// Stream position of the message's end.
     end: u64,
-    /// The number of its flow's record.
+    /// Index of the flow's record.
     record: u32,
     message: Message,
 }
@@ -57,7 +57,7 @@ impl Sender for Sending {
             config: Arc::clone(config),
             first_end: u64::MAX,
             stream: Box::new(Stream {
-                long_lived: Tcp::connection(&context.setup, message).is_some(),
+                persistent: Tcp::connection(&context.setup, message).is_some(),
                 opener: message.flow,
                 opening: None,
                 end: 1,
@@ -76,7 +76,7 @@ impl Sender for Sending {
             deadline: message.deadline,
         };
         self.machine.send(&self.config, context.now(), submitted);
-        if !self.stream.long_lived {
+        if !self.stream.persistent {
             self.machine.close();
         }
         let outgoing = Outgoing {
@@ -115,7 +115,7 @@ impl Sender for Sending {
         &mut self,
         binding: &mut Binding,
         context: &mut Context,
-        own: u32,
+        index: u32,
     ) -> Option<Packet> {
         let segment = self.machine.poll_transmit(&self.config, context.now())?;
         let mut packet = Packet::new(
@@ -127,16 +127,16 @@ impl Sender for Sending {
             segment.flags.0 | Packet::label(Tcp::FAMILY as u16, binding.class),
         );
         if segment.flags.intersects(tcp::Flags::SYN | tcp::Flags::PUSH) {
-            packet.extra = self.attach(context, own, segment);
+            packet.extra = self.attach(context, index, segment);
         }
         if context.recorder.is_observing() {
             let retransmit = segment.flags.contains(tcp::Flags::RETRANSMIT);
-            let what = FlowEventKind::Sent {
+            let kind = FlowEventKind::Sent {
                 seq: segment.seq,
                 len: segment.len,
                 retransmit,
             };
-            context.observe(packet.flow, what);
+            context.observe(packet.flow, kind);
         }
         Some(packet)
     }
@@ -164,24 +164,24 @@ impl Sender for Sending {
         context.observe(binding.hash, FlowEventKind::Timer(timer));
     }
 
-    /// The connection is reset. Its receiver lacks bytes that were never sent, so that it cannot complete the message.
+    /// Resets the connection. Its receiver lacks bytes that were never sent, so the message cannot complete.
     #[cold]
     fn abort(
         &mut self,
         context: &mut Context,
-        is_meant: &dyn Fn(&Message) -> bool,
+        matches: &dyn Fn(&Message) -> bool,
     ) -> Option<(u32, Aborted)> {
         let first = self.stream.first.as_ref()?;
-        let aborts = !self.stream.long_lived && self.machine.unsent() > 0;
-        if !aborts || !is_meant(&first.message) {
+        let aborts = !self.stream.persistent && self.machine.unsent() > 0;
+        if !aborts || !matches(&first.message) {
             return None;
         }
-        context.recorder.given_up(&first.message);
-        Some((first.record, Aborted::Gone))
+        context.recorder.abandoned(&first.message);
+        Some((first.record, Aborted::Removed))
     }
 
     #[inline(always)]
-    fn has_news(&self) -> bool {
+    fn needs_settling(&self) -> bool {
         self.first_end <= self.machine.first_unacknowledged() || self.machine.is_closed()
     }
 
@@ -221,7 +221,7 @@ impl Sender for Sending {
     }
 }
 
-/// The acknowledgement has been taken.
+/// Records an acknowledgement that was processed.
 #[cold]
 fn observe(context: &mut Context, hash: u32, segment: Segment) {
     context.observe(hash, FlowEventKind::Acked { seq: segment.seq });
@@ -240,7 +240,7 @@ impl Sending {
         }
     }
 
-    /// Takes an acknowledgement with what accompanies it: where to send, or blocks.
+    /// Processes an acknowledgement with an extra: a SYN-ACK with the receiver's index, or SACK blocks.
     #[cold]
     #[inline(never)]
     fn input_extra(&mut self, binding: &mut Binding, context: &mut Context, packet: Packet) {
@@ -259,9 +259,9 @@ impl Sending {
         }
     }
 
-    /// Puts what accompanies a SYN or the last segment of a message into the extras.
+    /// Stores the extra of a SYN or of a message's last segment. Returns its index.
     #[cold]
-    fn attach(&mut self, context: &mut Context, own: u32, segment: Segment) -> u32 {
+    fn attach(&mut self, context: &mut Context, index: u32, segment: Segment) -> u32 {
         if segment.flags.contains(tcp::Flags::SYN) {
             let first = self.stream.first.as_ref().map(|outgoing| &outgoing.message);
             let message = first.or(self.stream.opening.as_deref());
@@ -270,7 +270,7 @@ impl Sending {
                 ..message.expect("a connection opens for a message").clone()
             };
             return context.attach::<Tcp>(Extra::Syn {
-                reply: own,
+                reply: index,
                 message,
             });
         }
@@ -284,14 +284,14 @@ impl Sending {
         context.attach::<Tcp>(Extra::Last { message })
     }
 
-    /// Takes the first message and adds what it cost to its record, whose number it returns.
+    /// Removes the first message and adds its timeouts and retransmissions to its record. Returns the record's index.
     fn complete(&mut self, context: &mut Context) -> u32 {
         let next = self.stream.later.pop_front();
         self.first_end = next.as_ref().map_or(u64::MAX, |next| next.end);
         let first = std::mem::replace(&mut self.stream.first, next);
         let Outgoing { record, .. } = first.expect("a message");
         let total = self.machine.counters();
-        // The record has long left the processor's caches: the usual flow, which loses nothing, leaves it alone.
+        // The record has left the processor's caches by now; a flow without loss, the usual case, does not touch it.
         if total != self.stream.counted {
             let before = std::mem::replace(&mut self.stream.counted, total);
             let flow = &mut context.recorder.records.flows[record as usize];
@@ -301,7 +301,7 @@ impl Sending {
         record
     }
 
-    /// Bytes of the first message below stream position `acked`.
+    /// Returns the number of bytes of the first message below stream position `acked`.
     fn delivered(&self, acked: u64) -> u64 {
         self.stream.first.as_ref().map_or(0, |first| {
             let bytes = first.message.bytes.min(u64::MAX / 2);

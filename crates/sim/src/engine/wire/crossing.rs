@@ -1,5 +1,5 @@
-//! Cross-partition messages: packets on links that lead from one partition into another, or to a switch that is divided
-//! among partitions.
+//! Cross-partition messages: packets on links that lead into another partition, or to a switch that is divided among
+//! partitions.
 
 use super::Link;
 use crate::engine::context::Context;
@@ -12,45 +12,45 @@ use duetime_link::Port;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Packets on their way to another partition.
+/// Packets in flight to another partition.
 #[derive(Debug, Default)]
 pub struct Messages {
     packets: Vec<Message>,
-    /// What the packets carry: [`Packet::extra`] counts here as long as they are under way.
+    /// Extras of the packets. While a packet is in flight, its [`Packet::extra`] is an index into this vector.
     extras: Vec<Option<Extra>>,
 }
 
-/// A packet on its way to another partition.
+/// A packet in flight to another partition.
 #[derive(Clone, Copy, Debug)]
 struct Message {
     arrival: Time,
     packet: Packet,
     link: u32,
-    /// How many packets the link has carried with this one, modulo 2³²: its arrival is as many-th of the link's, in
-    /// whichever partition it is.
+    /// Number of packets that the link has carried, including this one, modulo 2³². The arrival has this number in
+    /// whichever partition it occurs.
     number: u32,
-    /// The link by which it leaves a divided switch, or `NONE`.
+    /// Link by which the packet leaves a divided switch, or `NONE`.
     out: u32,
 }
 
-/// The links between this partition and others.
+/// Links between this partition and others.
 pub struct Crossings {
-    /// This partition.
-    own: u16,
-    /// Packets that arrive here, by link, in order of arrival; empty if there is one partition.
+    /// Index of this partition.
+    partition: u16,
+    /// Packets that will arrive in this partition, by link, in order of arrival. Empty if there is one partition.
     inbound: Vec<VecDeque<Message>>,
     /// Packets for other partitions, by partition.
     outbound: Vec<Messages>,
-    /// By link: packets that it has carried from here; empty if there is one partition.
+    /// Number of packets that each link has carried from this partition. Empty if there is one partition.
     carried: Vec<u32>,
-    /// By link: the partition of its far end, or [`DIVIDED`].
+    /// Partition of each link's far end, or [`DIVIDED`].
     leads_to: Vec<u16>,
     cut: Arc<Cut>,
 }
 
 impl Crossings {
-    /// Nothing is under way between partition `own` and the others.
-    pub fn new(network: &Network, cut: &Arc<Cut>, own: u16) -> Self {
+    /// Creates the crossings of partition `partition`, with nothing in flight.
+    pub fn new(network: &Network, cut: &Arc<Cut>, partition: u16) -> Self {
         let links = if cut.partitions > 1 {
             network.links.len()
         } else {
@@ -62,7 +62,7 @@ impl Crossings {
             .take(links)
             .map(|link| link.to as usize);
         Self {
-            own,
+            partition,
             inbound: vec![VecDeque::new(); links],
             outbound: (0..cut.partitions).map(|_| Messages::default()).collect(),
             carried: vec![0; links],
@@ -71,8 +71,8 @@ impl Crossings {
         }
     }
 
-    /// Exchanges the packets bound for partition `to` for empty `messages`, whose memory is used again; returns when the
-    /// first of them arrives, or [`Time::MAX`].
+    /// Swaps the packets bound for partition `to` with the empty buffer `messages`, whose memory is reused. Returns the
+    /// arrival time of the first packet, or [`Time::MAX`] if there is none.
     #[cfg_attr(
         not(feature = "threads"),
         allow(dead_code, reason = "only a run on several threads has crossings")
@@ -84,7 +84,7 @@ impl Crossings {
         arrivals.min().unwrap_or(Time::MAX)
     }
 
-    /// Takes packets from another partition; `messages` is empty afterwards.
+    /// Receives packets from another partition and empties `messages`.
     #[cfg_attr(
         not(feature = "threads"),
         allow(dead_code, reason = "only a run on several threads has crossings")
@@ -94,17 +94,18 @@ impl Crossings {
             let extra = &mut message.packet.extra;
             if *extra != NONE {
                 let carried = messages.extras[*extra as usize].take();
-                *extra = context.extras.insert(carried.expect("one packet's")) as u32;
+                let extra_of_packet = carried.expect("an extra belongs to one packet");
+                *extra = context.extras.insert(extra_of_packet) as u32;
             }
-            self.take_in(context, message);
+            self.push_inbound(context, message);
         }
         messages.packets.clear();
         messages.extras.clear();
     }
 
-    /// A packet will arrive in this partition.
+    /// Appends a packet that will arrive in this partition, and schedules its arrival if it is the link's next.
     #[inline(always)]
-    fn take_in(&mut self, context: &mut Context, message: &Message) {
+    fn push_inbound(&mut self, context: &mut Context, message: &Message) {
         let inbound = &mut self.inbound[message.link as usize];
         if inbound.is_empty() {
             schedule(context, message);
@@ -112,7 +113,8 @@ impl Crossings {
         inbound.push_back(*message);
     }
 
-    /// The last packet sent by `port` will arrive at the far end of `link`, in another partition or at a divided switch.
+    /// Sends the last packet of `port` towards the far end of `link`, which is in another partition or a divided
+    /// switch.
     #[inline(always)]
     pub(super) fn send(
         &mut self,
@@ -139,8 +141,8 @@ impl Crossings {
             let (switch, routing) = (Link::of(port).target, &context.setup.routing);
             message.out = routing.next_at_switch(switch, packet.destination(), packet.flow);
             to = self.cut.port_in[message.out as usize];
-            if to == self.own {
-                return self.take_in(context, &message);
+            if to == self.partition {
+                return self.push_inbound(context, &message);
             }
         }
         let messages = &mut self.outbound[usize::from(to)];
@@ -153,8 +155,8 @@ impl Crossings {
         messages.packets.push(message);
     }
 
-    /// The packet that arrives on `link` now, with the link by which it leaves a divided switch or `NONE`; asks for the
-    /// arrival of the next one.
+    /// Returns the packet that arrives on `link` now, with the link by which it leaves a divided switch or `NONE`.
+    /// Schedules the next arrival on `link`.
     pub(super) fn arrive(&mut self, context: &mut Context, link: u32) -> (Packet, u32) {
         let inbound = &mut self.inbound[link as usize];
         let Message { packet, out, .. } = inbound.pop_front().expect("a packet arrives");
@@ -164,7 +166,7 @@ impl Crossings {
         (packet, out)
     }
 
-    /// Packets that will arrive here.
+    /// Returns the packets that will arrive in this partition.
     pub(super) fn frames(&self) -> impl Iterator<Item = Packet> + '_ {
         let inbound = self.inbound.iter().flatten();
         inbound.map(|message| message.packet)

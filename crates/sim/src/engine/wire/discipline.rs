@@ -1,4 +1,4 @@
-//! How a port queues: an enum of disciplines, and the list of those with a queue of their own.
+//! Port disciplines: an enum of disciplines, and the list of those with their own queue.
 
 use crate::packet::Packet;
 use crate::setup::Setup;
@@ -6,18 +6,18 @@ use duetime_core::{Span, Time};
 use duetime_link::{Offer, Port, Sent, SharedBuffer};
 use duetime_scenario::Scenario;
 
-/// A discipline with a queue of its own in front of the link; it may drop another packet than the one that arrives. The
-/// port's statistics tell what it sends and refuses, but nothing of what waits in this queue.
+/// A discipline with its own queue in front of the link; it may drop a packet other than the arriving one. The port's
+/// statistics cover the packets sent and refused, but not the packets in this queue.
 #[cfg_attr(
     not(test),
     expect(dead_code, reason = "no scenario asks for such a discipline yet")
 )]
 pub trait Queue: Sized {
-    /// The queue and the port of `link`, if the scenario wants it there.
+    /// Creates the queue and the port of `link`, or returns `None` if the scenario does not use the discipline there.
     fn of(scenario: &Scenario, setup: &Setup, link: u32) -> Option<(Self, Port<Packet>)>;
 
-    /// A packet comes to the port at `now`. What is dropped, this packet or others, is put into `dropped`; this
-    /// packet is among them where [`Offer::Dropped`] is returned.
+    /// Offers a packet that arrives at the port at `now`. All dropped packets are added to `dropped`; if the result is
+    /// [`Offer::Dropped`], the arriving packet is among them.
     fn offer(
         &mut self,
         port: &mut Port<Packet>,
@@ -26,33 +26,33 @@ pub trait Queue: Sized {
         dropped: &mut Vec<Packet>,
     ) -> Offer;
 
-    /// The link is free at `now`, as the last [`Offer::Queued`] or departure asked to be told: sends the next packet.
-    /// Returns it and when the link is free again, if packets still wait.
+    /// Sends the next packet. Called at the time that the last [`Offer::Queued`] or departure requested. Returns the
+    /// packet sent and, if packets still wait, the time at which the link is free again.
     fn departure(&mut self, port: &mut Port<Packet>, now: Time) -> Option<(Sent, Option<Time>)>;
 
-    /// The packets that wait.
+    /// Returns the queued packets.
     fn waiting(&self) -> impl Iterator<Item = Packet> + '_;
 }
 
-/// Makes the enum of disciplines from the list of those with a queue of their own.
+/// Generates the enum of disciplines from the list of those with their own queue.
 macro_rules! disciplines {
     ($($(#[$attribute:meta])* $name:ident: $queue:ty;)*) => {
-        /// How a port queues.
+        /// Discipline of a port.
         pub enum Discipline {
-            /// First come, first served, in memory of its own.
+            /// First come, first served, in the port's own memory.
             Fifo,
-            /// By class, in memory of its own.
+            /// Strict priority by class, in the port's own memory.
             StrictPriority,
-            /// First come, first served, in memory that is shared with other ports: which one.
+            /// First come, first served, in the shared memory with this index.
             SharedFifo(u32),
-            /// By class, in memory that is shared with other ports: which one.
+            /// Strict priority by class, in the shared memory with this index.
             SharedStrictPriority(u32),
             $($(#[$attribute])* #[doc = stringify!($queue)] $name(Box<$queue>),)*
         }
 
         impl Discipline {
-            /// That of the port of `link`, which shares the memory `pool` if there is one. A discipline with a queue
-            /// of its own brings its port.
+            /// Returns the discipline of the port of `link`, whose shared memory, if any, is `pool`. A discipline with
+            /// its own queue replaces `port`.
             pub fn of(
                 scenario: &Scenario,
                 setup: &Setup,
@@ -60,10 +60,10 @@ macro_rules! disciplines {
                 port: &mut Port<Packet>,
                 pool: Option<u32>,
             ) -> Self {
-                // The list may be empty.
+                // Avoid unused-variable warnings if the list is empty.
                 let _ = (scenario, setup, link);
-                $($(#[$attribute])* if let Some((queue, own)) = <$queue>::of(scenario, setup, link) {
-                    *port = own;
+                $($(#[$attribute])* if let Some((queue, queue_port)) = <$queue>::of(scenario, setup, link) {
+                    *port = queue_port;
                     return Self::$name(Box::new(queue));
                 })*
                 match (pool, port.has_classes()) {
@@ -74,8 +74,8 @@ macro_rules! disciplines {
                 }
             }
 
-            /// Offers a packet to the port of `link`, which it leaves later by `delay`; what is dropped is put into
-            /// `dropped`. `at_once`: the port is idle and has no limit.
+            /// Offers a packet to the port of `link`, which it leaves later by `delay`. Dropped packets are added to
+            /// `dropped`. `at_once` is true if the port is idle and has no limit.
             pub fn offer(
                 &mut self,
                 memory: Memory<'_>,
@@ -86,7 +86,7 @@ macro_rules! disciplines {
             ) -> Offer {
                 let Memory { ports, pools, link } = memory;
                 let offer = match self {
-                    Self::Fifo => fifo(take_in(&mut ports[link as usize], now, packet, at_once, delay)),
+                    Self::Fifo => fifo(offer_fifo(&mut ports[link as usize], now, packet, at_once, delay)),
                     Self::StrictPriority => {
                         let port = &mut ports[link as usize];
                         match port.offer(now, packet) {
@@ -94,7 +94,7 @@ macro_rules! disciplines {
                             other => other,
                         }
                     }
-                    // Only switches share memory, and only hosts delay.
+                    // Only switches share memory, and only hosts delay packets.
                     Self::SharedFifo(pool) => {
                         fifo(pools[*pool as usize].offer_fifo(ports, link, now, packet))
                     }
@@ -111,8 +111,8 @@ macro_rules! disciplines {
                 offer
             }
 
-            /// The link is free: sends the next packet of a port that asked to be told. Returns it and when to tell it
-            /// again.
+            /// Sends the next packet of a port that requested a departure event, now that the link is free. Returns the
+            /// packet sent and the time of the next departure event, if any.
             pub fn departure(
                 &mut self,
                 port: &mut Port<Packet>,
@@ -125,7 +125,7 @@ macro_rules! disciplines {
                 }
             }
 
-            /// The packets that wait in a queue of its own.
+            /// Returns the packets that wait in a queue outside the port.
             pub fn waiting(&self) -> Vec<Packet> {
                 match self {
                     Self::Fifo
@@ -139,22 +139,21 @@ macro_rules! disciplines {
     };
 }
 
-// The list of disciplines with a queue of their own.
 disciplines! {
     #[cfg(test)] LowestLast: crate::openness::LowestLast;
 }
 
-/// A port among the others, and the shared memories.
+/// A port among all ports, and the shared memories.
 pub struct Memory<'a> {
     pub ports: &'a mut [Port<Packet>],
     pub pools: &'a mut [SharedBuffer],
     pub link: u32,
 }
 
-/// Offers a packet to a port without classes, which it leaves later by `delay`; `at_once`: the port is idle and has no
-/// limit. `None`: dropped.
+/// Offers a packet to a port without classes, which it leaves later by `delay`. `at_once` is true if the port is idle
+/// and has no limit. Returns `None` if the packet is dropped.
 #[inline(always)]
-pub fn take_in(
+pub fn offer_fifo(
     port: &mut Port<Packet>,
     now: Time,
     packet: Packet,
@@ -167,7 +166,7 @@ pub fn take_in(
     port.offer_fifo_delayed(now, packet, delay)
 }
 
-/// Lets the packet just sent leave later: a host's.
+/// Delays the packet that a host's port just sent.
 #[inline(always)]
 pub fn delayed(port: &mut Port<Packet>, sent: Sent, delay: Span) -> Sent {
     if delay == Span::ZERO {
@@ -177,7 +176,7 @@ pub fn delayed(port: &mut Port<Packet>, sent: Sent, delay: Span) -> Sent {
     }
 }
 
-/// What a port without classes says.
+/// Converts the result of a port without classes to an [`Offer`].
 fn fifo(sent: Option<Sent>) -> Offer {
     sent.map_or(Offer::Dropped, Offer::Sent)
 }

@@ -1,58 +1,58 @@
-//! What the packet path needs to know of a link.
+//! Link properties used by the packet path.
 
 use crate::packet::Packet;
 use duetime_link::Port;
 
-/// In [`Link::target`]: the target is a host.
+/// Flag in [`Link::target`]: the target is a host.
 pub const TO_HOST: u32 = 1 << 31;
 
-/// What the packet path needs to know of a link; it lies in the tag of the link's port.
+/// Link properties used by the packet path, stored in the tag of the link's port.
 #[derive(Clone, Copy, Debug)]
 pub struct Link {
-    /// What is at its far end: a host's number with [`TO_HOST`], or a switch's.
+    /// Node at the far end: a host's index with [`TO_HOST`], or a switch's index.
     pub target: u32,
-    /// What takes its packets off the fast path: some of the constants below.
+    /// Flags that take the link's packets off the fast path.
     pub special: u32,
 }
 
 impl Link {
-    /// The link behind a port.
+    /// Returns the link behind a port.
     #[inline(always)]
     pub const fn of(port: &Port<Packet>) -> Self {
         let [target, special] = port.tag;
         Self { target, special }
     }
 
-    /// Its far end belongs to another partition.
+    /// The far end belongs to another partition.
     pub const CROSSING: u32 = 1;
-    /// It loses packets at random.
+    /// The link loses packets at random.
     pub const LOSSY: u32 = 2;
-    /// Its port has a program.
+    /// The port has a program.
     pub const PROGRAMMED: u32 = 4;
-    /// Its port is more than a FIFO with memory of its own.
+    /// The port is not a FIFO with its own memory.
     pub const DISCIPLINED: u32 = 8;
-    /// Its port serves by class.
+    /// The port serves by class.
     pub const CLASSED: u32 = 16;
-    /// Its packets are watched.
+    /// The link's packets are watched.
     pub const OBSERVED: u32 = 32;
-    /// It loses requests.
+    /// The link loses packets with requests.
     pub const FAULTY: u32 = 64;
-    /// Its partition is run as several sub-partitions.
+    /// The partition has several sub-partitions.
     pub const SUBPARTITIONED: u32 = 128;
 
-    /// Ports hold the links that lead to them to what they granted: its port does, or the ports behind it.
+    /// The run polices: the ports behind this link, or its own port, limit links to the rates that they granted.
     pub const POLICED: u32 = 512;
 
-    /// A program at its far end, a host, takes note of what arrives.
+    /// The far end is a host with a program that processes arrivals.
     pub const WATCHED_BY_HOST: u32 = 256;
 
-    /// Its far end is a host in a run in which hosts die.
+    /// The far end is a host in a run in which hosts die.
     pub const MORTAL: u32 = 2048;
 
-    /// A program, a discipline or a policer reads the queue of its port.
+    /// A program, a discipline or a policer uses the port's queue.
     pub const QUEUES: u32 = Self::PROGRAMMED | Self::DISCIPLINED | Self::CLASSED | Self::POLICED;
 
-    /// Arrivals need the slow path.
+    /// Arrivals take the slow path.
     pub const SLOW_ARRIVAL: u32 = Self::MAY_LOSE
         | Self::CROSSING
         | Self::CLASSED
@@ -60,8 +60,8 @@ impl Link {
         | Self::WATCHED_BY_HOST
         | Self::MORTAL
         | Self::POLICED;
-    /// Only arrivals differ: its port takes packets as any.
+    /// Only arrivals differ; the port takes packets as usual.
     pub const ON_ARRIVAL: u32 = Self::LOSSY | Self::WATCHED_BY_HOST | Self::MORTAL;
-    /// Packets may be lost, or what becomes of them is watched.
+    /// Packets may be lost, or their fate is watched.
     pub const MAY_LOSE: u32 = Self::LOSSY | Self::OBSERVED | Self::FAULTY;
 }

@@ -1,4 +1,4 @@
-//! The network between the hosts: ports, links, shared memories, and what the ports' programs do.
+//! Network between the hosts: ports, links, shared memories and port programs.
 
 mod crossing;
 pub mod discipline;
@@ -17,7 +17,7 @@ use crate::packet::{NONE, Packet};
 use crate::partition::{Cut, Subpartitions};
 use crate::setup::Setup;
 use crossing::Crossings;
-use discipline::{Discipline, Memory, take_in};
+use discipline::{Discipline, Memory, offer_fifo};
 use duetime_core::random::{Purpose, Stream};
 use duetime_core::{Span, Time};
 use duetime_link::{Frame, Offer, Port, Sent, SharedBuffer};
@@ -26,47 +26,48 @@ use duetime_scenario::Scenario;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// The network between the hosts, as far as one partition has it.
+/// One partition's part of the network between the hosts.
 pub struct Wire {
-    /// Each with its [`Link`] in its tag.
+    /// Ports by link, each with its [`Link`] as tag.
     ports: Vec<Port<Packet>>,
     disciplines: Vec<Discipline>,
     pools: Vec<SharedBuffer>,
-    /// What a port drops when a packet is offered; empty otherwise.
+    /// Packets dropped by the current offer; empty between offers.
     dropped: Vec<Packet>,
-    /// By link; empty if the ports have none.
+    /// Programs by link; empty if no link has one.
     programs: Vec<Program>,
-    /// Where ports police: the link of the last arrival.
+    /// Link of the last arrival, used by policers.
     ingress: u32,
     pub crossings: Crossings,
     reception: Reception,
-    /// Times at which hosts died: the last of each.
+    /// Time of each host's last death.
     deaths: FxHashMap<u32, Time>,
     loss: FxHashMap<u32, (f64, Stream)>,
-    /// Packets and bytes lost on links.
+    /// Packets and bytes lost, by link.
     losses: FxHashMap<u32, (u64, u64)>,
     totals: Totals,
 }
 
-/// Faults that the packet path must know of.
+/// Faults that affect the packet path.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WireFaults {
-    /// Links lose requests.
+    /// True if links lose packets with requests.
     pub loses_requests: bool,
-    /// Hosts die.
+    /// True if hosts die.
     pub kills_hosts: bool,
 }
 
-/// A packet that has reached a host.
+/// A packet that reached a host.
 pub struct Arrived {
     pub host: u32,
     pub packet: Packet,
-    /// The link's next packet has arrived too: the host receives both at once.
+    /// True if the link's next packet is received at the same time.
     pub more: bool,
 }
 
 impl Wire {
-    /// The ports and links of partition `index` of `cut`, without packets. `observed`: packets are watched.
+    /// Creates the ports and links of partition `index` of `cut`, without packets. `observed` is true if packets are
+    /// watched.
     pub fn new(
         scenario: &Scenario,
         setup: &Setup,
@@ -109,7 +110,7 @@ impl Wire {
             set(faults.loses_requests, Link::FAULTY);
             set(faults.kills_hosts && host.is_some(), Link::MORTAL);
             set(subpartitions.len() > 1, Link::SUBPARTITIONED);
-            // Another partition, an observer and the delay of a host's packets must know of each departure.
+            // Crossings, traces and the delays of hosts need to know each departure.
             if crosses || observed || network.nodes[link.from as usize].host.is_some() {
                 port.tell_departures();
             }
@@ -132,78 +133,78 @@ impl Wire {
         }
     }
 
-    /// How many links the network has.
+    /// Returns the number of links in the network.
     #[inline(always)]
     pub fn links(&self) -> usize {
         self.ports.len()
     }
 
-    /// The ports, by link.
+    /// Returns the ports, by link.
     #[inline(always)]
     pub fn ports(&self) -> &[Port<Packet>] {
         &self.ports
     }
 
-    /// The port of `link`.
+    /// Returns the port of `link`.
     #[inline(always)]
     pub fn port(&self, link: u32) -> &Port<Packet> {
         &self.ports[link as usize]
     }
 
-    /// The same with everything that has left by `now` gone.
+    /// Returns the port of `link` after removing the packets that left by `now`.
     pub fn drained(&mut self, link: u32, now: Time) -> &Port<Packet> {
         let port = &mut self.ports[link as usize];
         port.drain(now);
         port
     }
 
-    /// From here on the ports' largest occupancies count anew.
+    /// Restarts the maximum queue lengths of all ports.
     pub fn restart_maxima(&mut self) {
         self.ports.iter_mut().for_each(Port::restart_maximum);
     }
 
-    /// Packets and bytes lost on `link` so far.
+    /// Returns the packets and bytes lost on `link` so far.
     pub fn lost(&self, link: u32) -> (u64, u64) {
         self.losses.get(&link).copied().unwrap_or_default()
     }
 
-    /// The host at the near end of `link`, if it is one.
+    /// Returns the host at the near end of `link`, or `None` if a switch is there.
     #[inline(always)]
     pub fn host_before(&self, link: u32) -> Option<u32> {
-        // The other direction of the same link ends where the port is.
+        // The reverse link ends where the port is.
         let from = Link::of(&self.ports[link as usize ^ 1]).target;
         (from & TO_HOST != 0).then_some(from & !TO_HOST)
     }
 
-    /// What has crossed links, been lost and so on, and what is in ports or on links.
+    /// Returns the totals so far, with the bytes in ports and on links as in flight.
     pub fn totals(&self) -> Totals {
-        let own = self.ports.iter().flat_map(|port| {
-            // What has been sent on a crossing link is in the other partition.
+        let local = self.ports.iter().flat_map(|port| {
+            // A packet sent on a crossing link is counted by the other partition.
             let sent = (Link::of(port).special & Link::CROSSING == 0).then(|| port.sent_frames());
             sent.into_iter().flatten().chain(port.waiting_frames())
         });
         let waiting = self.disciplines.iter().flat_map(Discipline::waiting);
-        let in_flight = own.chain(self.crossings.frames()).chain(waiting);
+        let in_flight = local.chain(self.crossings.frames()).chain(waiting);
         Totals {
             in_flight_bytes: in_flight.map(|packet| u64::from(packet.wire_bytes())).sum(),
             ..self.totals
         }
     }
 
-    /// Packets that have crossed a link so far.
+    /// Returns the number of packet-hops so far.
     pub fn packet_hops(&self) -> u64 {
         self.totals.packet_hops
     }
 
-    /// A host sends a packet on its uplink, which it leaves later by `delay`.
+    /// Sends a host's packet on its uplink, delayed by `delay`.
     #[inline(always)]
     pub fn inject(&mut self, context: &mut Context, link: u32, packet: Packet, delay: Span) {
         self.totals.injected_bytes += u64::from(packet.wire_bytes());
         self.send(context, link, packet, delay);
     }
 
-    /// The same on a link that is known to be free, from a NIC that pulls and so has no limits; `plain`: nothing about
-    /// the link is special.
+    /// Sends a host's packet on an uplink that is free, from a NIC that pulls and therefore has no limits. `plain` is
+    /// true if the link needs no special handling.
     #[inline(always)]
     pub fn inject_at_once(
         &mut self,
@@ -237,7 +238,7 @@ impl Wire {
             }
             return self.send_specially(context, link, packet, special, false, delay);
         }
-        let Some(sent) = take_in(port, context.now(), packet, false, delay) else {
+        let Some(sent) = offer_fifo(port, context.now(), packet, false, delay) else {
             return self.discard(context, packet);
         };
         if sent.first {
@@ -246,7 +247,7 @@ impl Wire {
         }
     }
 
-    /// The same on a link into other partitions that is plain otherwise, without a delay.
+    /// Sends a packet without delay on a link that only crosses partitions.
     #[inline(never)]
     fn send_across(&mut self, context: &mut Context, link: u32, packet: Packet) {
         let port = &mut self.ports[link as usize];
@@ -256,7 +257,7 @@ impl Wire {
         }
     }
 
-    /// The same with everything that a link may need; `at_once`: as [`Self::inject_at_once`].
+    /// Sends a packet on a link with special handling. `at_once` is true if the port is idle and has no limit.
     fn send_specially(
         &mut self,
         context: &mut Context,
@@ -269,7 +270,7 @@ impl Wire {
         let now = context.now();
         if special & !(Link::SUBPARTITIONED | Link::CROSSING) == 0 {
             let port = &mut self.ports[link as usize];
-            return match take_in(port, now, packet, at_once, delay) {
+            return match offer_fifo(port, now, packet, at_once, delay) {
                 Some(sent) => self.sent(context, link, sent),
                 None => self.discard(context, packet),
             };
@@ -310,7 +311,7 @@ impl Wire {
         }
     }
 
-    /// Whether the program at the port of `link` lets a packet come to it; the port drops it otherwise.
+    /// Returns true if the program at the port of `link` admits a packet; otherwise the packet is dropped.
     #[cold]
     #[inline(never)]
     fn admits(&mut self, context: &mut Context, link: u32, packet: Packet, special: u32) -> bool {
@@ -326,29 +327,30 @@ impl Wire {
         false
     }
 
-    /// The time that the program at the port of `link` asked for has come; see [`Program::tick`].
+    /// Runs the program at the port of `link` at the time that it requested; see [`Program::tick`].
     pub fn tick(&mut self, context: &mut Context, link: u32, overdue: impl FnOnce(u32) -> u64) {
         let port = &mut self.ports[link as usize];
         self.programs[link as usize].tick(context, port, link, overdue);
     }
 
-    /// What D3's allocators hold, by link.
+    /// Returns the state of D3's allocators, by link.
     pub fn allocators(&self, setup: &Setup) -> Vec<(u32, AllocatorState)> {
-        let held = (0..).zip(&self.programs).filter_map(|(link, program)| {
+        let states = (0..).zip(&self.programs).filter_map(|(link, program)| {
             let state = program.allocator(|| setup.network.link_name(link))?;
             Some((link, state))
         });
-        held.collect()
+        states.collect()
     }
 
-    /// The link is free, as the port asked to be told. What it sends leaves later by the delay that `delay` draws.
+    /// Handles a departure event of `link`: the link is free. `delay` draws the extra delay of the packet sent.
     pub fn departure(&mut self, context: &mut Context, link: u32, delay: impl FnOnce() -> Span) {
         let port = &mut self.ports[link as usize];
         let discipline = &mut self.disciplines[link as usize];
         let Some((sent, wake)) = discipline.departure(port, context.now()) else {
             return;
         };
-        // Where others need not know of departures there is no event: none may show in the records.
+        // Whether a port with classes needs departure events depends on the partitions and on tracing, so they must not
+        // be counted in the records.
         context.events.processed -= u64::from(port.has_classes());
         if let Some(wake) = wake {
             context.events.schedule_departure(wake, link);
@@ -366,29 +368,30 @@ impl Wire {
     #[inline]
     fn sent(&mut self, context: &mut Context, link: u32, sent: Sent) {
         let port = &mut self.ports[link as usize];
-        let of = Link::of(port);
-        if of.special & Link::CROSSING != 0 {
+        let info = Link::of(port);
+        if info.special & Link::CROSSING != 0 {
             return self.crossings.send(context, link, port, sent.arrival);
         }
         if sent.first {
-            let due = due(&mut self.reception, of, sent.arrival);
+            let due = due(&mut self.reception, info, sent.arrival);
             context.events.schedule_arrival_anywhere(due, link);
         }
     }
 
-    /// A packet's last bit arrives at the far end of `link`: a switch passes it on; what reached a host is returned.
+    /// Handles the arrival of a packet's last bit at the far end of `link`. A switch forwards the packet; a packet for
+    /// a host is returned.
     #[inline(always)]
     pub fn arrival(&mut self, context: &mut Context, link: u32) -> Option<Arrived> {
         let port = &mut self.ports[link as usize];
-        let of = Link::of(port);
-        if of.special & Link::SLOW_ARRIVAL != 0 {
-            let Arrived { host, packet, more } = self.arrival_with_care(context, link, of)?;
+        let info = Link::of(port);
+        if info.special & Link::SLOW_ARRIVAL != 0 {
+            let Arrived { host, packet, more } = self.slow_arrival(context, link, info)?;
             return Some(Arrived { host, packet, more });
         }
         let packet = port.arriving();
         let next = port.arrived(packet);
-        if of.target & TO_HOST != 0 {
-            let host = of.target & !TO_HOST;
+        if info.target & TO_HOST != 0 {
+            let host = info.target & !TO_HOST;
             let mut more = false;
             if let Some(next) = next {
                 let due = self.reception.due(host, next);
@@ -404,12 +407,13 @@ impl Wire {
         if let Some(next) = next {
             context.events.schedule_arrival::<true>(next, link);
         }
-        self.pass_on(context, of.target, packet, NONE)
+        self.forward(context, info.target, packet, NONE)
     }
 
-    /// `out`: the link to leave a switch by, or `NONE` if that is not known yet.
+    /// Forwards a packet at a switch by link `out`, or by the route if `out` is `NONE`. Returns the packet if `target`
+    /// is a host.
     #[inline(always)]
-    fn pass_on(
+    fn forward(
         &mut self,
         context: &mut Context,
         target: u32,
@@ -433,26 +437,26 @@ impl Wire {
         })
     }
 
-    /// The same where the link comes from another partition or sub-partition or a port with classes, loses packets or is
-    /// watched.
-    fn arrival_with_care(&mut self, context: &mut Context, link: u32, of: Link) -> Option<Arrived> {
+    /// Handles an arrival that needs the slow path (see [`Link::SLOW_ARRIVAL`]).
+    fn slow_arrival(&mut self, context: &mut Context, link: u32, info: Link) -> Option<Arrived> {
         loop {
-            let (arrived, more) = self.one_arrival_with_care(context, link, of);
+            let (arrived, more) = self.one_slow_arrival(context, link, info);
             if arrived.is_some() || !more {
                 return arrived.map(|arrived| Arrived { more, ..arrived });
             }
         }
     }
 
-    /// Returns what reached a host, and [`Arrived::more`], also of a packet that reached none.
-    fn one_arrival_with_care(
+    /// Handles one arrival. Returns the packet if it reached a host, and [`Arrived::more`] also for a packet that did
+    /// not.
+    fn one_slow_arrival(
         &mut self,
         context: &mut Context,
         link: u32,
-        of: Link,
+        info: Link,
     ) -> (Option<Arrived>, bool) {
-        let Link { target, special } = of;
-        // Time at which the packet reached the far end: before now if a host has delayed it.
+        let Link { target, special } = info;
+        // Time at which the packet reached the far end, which is before now if a host delayed it.
         let mut arrival = context.now();
         let mut more = false;
         let (packet, out) = if special & Link::CROSSING == 0 {
@@ -460,7 +464,7 @@ impl Wire {
             let packet = port.arriving();
             arrival = port.next_arrival().unwrap_or(arrival);
             if let Some(next) = port.arrived_classed(context.now(), packet) {
-                let due = due(&mut self.reception, of, next);
+                let due = due(&mut self.reception, info, next);
                 more = due == context.now() && target & TO_HOST != 0;
                 if !more {
                     context.events.schedule_arrival::<false>(due, link);
@@ -483,7 +487,7 @@ impl Wire {
         if special & Link::WATCHED_BY_HOST != 0 {
             self.programs[link as usize].arrival(context, link, &packet);
         }
-        let arrived = self.pass_on(context, target, packet, out);
+        let arrived = self.forward(context, target, packet, out);
         if let Some(Arrived { host, packet, .. }) = arrived
             && special & Link::OBSERVED != 0
             && self.reception.takes_time
@@ -493,7 +497,7 @@ impl Wire {
         (arrived, more)
     }
 
-    /// Returns true, after discarding the packet, if its host has died since the packet reached the NIC.
+    /// Returns true, after discarding the packet, if its host died since the packet reached the NIC.
     #[cold]
     fn dies(&mut self, context: &mut Context, target: u32, packet: Packet, arrival: Time) -> bool {
         let host = target & !TO_HOST;
@@ -506,12 +510,12 @@ impl Wire {
         died
     }
 
-    /// The host dies: it loses the packets that have reached its NIC and that no transport has yet.
+    /// Handles the death of a host, which loses the packets that reached its NIC but no transport.
     pub fn host_dies(&mut self, host: u32, at: Time) {
         self.deaths.insert(host, at);
     }
 
-    /// Loss and observation at the far end; false if the packet is lost.
+    /// Applies loss and tracing at the far end of `link`. Returns false if the packet is lost.
     fn survives(
         &mut self,
         context: &mut Context,
@@ -540,7 +544,7 @@ impl Wire {
         stream.chance(*probability)
     }
 
-    /// A packet that goes no further.
+    /// Discards a packet that goes no further.
     #[cold]
     fn discard(&mut self, context: &mut Context, packet: Packet) {
         self.totals.dropped_bytes += u64::from(packet.wire_bytes());
@@ -548,8 +552,8 @@ impl Wire {
     }
 }
 
-/// Returns the time at which the node at the far end of a link has the packet that gets there at `arrival`, and that is
-/// the first of the link's.
+/// Returns the time at which the node at the far end of `link` receives the link's next packet, which arrives there at
+/// `arrival`.
 #[inline(always)]
 fn due(reception: &mut Reception, link: Link, arrival: Time) -> Time {
     if link.target & TO_HOST == 0 {

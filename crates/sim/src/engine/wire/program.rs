@@ -1,4 +1,4 @@
-//! What a port does beside queueing packets: an enum of programs, one variant for each protocol with state at ports.
+//! Port programs: an enum with one variant for each protocol that keeps state at ports.
 
 use crate::engine::context::Context;
 use crate::engine::d3;
@@ -8,29 +8,29 @@ use crate::setup::Setup;
 use duetime_link::Port;
 use duetime_proto::d3::Allocation;
 
-/// What a port does beside queueing packets.
+/// Program of a link, in addition to queueing.
 pub enum Program {
-    /// D3's allocator (D3 §4.3); without state until a packet asks it for a rate.
+    /// D3's allocator at the port (D3 §4.3). Its state is created by the first rate request.
     D3(Option<Box<d3::PortState>>),
-    /// D3's allocator of a link at the host behind it, which answers on arrival.
+    /// D3's allocator at the host behind the link, which answers on arrival.
     D3Edge(Option<Box<d3::EdgeState>>),
-    /// Nothing.
+    /// No program.
     Idle,
 }
 
-/// Where the program of a link runs.
+/// Place where the program of a link runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// At the port in front of it.
+    /// The port in front of the link.
     Port,
-    /// At the host behind it.
+    /// The host behind the link.
     FarEnd,
-    /// Nowhere: other links have programs.
+    /// The link has no program, but other links do.
     Nowhere,
 }
 
 impl Program {
-    /// Where the program of link `number` of a run is, if links have programs at all.
+    /// Returns the place of link `number`'s program, or `None` if no link of the run has one.
     pub fn place(setup: &Setup, number: usize) -> Option<Place> {
         let link = &setup.network.links[number];
         let is_host = |node: u32| setup.network.nodes[node as usize].host.is_some();
@@ -42,7 +42,7 @@ impl Program {
         })
     }
 
-    /// The program of a link, without state.
+    /// Creates the program of a link, without state.
     pub const fn at(place: Place) -> Self {
         match place {
             Place::Port => Self::D3(None),
@@ -51,7 +51,7 @@ impl Program {
         }
     }
 
-    /// Whether a packet that came over the link `ingress` may come to the port of `link`.
+    /// Returns true if a packet that came over link `ingress` is admitted to the port of `link`.
     pub fn admits(
         &mut self,
         context: &mut Context,
@@ -65,7 +65,8 @@ impl Program {
         }
     }
 
-    /// A packet comes to the port of `link`, before it is offered; where ports police, the one just admitted.
+    /// Handles a packet at the port of `link` before it is offered to the queue. If the port polices, the packet has
+    /// just been admitted.
     pub fn packet(
         &mut self,
         context: &mut Context,
@@ -79,7 +80,7 @@ impl Program {
         }
     }
 
-    /// A packet has come over `link` to the host behind it.
+    /// Handles a packet that arrived over `link` at the host behind it.
     pub fn arrival(&mut self, context: &mut Context, link: u32, packet: &Packet) {
         match self {
             Self::D3Edge(state) => d3::EdgeState::arrival(state, context, link, packet),
@@ -87,8 +88,8 @@ impl Program {
         }
     }
 
-    /// The time that the program at the port of `link` asked for has come; `overdue` tells what waits in a host's
-    /// senders although it could have left earlier, in bytes.
+    /// Runs the program of `link` at the time that it requested. `overdue` returns the bytes that wait in a host's
+    /// senders although they could have left earlier.
     pub fn tick(
         &mut self,
         context: &mut Context,
@@ -103,7 +104,8 @@ impl Program {
         }
     }
 
-    /// What D3's allocator of `link` holds, if it was asked for anything.
+    /// Returns the state of D3's allocator of `link`, or `None` if it received no request. `link` returns the link's
+    /// name.
     pub fn allocator(&self, link: impl FnOnce() -> String) -> Option<AllocatorState> {
         match self {
             Self::D3(state) => Some(state.as_ref()?.report(link())),

@@ -1,10 +1,10 @@
-//! The time from a packet's arrival at its host's NIC until the transport has it (`[host] receive_delay`,
+//! Delay from a packet's arrival at its host's NIC until the transport receives it (`[host] receive_delay`,
 //! `receive_jitter`).
 //!
 //! The delay is part of the arrival time on the last link, so it costs no event. A link's ring keeps the times at which
-//! packets reach the NIC, so the delay changes nothing about the port in front of the link. Packets keep their order.
-//! The jitter models the wait for a processor: packets that arrive while the host waits for one are received together
-//! when it runs, as a kernel polls a NIC's whole queue on one interrupt. Delays therefore never add up to a rate.
+//! packets reach the NIC, so the delay does not affect the port in front of the link. Packets stay in order. The jitter
+//! models the wait for a processor: packets that arrive while the host waits for one are received together when it
+//! runs, as a kernel polls a NIC's whole queue on one interrupt. Delays therefore never limit the rate.
 
 use crate::setup::Setup;
 use crate::workload::draw;
@@ -12,18 +12,17 @@ use duetime_core::random::{Purpose, Small};
 use duetime_core::{Span, Time};
 use duetime_scenario::model::Gap;
 
-/// The receiving side of the hosts.
+/// Receive side of the hosts.
 pub struct Reception {
     /// Time from the NIC to the queue of packets that wait for a processor.
     delay: Span,
     jitter: Sampler,
-    /// By host.
     hosts: Vec<Host>,
-    /// Packets may take time from the NIC to the transport.
+    /// True if packets take time from the NIC to the transport.
     pub takes_time: bool,
 }
 
-/// The receiving side of one host.
+/// Receive side of one host.
 struct Host {
     /// Time at which a processor last ran, or will next run, for received packets.
     due: Time,
@@ -31,7 +30,7 @@ struct Host {
 }
 
 impl Reception {
-    /// Creates the receiving side of hosts that have received nothing.
+    /// Creates the receive side of hosts that have received nothing.
     pub fn new(setup: &Setup) -> Self {
         let (delay, ref jitter) = setup.receive;
         let host = |host: u32| Host {
@@ -46,7 +45,7 @@ impl Reception {
         }
     }
 
-    /// Returns the time at which the transport of `host` has the packet that reaches the NIC at `arrival`. Must be called
+    /// Returns the time at which the transport of `host` receives the packet that reaches the NIC at `arrival`. Call
     /// once per packet, in order of arrival.
     #[inline(always)]
     pub fn due(&mut self, host: u32, arrival: Time) -> Time {
@@ -59,13 +58,14 @@ impl Reception {
     }
 }
 
-/// Steps of equal probability of a [`Sampler`]: 2 to the power of this.
+/// Binary logarithm of the number of steps of a [`Sampler`].
 const STEP_BITS: u32 = 10;
 const STEPS: usize = 1 << STEP_BITS;
 
-/// Inverse CDF in steps of equal probability, each drawn as its middle; the last step, which has the tail, is exact.
+/// Inverse CDF in steps of equal probability, each drawn as its middle. The last step, which contains the tail, is
+/// exact.
 struct Sampler {
-    /// In picoseconds.
+    /// Picoseconds by step.
     times: [u64; STEPS],
     gap: Gap,
 }
