@@ -1,11 +1,11 @@
-//! One sub-partition's calendar, and the memory that the calendars of all sub-partitions share.
+//! Calendar of one sub-partition, and the storage shared by the calendars of all sub-partitions.
 
-use super::{AT_A_TIME, Event, NONE};
+use super::{BATCH, Event, NONE};
 use duetime_core::random::mix;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Buckets of all calendars together.
+/// Number of buckets of all calendars together.
 pub(super) const BUCKETS: usize = 131_072;
 const WORDS: usize = BUCKETS / 64;
 
@@ -13,9 +13,9 @@ const WORDS: usize = BUCKETS / 64;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Node {
     pub(super) time: u64,
-    /// The next in the bucket, or the next free number.
+    /// Next event in the bucket, or next free id.
     next: u32,
-    /// How often a fixed event of this number has been put in, modulo 2³²; 1 of a single event.
+    /// Number of times that a fixed event with this id was inserted, modulo 2³²; 1 for a single event.
     turn: u32,
 }
 
@@ -27,42 +27,42 @@ impl Node {
     };
 }
 
-/// The bits of an order word that hold the kind of event.
+/// Bits of an order word that hold the kind of event.
 const KIND: u64 = 3 << 62;
-/// Those that hold the number of an event among those of its link or host.
+/// Bits of an order word that hold the event's number at its link or host.
 const NUMBER: u64 = u32::MAX as u64;
 
-/// An event's place among those of the same time: its kind and a hash, then its order word.
+/// Rank of an event among simultaneous events: its kind and a hash, then its order word.
 type Precedence = (u64, u64);
 
-/// An event beyond the calendar. Those of one bucket are put in order when the bucket is their turn.
+/// An event beyond the calendar. The events of a bucket are sorted when the bucket is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Late {
     time: u64,
     id: u32,
 }
 
-/// What the calendars share.
+/// Storage shared by all calendars.
 #[derive(Clone, Debug)]
 pub(super) struct Store {
-    /// Bucket width is 2^shift ps.
+    /// Binary logarithm of the bucket width, in picoseconds.
     shift: u32,
-    /// Buckets of a calendar, a power of two, less one.
+    /// Number of buckets per calendar, a power of two, minus one.
     mask: usize,
-    /// By event number.
+    /// Events by id.
     pub(super) nodes: Vec<Node>,
-    /// The order words, unique among simultaneous events; by event number.
+    /// Order words by event id, unique among simultaneous events.
     orders: Vec<u64>,
-    /// The run's own: what simultaneous events are ordered by.
+    /// Key of the run, which randomises the order of simultaneous events.
     key: u64,
-    /// By bucket.
+    /// First event of each bucket.
     heads: Box<[u32; BUCKETS]>,
-    /// One bit per non-empty bucket.
+    /// One bit per bucket, set if the bucket is not empty.
     occupied: [u64; WORDS],
 }
 
 impl Store {
-    /// For calendars of `share` buckets, a power of two of at least 64.
+    /// Creates the storage of calendars with `share` buckets each, a power of two of at least 64.
     pub(super) fn new(shift: u32, share: usize, fixed_orders: Vec<u64>, key: u64) -> Self {
         debug_assert!(share.is_power_of_two() && share >= 64);
         Self {
@@ -76,30 +76,30 @@ impl Store {
         }
     }
 
-    /// How far ahead a calendar reaches, in picoseconds.
+    /// Returns the time span that a calendar covers, in picoseconds.
     pub(super) const fn reach_ps(&self) -> u64 {
         (self.mask as u64) << self.shift
     }
 
-    /// 2 to the power of this is the width of a bucket, in picoseconds.
+    /// Returns the binary logarithm of the bucket width, in picoseconds.
     pub(super) const fn shift(&self) -> u32 {
         self.shift
     }
 
-    /// The next event of this number will be its `turn`-th.
+    /// Makes the next insertion of event `id` its `turn`-th.
     #[inline(always)]
     pub(super) fn set_turn(&mut self, id: u32, turn: u32) {
         self.nodes[id as usize].turn = turn.wrapping_sub(1);
     }
 
-    /// A new event number with this order.
+    /// Adds an event id with this order word.
     pub(super) fn add(&mut self, order: u64) -> u32 {
         self.nodes.push(Node::FREE);
         self.orders.push(order);
         self.nodes.len() as u32 - 1
     }
 
-    /// Gives a free number an order; returns the next free number.
+    /// Assigns an order word to a free id. Returns the next free id.
     pub(super) fn reuse(&mut self, id: u32, order: u64) -> u32 {
         self.orders[id as usize] = order;
         let node = &mut self.nodes[id as usize];
@@ -107,15 +107,15 @@ impl Store {
         node.next
     }
 
-    /// Frees a number, before `next` in the list of free ones; returns its order.
+    /// Frees an id and links it to the free id `next`. Returns its order word.
     pub(super) fn free(&mut self, id: u32, next: u32) -> u64 {
         self.nodes[id as usize].next = next;
         self.orders[id as usize]
     }
 
-    /// An event's place among those of the same time. The hash is of the kind, of the link or host, and of how many
-    /// events it has had: drawn afresh for each event, so that no link wins all its ties, and the same however the
-    /// network is split. The time is left out: where all times halve, the order stays.
+    /// Returns an event's rank among simultaneous events. The hash covers the kind, the link or host, and the number of
+    /// events it has had. It is therefore drawn anew for each event, so that no link wins all its ties, and it does not
+    /// depend on how the network is split. The time is left out, so that the order is unchanged if all times halve.
     #[inline]
     fn precedence(&self, id: u32) -> Precedence {
         let order = self.orders[id as usize];
@@ -124,42 +124,42 @@ impl Store {
         ((order & KIND) | (drawn >> 2), order)
     }
 
-    /// Whether `a` is due before `b`.
+    /// Returns true if `a` is due before `b`.
     #[inline(always)]
-    fn comes_before(&self, a: Event, b: Event) -> bool {
-        a.time < b.time || a.time == b.time && self.goes_first(a.id, b.id)
+    fn is_before(&self, a: Event, b: Event) -> bool {
+        a.time < b.time || a.time == b.time && self.ranks_before(a.id, b.id)
     }
 
-    /// Whether `a` is before `b`, which is due at the same time.
+    /// Returns true if `a` ranks before the simultaneous event `b`.
     #[inline(never)]
-    fn goes_first(&self, a: u32, b: u32) -> bool {
+    fn ranks_before(&self, a: u32, b: u32) -> bool {
         self.precedence(a) < self.precedence(b)
     }
 }
 
-/// The events of one sub-partition.
+/// Events of one sub-partition.
 #[derive(Clone, Debug)]
 pub(super) struct Calendar {
-    /// Its first bucket.
+    /// Index of the calendar's first bucket.
     first: usize,
-    /// Absolute number of the bucket being served; its events that are still due are all in `current`.
+    /// Absolute index of the current bucket; its remaining events are all in `current`.
     cursor: u64,
-    /// Absolute number of the first bucket after it that is not empty, or `u64::MAX`.
+    /// Absolute index of the first non-empty bucket after the cursor, or `u64::MAX`.
     pub(super) upcoming: u64,
-    /// Number of the bucket of the first event in `overflow`.
+    /// Absolute index of the bucket of the first event in `overflow`, or `u64::MAX`.
     pub(super) overflow_number: u64,
-    /// Events at this time or later stay in.
+    /// Time from which events are not popped.
     end_ps: u64,
-    /// The upcoming bucket, if it comes before this one, has the next event, and that is before the end. 0: must be
-    /// found out anew.
+    /// If `upcoming` is less than this, the upcoming bucket holds the next event, and that event is before the end. 0
+    /// means that the limit must be recomputed.
     limit: u64,
-    /// Latest first, so that the next event is the last.
+    /// Events taken out of the calendar, latest first, so that the next event is the last element.
     pub(super) current: Vec<Event>,
     overflow: BinaryHeap<Reverse<Late>>,
 }
 
 impl Calendar {
-    /// An empty one.
+    /// Creates an empty calendar whose first bucket is `first`.
     pub(super) fn new(first: usize) -> Self {
         Self {
             first,
@@ -173,25 +173,25 @@ impl Calendar {
         }
     }
 
-    /// Its first bucket.
+    /// Returns the index of the calendar's first bucket.
     #[inline(always)]
     fn first<const ALONE: bool>(&self) -> usize {
         if ALONE { 0 } else { self.first }
     }
 
-    /// Where a bucket is kept.
+    /// Returns the index in the storage of the bucket with absolute index `number`.
     #[inline(always)]
     fn place<const ALONE: bool>(&self, store: &Store, number: u64) -> usize {
         (self.first::<ALONE>() | (number as usize & Self::last::<ALONE>(store))) % BUCKETS
     }
 
-    /// The number of its buckets less one.
+    /// Returns the number of the calendar's buckets minus one.
     #[inline(always)]
     fn last<const ALONE: bool>(store: &Store) -> usize {
         if ALONE { BUCKETS - 1 } else { store.mask }
     }
 
-    /// Puts an event in.
+    /// Inserts an event.
     #[inline(always)]
     pub(super) fn push<const ALONE: bool>(&mut self, store: &mut Store, time: u64, id: u32) {
         let number = time >> store.shift;
@@ -209,7 +209,7 @@ impl Calendar {
         self.upcoming = self.upcoming.min(number);
     }
 
-    /// Makes the buckets of the only sub-partition 2^`shift` ps wide.
+    /// Sets the bucket width of the only sub-partition to 2^`shift` ps.
     pub(super) fn change_width(&mut self, store: &mut Store, shift: u32) {
         let served_ps = self.cursor << store.shift;
         let mut events = std::mem::take(&mut self.current);
@@ -234,13 +234,13 @@ impl Calendar {
         }
     }
 
-    /// From here on events at `end_ps` or later stay in.
+    /// Sets the time from which events are not popped.
     pub(super) fn set_end(&mut self, end_ps: u64) {
         self.end_ps = end_ps;
         self.limit = 0;
     }
 
-    /// Takes the next event, if it comes before the end.
+    /// Removes and returns the next event if it is before the end.
     #[inline(always)]
     pub(super) fn pop<const ALONE: bool>(&mut self, store: &mut Store) -> (u64, u32) {
         if self.upcoming >= self.limit {
@@ -255,14 +255,14 @@ impl Calendar {
         self.pop_upcoming::<ALONE>(store)
     }
 
-    /// Takes the first event of the upcoming bucket; `current` is empty.
+    /// Removes and returns the first event of the upcoming bucket. `current` must be empty.
     #[inline(always)]
     fn pop_upcoming<const ALONE: bool>(&mut self, store: &mut Store) -> (u64, u32) {
         let bucket = self.place::<ALONE>(store, self.upcoming);
         let id = store.heads[bucket];
         let Node { time, next, .. } = store.nodes[id as usize];
         let Some(&second) = store.nodes.get(next as usize) else {
-            // The usual bucket has one event, which never sees `current`.
+            // Most buckets have one event, which bypasses `current`.
             self.leave::<ALONE>(store);
             return (time, id);
         };
@@ -270,13 +270,13 @@ impl Calendar {
             self.load::<ALONE>(store);
             return self.pop_current();
         }
-        // Of two, the first is taken without sorting.
+        // With two events, no sort is needed.
         let one = Event { time, id };
         let other = Event {
             time: second.time,
             id: next,
         };
-        let (early, late) = if store.comes_before(one, other) {
+        let (early, late) = if store.is_before(one, other) {
             (one, other)
         } else {
             (other, one)
@@ -287,7 +287,7 @@ impl Calendar {
         (early.time, early.id)
     }
 
-    /// The number of an event that is likely the next, or [`NONE`].
+    /// Returns the id of the event that is probably next, or [`NONE`].
     #[inline(always)]
     pub(super) fn likely_next<const ALONE: bool>(&self, store: &Store) -> u32 {
         match self.current.last() {
@@ -296,7 +296,7 @@ impl Calendar {
         }
     }
 
-    /// The time of the next event, or `u64::MAX`.
+    /// Returns the time of the next event, or `u64::MAX`.
     pub(super) fn next_time(&self, store: &Store) -> u64 {
         if let Some(event) = self.current.last() {
             return event.time;
@@ -305,13 +305,13 @@ impl Calendar {
             .min(self.first_overflow_time())
     }
 
-    /// The time of the first event beyond the buckets, or `u64::MAX`.
+    /// Returns the time of the first event beyond the buckets, or `u64::MAX`.
     fn first_overflow_time(&self) -> u64 {
         let first = self.overflow.peek();
         first.map_or(u64::MAX, |Reverse(late)| late.time)
     }
 
-    /// The earliest time in a bucket, or `u64::MAX`.
+    /// Returns the earliest time in a bucket, or `u64::MAX`.
     fn earliest_in<const ALONE: bool>(&self, store: &Store, number: u64) -> u64 {
         if number == u64::MAX {
             return u64::MAX;
@@ -325,7 +325,7 @@ impl Calendar {
         earliest
     }
 
-    /// Puts an event in that comes before the buckets or after them.
+    /// Inserts an event that is before or after the span of the buckets.
     #[cold]
     fn push_outside(&mut self, store: &mut Store, time: u64, id: u32) {
         let turn = &mut store.nodes[id as usize].turn;
@@ -340,8 +340,8 @@ impl Calendar {
         }
     }
 
-    /// As [`Calendar::pop`] where the upcoming bucket may not have the next event, or has it at the end or later;
-    /// `current` is empty.
+    /// Implements [`Calendar::pop`] for the case that the upcoming bucket may not hold the next event, or that it is at
+    /// the end or later. `current` must be empty.
     #[cold]
     pub(super) fn pop_at_limit<const ALONE: bool>(&mut self, store: &mut Store) -> (u64, u32) {
         let first = self.first_overflow_time();
@@ -370,16 +370,16 @@ impl Calendar {
         self.pop_current()
     }
 
-    /// Puts an event into `current`.
+    /// Inserts an event into `current`.
     fn insert(&mut self, store: &Store, event: Event) {
         let at = self
             .current
-            .partition_point(|other| store.comes_before(event, *other));
+            .partition_point(|other| store.is_before(event, *other));
         self.current.insert(at, event);
         self.limit = 0;
     }
 
-    /// Takes the last of `current`, if it comes before the end.
+    /// Removes and returns the last event of `current` if it is before the end.
     #[inline(always)]
     pub(super) fn pop_current(&mut self) -> (u64, u32) {
         match self.current.last() {
@@ -391,7 +391,7 @@ impl Calendar {
         }
     }
 
-    /// Moves the cursor to the upcoming bucket, whose events have been looked up and leave it.
+    /// Moves the cursor to the upcoming bucket and empties the bucket, whose events the caller has read.
     #[inline(always)]
     fn leave<const ALONE: bool>(&mut self, store: &mut Store) {
         let number = self.upcoming;
@@ -408,10 +408,11 @@ impl Calendar {
         };
     }
 
-    /// The number of the first non-empty bucket after the word of `start`, which is that of the cursor, or `u64::MAX`.
+    /// Returns the absolute index of the first non-empty bucket after the word of `start`, the cursor's bucket, or
+    /// `u64::MAX`.
     #[inline(always)]
     fn next_word<const ALONE: bool>(&self, store: &Store, start: usize) -> u64 {
-        // Later words first, then round to the front; this word's low bits come last.
+        // Later words first, then wrap around; the low bits of the start's word come last.
         let last = Self::last::<ALONE>(store) / 64;
         let words = last + 1;
         let mut word = start / 64;
@@ -427,7 +428,7 @@ impl Calendar {
         u64::MAX
     }
 
-    /// Loads buckets until enough events are in `current`, which is empty, or the rest is not due.
+    /// Loads buckets into `current`, which must be empty, until it has enough events or the remaining ones are not due.
     #[inline(never)]
     pub(super) fn load_many<const ALONE: bool>(&mut self, store: &mut Store) {
         self.limit = 0;
@@ -438,19 +439,19 @@ impl Calendar {
             let Node { time, next, .. } = store.nodes[id as usize];
             self.current.push(Event { time, id });
             if next != NONE {
-                self.load_rest(store, next);
+                self.load_remaining(store, next);
             }
-            if self.current.len() >= AT_A_TIME {
+            if self.current.len() >= BATCH {
                 break;
             }
         }
         self.current.reverse();
     }
 
-    /// Takes the others of a bucket whose first event is the last of `current`, and puts them all in order, earliest
-    /// first.
+    /// Loads the remaining events of a bucket whose first event is the last of `current`, and sorts the bucket,
+    /// earliest first.
     #[inline(never)]
-    fn load_rest(&mut self, store: &Store, mut id: u32) {
+    fn load_remaining(&mut self, store: &Store, mut id: u32) {
         let start = self.current.len() - 1;
         while id != NONE {
             let Node { time, next, .. } = store.nodes[id as usize];
@@ -462,7 +463,7 @@ impl Calendar {
         tail.reverse();
     }
 
-    /// Moves the cursor to the upcoming bucket and its events into `current`, which is empty.
+    /// Moves the cursor to the upcoming bucket and the bucket's events into `current`, which must be empty.
     fn load<const ALONE: bool>(&mut self, store: &mut Store) {
         self.limit = 0;
         let mut id = store.heads[self.place::<ALONE>(store, self.upcoming)];
@@ -476,7 +477,7 @@ impl Calendar {
     }
 }
 
-/// Insertion sort for the usual handful, the library's sort for bursts.
+/// Sorts the events latest first: by insertion for the usual handful, with the library's sort for bursts.
 #[inline]
 fn sort_latest_first(events: &mut [Event], store: &Store) {
     if events.len() > 24 {
@@ -490,7 +491,7 @@ fn sort_latest_first(events: &mut [Event], store: &Store) {
     for i in 1..events.len() {
         let event = events[i];
         let mut j = i;
-        while j > 0 && store.comes_before(events[j - 1], event) {
+        while j > 0 && store.is_before(events[j - 1], event) {
             events[j] = events[j - 1];
             j -= 1;
         }

@@ -1,81 +1,83 @@
-//! The event queue: a calendar of fixed-width buckets; what lies beyond it is in a heap.
+//! Event queue: a calendar of fixed-width buckets, with a heap for events beyond the calendar.
 //!
-//! Simultaneous events are ordered by their kind, then by a hash, then by their number, so the result never depends on
-//! when an event was put in. The hash is keyed by the run and drawn afresh for each event: equal flows tie all the time
-//! (their acknowledgements come from one link, in step), and a fixed order would give one of them every tie, and with
-//! it another share of the link: the phase effects of Floyd and Jacobson (On Traffic Phase Effects in Packet-Switched
-//! Gateways, 1992). What recurs (a link's next arrival, a port's next departure) has a fixed number
-//! and at most one event at a time, so the calendar holds thousands of entries, not one per packet, and putting one in
-//! takes no memory.
+//! Simultaneous events are ordered by kind, then by a hash, then by number, so results never depend on the order of
+//! insertion. The hash is keyed by the run and drawn for each event. Equal flows tie all the time, because their
+//! acknowledgements come from one link in step; a fixed order would let one of them win every tie and get a larger
+//! share of the link, which are the phase effects of Floyd and Jacobson (On Traffic Phase Effects in Packet-Switched
+//! Gateways, 1992).
 //!
-//! A large network is run sub-partition by sub-partition (see `engine::windows`): each has a calendar of its own, all
-//! of them share the buckets, and one is open at a time. The parameter `ALONE` says that there is one sub-partition:
-//! known to the compiler, it saves the packet path a few instructions.
+//! Recurring events (a link's next arrival, a port's next departure) have a fixed id and are pending at most once. The
+//! calendar therefore holds thousands of entries instead of one per packet, and inserting an event allocates no memory.
+//!
+//! A large network is simulated one sub-partition at a time (see `engine::windows`). Each sub-partition has its own
+//! calendar, all calendars share the buckets, and one calendar is open at a time. The parameter `ALONE` is true if
+//! there is one sub-partition; knowing it at compile time saves the packet path a few instructions.
 
 mod calendar;
 
 use calendar::{BUCKETS, Calendar, Store};
 
-/// The horizon spans at least this many buckets: in a small network few, so that the next event is found in the same
-/// word of the bitmap or in the one after it.
-const FEWEST: usize = 64;
-/// Below [`MANY`] fixed events, buckets of the horizon per event.
+/// Minimum number of buckets of the horizon. Small networks have few buckets, so that the next event is in the same
+/// word of the bitmap or in the next one.
+const MIN_BUCKETS: usize = 64;
+/// Buckets of the horizon per fixed event, if there are fewer than [`MANY`] fixed events.
 const SMALL_BUCKETS_PER_EVENT: usize = 2;
-/// From so many fixed events on, most of the events that are in come within a few transmission times.
+/// Number of fixed events from which most pending events are due within a few transmission times.
 const MANY: usize = 1_024;
-/// Then the horizon spans so many buckets per event, that a bucket rarely has two.
+/// Buckets of the horizon per fixed event from [`MANY`] events on, so that a bucket rarely has two events.
 const BUCKETS_PER_EVENT: usize = 32;
-/// From so many on the calendar competes with the state of the network for the processor's caches, and spans less.
+/// Number of fixed events from which the calendar competes with the network's state for the processor's caches and
+/// therefore covers less.
 const VERY_MANY: usize = 16_384;
 const VERY_MANY_BUCKETS: usize = 65_535;
-/// Events that [`EventQueue::pop_prefetched`] takes out of the calendar at a time, where there are so many.
-const AT_A_TIME: usize = 16;
+/// Number of events that [`EventQueue::pop_prefetched`] takes out of the calendar at a time, if that many are due.
+const BATCH: usize = 16;
 
-/// No event: the number that [`EventQueue::pop`] gives when none is due.
+/// Id returned by [`EventQueue::pop`] when no event is due.
 pub const NONE: u32 = u32::MAX;
 
-/// An event that has been taken out of the calendar.
+/// An event taken out of the calendar.
 #[derive(Clone, Copy, Debug)]
 pub struct Event {
-    /// Picoseconds since the start.
+    /// Time in picoseconds.
     time: u64,
-    /// Below the number of fixed events: which of them. Otherwise the number of a single event.
+    /// Index of a fixed event, or an id of a single event if it is not less than the number of fixed events.
     pub id: u32,
 }
 
-/// The word that orders an event among those at the same time, and tells them apart: its kind (the lowest of the four
-/// first), the link or host that has it (below 2³⁰), and its number there.
+/// Returns the word that identifies an event among simultaneous events and orders them: its kind (0 to 3, the lowest
+/// first), its link or host (below 2³⁰), and its number there.
 pub const fn order(kind: u64, entity: u32, number: u32) -> u64 {
     kind << 62 | (entity as u64) << 32 | number as u64
 }
 
-/// A monotone priority queue: nothing may be pushed before the last event popped from the same sub-partition.
+/// A monotone priority queue: no event may be pushed before the last event popped from the same sub-partition.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
-    /// That of the sub-partition that is open.
+    /// Calendar of the open sub-partition.
     open: Calendar,
-    /// Which sub-partition is open.
+    /// Index of the open sub-partition.
     subpartition: usize,
-    /// First free number of single events.
+    /// First free id of single events, or [`NONE`].
     free: u32,
     store: Store,
-    /// By sub-partition; that of the open one is empty.
+    /// Calendars by sub-partition; the entry of the open sub-partition is empty.
     closed: Vec<Calendar>,
 }
 
 impl EventQueue {
-    /// Sub-partitions that a queue can have at most: each still has a thousand buckets.
-    pub const MOST_SUBPARTITIONS: usize = BUCKETS / 1_024;
+    /// Maximum number of sub-partitions, with which each has a thousand buckets.
+    pub const MAX_SUBPARTITIONS: usize = BUCKETS / 1_024;
 
-    /// A queue whose calendars reach at least `horizon_ps` ahead; later events go to a heap. Fixed events have the
-    /// numbers and the words ([`order`]) of `fixed_orders`, and `key` decides the order of simultaneous ones. There are
-    /// `subpartitions` of them, 1 to [`EventQueue::MOST_SUBPARTITIONS`], and the first is open.
+    /// Creates a queue whose calendars cover at least `horizon_ps`; later events go to a heap. The fixed event with id
+    /// `i` has the order word `fixed_orders[i]` (see [`order`]). `key` randomises the order of simultaneous events.
+    /// `subpartitions` is between 1 and [`EventQueue::MAX_SUBPARTITIONS`]; the first sub-partition is open.
     pub fn new(horizon_ps: u64, fixed_orders: Vec<u64>, key: u64, subpartitions: usize) -> Self {
         let fixed = fixed_orders.len();
         let share = BUCKETS / subpartitions.next_power_of_two();
         // The more links are busy at a time, the narrower a bucket must be to hold one event.
         let buckets = if fixed < MANY {
-            (SMALL_BUCKETS_PER_EVENT * fixed).max(FEWEST)
+            (SMALL_BUCKETS_PER_EVENT * fixed).max(MIN_BUCKETS)
         } else if fixed < VERY_MANY {
             fixed * BUCKETS_PER_EVENT
         } else {
@@ -99,29 +101,29 @@ impl EventQueue {
         }
     }
 
-    /// How far ahead of the last event popped an event lies in a calendar for sure, in picoseconds.
+    /// Returns the distance from the last event popped, in picoseconds, within which every event is in a calendar.
     pub const fn reach_ps(&self) -> u64 {
         self.store.reach_ps()
     }
 
-    /// The width of a bucket is 2 to the power of this, in picoseconds.
+    /// Returns the binary logarithm of the bucket width, in picoseconds.
     pub const fn shift(&self) -> u32 {
         self.store.shift()
     }
 
-    /// Makes the buckets 2^`shift` ps wide. Only where there is one sub-partition.
+    /// Sets the bucket width to 2^`shift` ps. Call only if there is one sub-partition.
     pub fn change_width(&mut self, shift: u32) {
         debug_assert!(self.is_one());
         self.open.change_width(&mut self.store, shift);
     }
 
-    /// Whether there is one sub-partition.
+    /// Returns true if there is one sub-partition.
     #[inline(always)]
     pub fn is_one(&self) -> bool {
         self.closed.is_empty()
     }
 
-    /// Opens a sub-partition: what is popped comes from it.
+    /// Opens a sub-partition, from which events are popped from now on.
     pub fn enter(&mut self, subpartition: usize) {
         if subpartition != self.subpartition {
             std::mem::swap(&mut self.open, &mut self.closed[self.subpartition]);
@@ -130,13 +132,13 @@ impl EventQueue {
         }
     }
 
-    /// Puts a fixed event, which must not be in, into the open sub-partition.
+    /// Inserts a fixed event, which must not be pending, into the open sub-partition.
     #[inline(always)]
     pub fn push<const ALONE: bool>(&mut self, time: u64, id: u32) {
         self.open.push::<ALONE>(&mut self.store, time, id);
     }
 
-    /// The same into any sub-partition.
+    /// Inserts a fixed event, which must not be pending, into any sub-partition.
     #[inline]
     pub fn push_to(&mut self, subpartition: usize, time: u64, id: u32) {
         if subpartition == self.subpartition {
@@ -146,13 +148,13 @@ impl EventQueue {
         }
     }
 
-    /// Says how many events a fixed number has had with the one that is put in next, modulo 2³².
+    /// Sets the number of events, modulo 2³², that a fixed id has had, including the one inserted next.
     #[inline(always)]
     pub fn set_turn(&mut self, id: u32, turn: u32) {
         self.store.set_turn(id, turn);
     }
 
-    /// Puts a single event into a sub-partition; [`EventQueue::retire`] it when it is due.
+    /// Inserts a single event into a sub-partition. Call [`EventQueue::retire`] when it is popped.
     pub fn push_single_to(&mut self, subpartition: usize, time: u64, order: u64) {
         let id = if self.free == NONE {
             self.store.add(order)
@@ -164,28 +166,27 @@ impl EventQueue {
         self.push_to(subpartition, time, id);
     }
 
-    /// Frees the number of a single event that was popped; returns its order.
+    /// Frees the id of a popped single event. Returns its order word.
     pub fn retire(&mut self, id: u32) -> u64 {
         let order = self.store.free(id, self.free);
         self.free = id;
         order
     }
 
-    /// From here on events of the open sub-partition that are due at `end_ps` or later stay in. Before the first call
-    /// none does.
+    /// Sets the time from which events of the open sub-partition are not popped. Initially there is no limit.
     pub fn set_end(&mut self, end_ps: u64) {
         self.open.set_end(end_ps);
     }
 
-    /// Takes the next event of the open sub-partition, as its time and number, if it comes before the end; otherwise
-    /// the number is [`NONE`].
+    /// Removes the next event of the open sub-partition if it is before the end. Returns its time and id; the id is
+    /// [`NONE`] if there is no such event.
     #[inline(always)]
     pub fn pop<const ALONE: bool>(&mut self) -> (u64, u32) {
         self.open.pop::<ALONE>(&mut self.store)
     }
 
-    /// The same of the only sub-partition, but takes many events at a time out of the calendar and calls `prefetch`
-    /// then, which finds them in [`EventQueue::current`].
+    /// Pops like [`EventQueue::pop`] from the only sub-partition, but takes many events out of the calendar at a time
+    /// and then calls `prefetch`, which finds them in [`EventQueue::current`].
     #[inline(always)]
     pub fn pop_prefetched(&mut self, prefetch: impl FnOnce(&Self)) -> (u64, u32) {
         if self.open.current.is_empty() {
@@ -198,24 +199,24 @@ impl EventQueue {
         self.open.pop_current()
     }
 
-    /// The number of an event that is likely the next, or [`NONE`].
+    /// Returns the id of the event that is probably next, or [`NONE`].
     #[inline(always)]
     pub fn likely_next<const ALONE: bool>(&self) -> u32 {
         self.open.likely_next::<ALONE>(&self.store)
     }
 
-    /// The events that have been taken out of the calendar, latest first.
+    /// Returns the events taken out of the calendar, latest first.
     pub fn current(&self) -> &[Event] {
         &self.open.current
     }
 
-    /// Reads what putting a fixed event in will need, ahead of time. The value means nothing.
+    /// Prefetches the memory that inserting a fixed event will touch. The value has no meaning.
     #[inline]
     pub fn prefetch(&self, id: u32) -> u64 {
         self.store.nodes[id as usize].time
     }
 
-    /// The time of the next event of a sub-partition, or `u64::MAX`.
+    /// Returns the time of the next event of a sub-partition, or `u64::MAX`.
     pub fn next_time_of(&self, subpartition: usize) -> u64 {
         if subpartition == self.subpartition {
             self.open.next_time(&self.store)
@@ -224,7 +225,7 @@ impl EventQueue {
         }
     }
 
-    /// The time of the next event of all, or `u64::MAX`.
+    /// Returns the time of the next event of all sub-partitions, or `u64::MAX`.
     pub fn next_time(&self) -> u64 {
         (1..self.closed.len().max(1))
             .map(|subpartition| self.next_time_of(subpartition))

@@ -1,4 +1,4 @@
-//! The event queue beside a binary heap, and what orders simultaneous events.
+//! Tests of the event queue against a binary heap, and of the order of simultaneous events.
 
 use super::*;
 use duetime_core::random::mix;
@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 const KEY: u64 = 42;
-/// Links whose fixed events the tests use; each has one of each of two kinds.
+/// Number of links with fixed events; each has one event of each of two kinds.
 const LINKS: u32 = 3;
 
 fn fixed_orders() -> Vec<u64> {
@@ -17,8 +17,8 @@ fn fixed_orders() -> Vec<u64> {
         .collect()
 }
 
-/// (time, kind, keyed hash of the link or host and of how many events it has had, number), written out; then the word,
-/// by which the test knows the event.
+/// Sort key of an event: time, kind, hash keyed by link or host and by its number of events, and number; then the order
+/// word, which identifies the event.
 type Expected = (u64, u64, u64, u32, u64);
 
 fn expected(time: u64, order: u64, turn: u32) -> Expected {
@@ -26,15 +26,15 @@ fn expected(time: u64, order: u64, turn: u32) -> Expected {
     (time, order >> 62, hash, order as u32, order)
 }
 
-/// A plain queue of the same events.
+/// A binary heap of the same events.
 #[derive(Default)]
-struct Plain {
+struct Model {
     heap: BinaryHeap<Reverse<Expected>>,
     turns: [u32; 2 * LINKS as usize],
     is_in: [bool; 2 * LINKS as usize],
 }
 
-impl Plain {
+impl Model {
     fn push_fixed(&mut self, time: u64, id: u32) {
         let turn = &mut self.turns[id as usize];
         *turn += 1;
@@ -52,7 +52,7 @@ impl Plain {
     }
 }
 
-/// Takes the next event as its time and word.
+/// Pops the next event as its time and order word.
 fn pop(queue: &mut EventQueue, prefetch: bool) -> Option<(u64, u64)> {
     let (time, id) = if prefetch {
         queue.pop_prefetched(|_| ())
@@ -67,43 +67,43 @@ fn pop(queue: &mut EventQueue, prefetch: bool) -> Option<(u64, u64)> {
 }
 
 proptest! {
-    /// A binary heap gives the same order, for delays within a bucket, within the calendar and beyond it, and for many
-    /// events at one time; also where the width of the buckets changes on the way.
+    /// The queue returns events in the order of a binary heap, for delays within a bucket, within the calendar and
+    /// beyond it, for many simultaneous events, and across changes of the bucket width.
     #[test]
-    fn equals_a_binary_heap(
+    fn matches_binary_heap(
         horizon in 1u64..5_000_000_000,
         prefetch in any::<bool>(),
         grid in 0u32..20,
         steps in prop::collection::vec((0u64..5, 0u64..100_000, 0u32..40, 1usize..4), 1..2_000),
     ) {
         let mut queue = EventQueue::new(horizon, fixed_orders(), KEY, 1);
-        let mut plain = Plain::default();
+        let mut model = Model::default();
         let (mut now, mut count) = (0u64, 0u32);
         for (kind, delay, scale, pops) in steps {
-            // Late on a coarse grid, so that times coincide.
+            // Round down to a coarse grid, so that times coincide.
             let later = (now + (delay << scale >> 6)) >> grid << grid;
             let time = if kind == 1 { now } else { later.max(now) };
             let fixed = (delay % (4 * u64::from(LINKS))) as u32;
             if kind == 4 {
                 let wider = queue.shift() + scale % 3;
                 queue.change_width(wider.saturating_sub(1).min(40));
-            } else if kind > 0 && fixed < 2 * LINKS && !plain.is_in[fixed as usize] {
+            } else if kind > 0 && fixed < 2 * LINKS && !model.is_in[fixed as usize] {
                 queue.push::<true>(time, fixed);
-                plain.push_fixed(time, fixed);
+                model.push_fixed(time, fixed);
             } else if kind > 0 {
                 count += 1;
                 let order = order(if delay % 2 == 0 { 1 } else { 3 }, (delay % 7) as u32, count);
                 queue.push_single_to(0, time, order);
-                plain.heap.push(Reverse(expected(time, order, 1)));
+                model.heap.push(Reverse(expected(time, order, 1)));
             } else {
                 for _ in 0..pops {
-                    let next = plain.pop();
+                    let next = model.pop();
                     prop_assert_eq!(pop(&mut queue, prefetch), next);
                     now = next.map_or(now, |(time, _)| time);
                 }
             }
         }
-        while let Some(next) = plain.pop() {
+        while let Some(next) = model.pop() {
             prop_assert_eq!(queue.next_time(), next.0);
             queue.set_end(next.0);
             prop_assert_eq!(queue.pop::<true>().1, NONE);
@@ -113,9 +113,9 @@ proptest! {
         prop_assert_eq!(queue.pop::<true>().1, NONE);
     }
 
-    /// Each sub-partition's events come in their order, whichever sub-partition is open when they are put in.
+    /// Each sub-partition returns its events in order, whichever sub-partition is open when they are inserted.
     #[test]
-    fn a_subpartition_is_a_queue_of_its_own(
+    fn subpartitions_are_independent(
         subpartitions in 2usize..7,
         horizon in 1u64..5_000_000_000,
         steps in prop::collection::vec((0usize..7, 0usize..7, 0u64..100_000, 0u32..40, any::<bool>()), 1..2_000),
@@ -158,7 +158,7 @@ proptest! {
     }
 }
 
-/// The winners of a thousand ties of two links, `step` picoseconds apart, put in in either order.
+/// Returns the winners of a thousand ties between two links, `step` picoseconds apart. `first` is inserted first.
 fn winners(key: u64, step: u64, first: u32) -> Vec<u32> {
     let mut queue = EventQueue::new(1_000_000, fixed_orders(), key, 1);
     (1..=1_000)
@@ -173,14 +173,14 @@ fn winners(key: u64, step: u64, first: u32) -> Vec<u32> {
 }
 
 #[test]
-fn no_link_wins_all_its_ties() {
+fn no_link_wins_all_ties() {
     let won: u32 = winners(KEY, 100, 0).iter().sum();
     // Five standard deviations of a fair coin.
     assert!(won.abs_diff(500) < 80, "{won} of 1000");
 }
 
 #[test]
-fn who_wins_a_tie_depends_on_the_run_and_neither_on_insertion_nor_on_the_unit_of_time() {
+fn tie_winner_depends_only_on_key() {
     let ties = winners(KEY, 100, 0);
     assert_eq!(ties, winners(KEY, 100, 1));
     assert_eq!(ties, winners(KEY, 50, 0));

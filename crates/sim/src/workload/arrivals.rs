@@ -9,18 +9,18 @@ use duetime_scenario::model::{Destination, Gap, Intensity, Size, SourceGap, Work
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Poisson arrivals at every sending host. A wake's token is the number of the flow at its host.
+/// Poisson arrivals at every sending host. The token of a wake-up is the index of the flow at its host.
 #[derive(Clone, Debug)]
 pub(super) struct Poisson {
     flows: Flows,
     destination: Destination,
     hosts: u32,
-    /// Per host: the mean gap between its flows.
+    /// Mean gap between the flows of each host.
     gaps: Arc<[Span]>,
 }
 
 impl Poisson {
-    /// Every sending host, the mean gap between its flows, and to whom they go.
+    /// Returns every sending host with the mean gap between its flows and their destination.
     pub(super) fn senders(&self) -> impl Iterator<Item = (u32, Span, Destination)> {
         let hosts = (0..self.hosts).filter(|&host| self.destination != Destination::Host(host));
         hosts.map(|host| (host, self.gaps[host as usize], self.destination))
@@ -52,7 +52,7 @@ impl Poisson {
                 vec![gap; hosts as usize]
             }
         };
-        not_zero(&gaps, place)?;
+        check_not_zero(&gaps, place)?;
         let flows = Flows {
             workload: place.workload,
             size: size.clone(),
@@ -96,7 +96,7 @@ impl Poisson {
         self.schedule(context, now, host, token + 1, actions);
     }
 
-    // No start jitter: an exponential gap has no ties to break.
+    // Exponential gaps have no ties to break, so no start jitter is needed.
     fn schedule(
         &self,
         context: &Context,
@@ -122,30 +122,31 @@ impl Poisson {
     }
 }
 
-/// Sources that each start one flow after another, to a random host each time. A wake's token is the source and the
-/// number of its flow.
+/// Sources that each start one flow after another, by default to a random host each time. The token of a wake-up
+/// contains the source and the index of its flow.
 #[derive(Clone, Debug)]
 pub(crate) struct Background {
     flows: Flows,
     hosts: u32,
-    /// Per source: its host.
+    /// Host of each source.
     sources: Arc<[u32]>,
-    /// Where the sources send, in turn; empty: each flow to a random host.
+    /// Destinations of the sources, in turn; if empty, each flow goes to a random host.
     roots: Arc<[u32]>,
     every: Every,
 }
 
-/// From start to start at a source.
+/// Time between the starts of a source's flows.
 #[derive(Clone, Debug)]
 enum Every {
-    /// The same gap at all.
-    Given(Gap),
-    /// Per source: the mean of its exponential gaps.
+    /// Distribution of the gap, the same for all sources.
+    Gap(Gap),
+    /// Mean of the exponential gaps of each source.
     AtLoad(Arc<[Span]>),
 }
 
 impl Background {
-    /// Every source: its host, the mean gap between its flows, and to whom they go; `None`: each to a random host.
+    /// Returns each source's host, the mean gap between its flows, and their destination, or `None` if each flow goes
+    /// to a random host.
     pub(crate) fn sources(&self) -> impl Iterator<Item = (u32, Span, Option<u32>)> {
         let to =
             |source: usize| (!self.roots.is_empty()).then(|| self.roots[source % self.roots.len()]);
@@ -155,12 +156,12 @@ impl Background {
 
     fn every(&self, source: usize) -> Cow<'_, Gap> {
         match &self.every {
-            Every::Given(gap) => Cow::Borrowed(gap),
+            Every::Gap(gap) => Cow::Borrowed(gap),
             Every::AtLoad(means) => Cow::Owned(Gap::Exponential(means[source])),
         }
     }
 
-    /// Puts the sources on random hosts, several on one only when there are more sources than hosts.
+    /// Places the sources on random hosts. Sources share a host only if there are more sources than hosts.
     pub(super) fn new(kind: &WorkloadKind, place: &Place<'_>) -> Result<Self, SetupError> {
         let WorkloadKind::Background {
             count,
@@ -183,7 +184,7 @@ impl Background {
         };
         let mut next = order.iter().copied().cycle();
         let sources = (0..*count as usize).map(|source| {
-            // A source that would be its own root takes the next host.
+            // A source on its own root's host takes the next host instead.
             let root = (!roots.is_empty()).then(|| roots[source % roots.len()]);
             next.find(|&host| Some(host) != root).unwrap_or(order[0])
         });
@@ -194,10 +195,10 @@ impl Background {
                     "`every` is zero; the gap between the starts of a source must be longer",
                 ));
             }
-            SourceGap::Given(gap) => Every::Given(gap.clone()),
+            SourceGap::Given(gap) => Every::Gap(gap.clone()),
             SourceGap::AtLoad(load) => {
                 let gaps = gaps_at_load(*load, size, sources.iter().copied(), place);
-                not_zero(&gaps, place)?;
+                check_not_zero(&gaps, place)?;
                 Every::AtLoad(gaps.into())
             }
         };
@@ -250,7 +251,7 @@ impl Background {
         self.schedule(context, now + gap, source, number + 1, actions);
     }
 
-    // No start jitter: every source has a random phase.
+    // Every source has a random phase, so no start jitter is needed.
     fn schedule(
         &self,
         context: &Context,
@@ -274,7 +275,8 @@ impl Background {
     }
 }
 
-/// Of each of these hosts: the mean gap between flows that offer `load` of its access link, in wire bytes.
+/// Returns the mean gap between the flows of each host at which they offer `load` of the host's access link, in bytes
+/// on the wire.
 fn gaps_at_load(
     load: f64,
     size: &Size,
@@ -293,8 +295,8 @@ fn gaps_at_load(
     hosts.map(gap).collect()
 }
 
-/// Refuses flows that would all start at once.
-fn not_zero(gaps: &[Span], place: &Place<'_>) -> Result<(), SetupError> {
+/// Returns an error if flows would all start at once.
+fn check_not_zero(gaps: &[Span], place: &Place<'_>) -> Result<(), SetupError> {
     match gaps.iter().find(|gap| **gap == Span::ZERO) {
         Some(gap) => Err(place.invalid(format!(
             "a mean gap of {gap} between the flows of a host; lower the load"
@@ -303,7 +305,7 @@ fn not_zero(gaps: &[Span], place: &Place<'_>) -> Result<(), SetupError> {
     }
 }
 
-/// Any host but this one.
+/// Draws a host other than `host`.
 fn other_host(context: &Context, key: Key, host: u32, hosts: u32) -> u32 {
     let other = context
         .stream(key, Purpose::Destination)

@@ -1,4 +1,4 @@
-//! What all workloads share: the window in which flows count, the random streams, the numbering of flows.
+//! State shared by all workloads: the measurement window, the random streams and the numbering of flows.
 
 use super::draw;
 use super::servers::Servers;
@@ -10,31 +10,31 @@ use duetime_results::record::Class;
 use duetime_scenario::model::{Deadline, Scenario, Size};
 use std::sync::Arc;
 
-/// The packet whose transmission time bounds the start jitter: 1500 B of IP.
+/// Size of the packet whose transmission time bounds the start jitter: 1500 B of IP.
 const JITTER_BYTES: u64 = 1500;
 
-/// Set in the numbers of connections that are opened before their first message.
+/// Flag in the flow numbers of connections that are opened before their first message.
 const OPENED: u32 = 1 << 31;
 
-/// Shared by all workloads of a run.
+/// State shared by all workloads of a run.
 #[derive(Clone, Debug)]
 pub(super) struct Context {
     streams: Streams,
     warm_up: Time,
     end: Time,
-    /// Per host: one packet's time on its link; `None` without start jitter.
+    /// Transmission time of one packet on each host's link, or `None` without start jitter.
     packet_time: Option<Arc<[Span]>>,
-    /// Bytes on the wire of every segment beside its payload.
+    /// Bytes on the wire of every segment, in addition to its payload.
     pub(super) header: u32,
-    /// Per host: messages started so far.
+    /// Number of messages started so far, by host.
     started: Vec<u32>,
-    /// Per host: connections opened before their first message.
+    /// Number of connections opened before their first message, by host.
     opened: Vec<u32>,
     /// Servers of the hosts, if they have slots.
     pub(super) servers: Option<Servers>,
 }
 
-/// A message without what the context adds.
+/// A message without the fields that the context fills in.
 pub(super) struct Draft {
     pub(super) workload: u16,
     pub(super) class: Class,
@@ -72,7 +72,7 @@ impl Draft {
     }
 }
 
-/// Names one flow or query of one sender or role, as the entity of a random stream.
+/// Key of one flow or query of a sender or role: the entity of a random stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key(u64);
 
@@ -81,12 +81,12 @@ impl Key {
         Self(mix(mix(u64::from(workload) + 1, item), number))
     }
 
-    /// The same question asked again, for the `number`th time.
-    pub(super) fn again(self, number: u8) -> Self {
+    /// Returns the key of the `number`-th retry of the same request.
+    pub(super) fn retry(self, number: u8) -> Self {
         Self(mix(self.0, 0x100 + u64::from(number)))
     }
 
-    /// Another stream of the same purpose.
+    /// Returns the key of another stream with the same purpose.
     pub(super) fn other(self) -> Self {
         Self(mix(self.0, 1))
     }
@@ -114,7 +114,7 @@ impl Context {
         self.streams.stream(key.0, purpose)
     }
 
-    /// The start jitter of one message of `host`: U[0, one packet time], or none.
+    /// Draws the start jitter of a message of `host`: uniform in [0, one packet time], or zero without start jitter.
     pub(super) fn jitter(&self, host: u32, key: Key) -> Span {
         self.packet_time.as_ref().map_or(Span::ZERO, |packet_time| {
             let longest = packet_time[host as usize].as_ps();
@@ -122,8 +122,8 @@ impl Context {
         })
     }
 
-    /// Where in [0, longest] one flow starts, uniformly.
-    pub(super) fn within(&self, longest: Span, key: Key) -> Span {
+    /// Draws the start of a flow, uniform in [0, longest].
+    pub(super) fn draw_start(&self, longest: Span, key: Key) -> Span {
         if longest == Span::ZERO {
             return Span::ZERO;
         }
@@ -131,22 +131,22 @@ impl Context {
         Span::from_ps(stream.between(0, longest.as_ps()))
     }
 
-    /// Hosts of the network.
+    /// Returns the number of hosts in the network.
     pub(super) fn hosts(&self) -> u32 {
         self.started.len() as u32
     }
 
-    /// Whether `at` is in the measurement window.
+    /// Returns true if `at` is in the measurement window.
     pub(super) fn measured(&self, at: Time) -> bool {
         self.warm_up <= at && at < self.end
     }
 
-    /// Whether sources still start anything.
+    /// Returns true if sources still start flows at `at`.
     pub(super) fn running(&self, at: Time) -> bool {
         at < self.end
     }
 
-    /// Asks for a wake, later by `jitter`, unless the source would start something at `wake.at` and that is past the end.
+    /// Schedules a wake-up, delayed by `jitter`, unless `wake.at` is after the end of the sources.
     pub(super) fn start_at(&self, actions: &mut Actions, jitter: Span, mut wake: Wake) {
         if self.running(wake.at) {
             wake.at += jitter;
@@ -161,8 +161,8 @@ impl Context {
         actions.sends.push(draft.message(flow, now));
     }
 
-    /// Opens a persistent connection for messages like this one. It has a number of its own, so that the numbers of the
-    /// flows do not depend on connections.
+    /// Opens a persistent connection for messages like `draft`. Connections are numbered separately, so that flow
+    /// numbers do not depend on them.
     pub(super) fn connect(&mut self, actions: &mut Actions, now: Time, draft: &Draft) {
         let number = &mut self.opened[draft.source as usize];
         let flow = u64::from(draft.source) << 32 | u64::from(OPENED | *number);
@@ -170,7 +170,7 @@ impl Context {
         actions.connects.push(draft.message(flow, now));
     }
 
-    /// Sends a plain flow, its size and deadline drawn by its key.
+    /// Sends a plain flow with a size and deadline drawn by its key.
     pub(super) fn send_flow(
         &mut self,
         actions: &mut Actions,
@@ -199,7 +199,7 @@ impl Context {
     }
 }
 
-/// What the flows of one plain workload are like.
+/// Properties of the flows of a plain workload.
 #[derive(Clone, Debug)]
 pub(super) struct Flows {
     pub(super) workload: u16,

@@ -1,49 +1,49 @@
-//! Draws of sizes, deadlines and gaps by inverse CDF, and what is known of their distributions beforehand.
+//! Draws of sizes, deadlines and gaps by inverse CDF, and properties of their distributions.
 
 use duetime_core::random::Stream;
 use duetime_core::{Span, normal_cdf, normal_quantile};
 use duetime_scenario::model::{Deadline, Gap, Size};
 
-/// Bytes of IP and TCP headers on every segment.
+/// Bytes of IP and TCP headers of every segment.
 pub(crate) const TCP_IP_HEADER: u32 = 40;
 /// Payload bytes of a full segment.
 pub(crate) const SEGMENT: u64 = 1460;
 
-/// A flow's size in bytes, at least 1.
+/// Draws a flow's size in bytes, at least 1.
 pub(super) fn size(size: &Size, stream: &mut Stream) -> u64 {
     let bytes = match size {
         Size::Fixed(bytes) => bytes.0,
         Size::Uniform(low, high) => stream.between(low.0, high.0),
         Size::Cdf { points, .. } => of_cdf(points, stream.unit()),
-    };
+    Size::Cdf { points, .. } => invert_cdf(points, stream.unit()),
     bytes.max(1)
 }
 
-/// The size in bytes, at least 1, that a share `u` in [0, 1) of the draws lies below.
+/// Returns the `u`-quantile of a size in bytes, at least 1, for `u` in [0, 1).
 pub(crate) fn size_at(size: &Size, u: f64) -> u64 {
     let bytes = match size {
         Size::Fixed(bytes) => bytes.0,
         Size::Uniform(low, high) => low.0 + ((high.0 - low.0 + 1) as f64 * u) as u64,
-        Size::Cdf { points, .. } => of_cdf(points, u),
+        Size::Cdf { points, .. } => invert_cdf(points, u),
     };
     bytes.max(1)
 }
 
-/// The inverse of a CDF.
-fn of_cdf(points: &[(f64, f64)], u: f64) -> u64 {
+/// Returns the `u`-quantile of a CDF.
+fn invert_cdf(points: &[(f64, f64)], u: f64) -> u64 {
     let above = points.partition_point(|point| point.1 <= u);
     match (points.get(above.wrapping_sub(1)), points.get(above)) {
         (Some(&(low, p)), Some(&(high, q))) => {
             let share = (u - p) / (q - p);
             libm::round(low + (high - low) * share) as u64
         }
-        // The first point holds all the probability below it; past the last there is none.
+        // The first point has all the probability up to it; there is none beyond the last.
         (None, Some(&(only, _))) | (Some(&(only, _)), None) => libm::round(only) as u64,
         (None, None) => 1,
     }
 }
 
-/// A deadline relative to its clock's start.
+/// Draws a deadline relative to the start of its clock, or returns `None` if there is none.
 pub(super) fn deadline(deadline: &Deadline, stream: &mut Stream) -> Option<Span> {
     Some(match *deadline {
         Deadline::None => return None,
@@ -56,10 +56,10 @@ pub(super) fn deadline(deadline: &Deadline, stream: &mut Stream) -> Option<Span>
     })
 }
 
-/// The longest time that is drawn: no run lasts longer.
+/// Maximum time that is drawn; no run lasts longer.
 const LONGEST: Span = Span::from_secs(24 * 3_600);
 
-/// A gap or delay.
+/// Draws a gap or delay.
 pub(crate) fn gap(gap: &Gap, stream: &mut Stream) -> Span {
     match gap {
         Gap::Fixed(span) => *span,
@@ -69,7 +69,7 @@ pub(crate) fn gap(gap: &Gap, stream: &mut Stream) -> Span {
     }
 }
 
-/// The time that a share `u` in [0, 1) of the draws lies below.
+/// Returns the `u`-quantile of a gap, for `u` in [0, 1).
 pub fn gap_at(gap: &Gap, u: f64) -> Span {
     let ps = match *gap {
         Gap::Fixed(span) => return span,
@@ -82,13 +82,13 @@ pub fn gap_at(gap: &Gap, u: f64) -> Span {
             let ps = least.as_ps() as f64 * libm::exp(-libm::log1p(-u) / shape);
             most.map_or(ps, |most| ps.min(most.as_ps() as f64))
         }
-        Gap::Cdf { ref points, .. } => of_cdf(points, u) as f64,
+        Gap::Cdf { ref points, .. } => invert_cdf(points, u) as f64,
     };
     Span::from_ps(libm::round(ps.min(LONGEST.as_ps() as f64)) as u64)
 }
 
-/// From the start of a source to its first event: a full draw where the gaps have no memory, otherwise a uniform
-/// part of one, so that sources are not in step with each other.
+/// Draws the time from the start of a source to its first event: a full gap if gaps are memoryless, otherwise a uniform
+/// part of one, so that sources are not synchronised.
 pub(super) fn first_gap(each: &Gap, stream: &mut Stream) -> Span {
     let full = gap(each, stream);
     if matches!(each, Gap::Exponential(_)) {
@@ -98,12 +98,12 @@ pub(super) fn first_gap(each: &Gap, stream: &mut Stream) -> Span {
     }
 }
 
-/// `span × factor`, rounded to a picosecond; zero for negative factors.
+/// Returns `span × factor`, rounded to a picosecond, or zero for a negative factor.
 pub(super) fn scale(span: Span, factor: f64) -> Span {
     Span::from_ps(libm::round(span.as_ps() as f64 * factor) as u64)
 }
 
-/// The mean of a gap.
+/// Returns the mean of a gap.
 pub fn mean_gap(gap: &Gap) -> Span {
     let longest = LONGEST.as_ps() as f64;
     let ps = match *gap {
@@ -132,8 +132,8 @@ pub fn mean_gap(gap: &Gap) -> Span {
     Span::from_ps(libm::round(ps) as u64)
 }
 
-/// The least that a gap can be.
-pub(crate) fn least_gap(gap: &Gap) -> Span {
+/// Returns the minimum of a gap.
+pub(crate) fn min_gap(gap: &Gap) -> Span {
     match gap {
         Gap::Fixed(span) | Gap::Uniform(span, _) => *span,
         Gap::Exponential(_) | Gap::LogNormal { .. } => Span::ZERO,
@@ -150,7 +150,7 @@ fn mean_of_cdf(points: &[(f64, f64)]) -> f64 {
     first + rest.sum::<f64>()
 }
 
-/// The mean size in bytes.
+/// Returns the mean size in bytes.
 pub(crate) fn mean_size(size: &Size) -> f64 {
     match size {
         Size::Fixed(bytes) => bytes.0.max(1) as f64,
@@ -159,14 +159,14 @@ pub(crate) fn mean_size(size: &Size) -> f64 {
     }
 }
 
-/// The mean bytes on the wire: payload, and `header` bytes for each segment.
+/// Returns the mean number of bytes on the wire: the payload and `header` bytes per segment.
 pub(crate) fn mean_wire(size: &Size, header: u32) -> f64 {
     mean_size(size) + f64::from(header) * mean_segments(size, SEGMENT)
 }
 
-/// The mean number of segments of at most `segment` payload bytes.
+/// Returns the mean number of segments of at most `segment` payload bytes.
 pub(crate) fn mean_segments(size: &Size, segment: u64) -> f64 {
-    /// Beyond this the rounding up to whole segments is half a segment in the mean.
+    /// Number of segments beyond which rounding up to whole segments is approximated by half a segment.
     const COUNTED: u64 = 1 << 20;
     let largest = match size {
         Size::Fixed(bytes) | Size::Uniform(_, bytes) => bytes.0 as f64,
@@ -179,17 +179,17 @@ pub(crate) fn mean_segments(size: &Size, segment: u64) -> f64 {
     if segments > COUNTED as f64 {
         return mean_size(size) / segment as f64 + 0.5;
     }
-    // The mean of a whole number is the sum of the chances to exceed 0, 1, 2, …
+    // The mean of a non-negative integer is the sum of its probabilities to exceed 0, 1, 2, …
     (1..segments as u64)
         .map(|n| exceeds(size, (n * segment) as f64))
         .sum::<f64>()
         + 1.0
 }
 
-/// The probability of more than `bytes`.
+/// Returns the probability of more than `bytes`.
 fn exceeds(size: &Size, bytes: f64) -> f64 {
     match size {
-        Size::Fixed(it) => f64::from(it.0 as f64 > bytes),
+        Size::Fixed(fixed) => f64::from(fixed.0 as f64 > bytes),
         Size::Uniform(low, high) => {
             let all = (high.0 - low.0 + 1) as f64;
             ((high.0 as f64 - bytes) / all).clamp(0.0, 1.0)
@@ -207,7 +207,7 @@ fn exceeds(size: &Size, bytes: f64) -> f64 {
     }
 }
 
-/// The probability that a deadline is at most `span`; zero for `Deadline::None`.
+/// Returns the probability that a deadline is at most `span`, or zero for `Deadline::None`.
 pub(crate) fn deadline_at_most(deadline: &Deadline, span: Span) -> f64 {
     let t = span.as_ps() as f64;
     let between = |low: f64, high: f64| {
@@ -252,7 +252,7 @@ mod tests {
         [
             Size::Fixed(Bytes(14_601)),
             Size::Uniform(Bytes(0), Bytes(50_000)),
-            // The first point holds all the probability below it.
+            // The first point has all the probability up to it.
             cdf(&[
                 (1.0, 0.5),
                 (2_000.0, 0.6),
@@ -269,13 +269,13 @@ mod tests {
     }
 
     #[test]
-    fn means_are_those_of_the_draws() {
+    fn mean_size_matches_draws() {
         const DRAWS: u32 = 400_000;
-        for of in sizes() {
+        for distribution in sizes() {
             let mut stream = Streams::new(5, 0).stream(0, Purpose::Size);
             let (mut bytes, mut wire) = (0.0, 0.0);
             for _ in 0..DRAWS {
-                let drawn = size(&of, &mut stream);
+                let drawn = size(&distribution, &mut stream);
                 assert!(drawn >= 1);
                 bytes += drawn as f64;
                 wire += (drawn + 40 * drawn.div_ceil(SEGMENT)) as f64;
@@ -284,35 +284,38 @@ mod tests {
                 (found / f64::from(DRAWS) / expected - 1.0).abs() < 0.01
             };
             assert!(
-                near(bytes, mean_size(&of)),
-                "{of:?}: {bytes} {}",
-                mean_size(&of)
+                near(bytes, mean_size(&distribution)),
+                "{distribution:?}: {bytes} {}",
+                mean_size(&distribution)
             );
-            assert!(near(wire, mean_wire(&of, TCP_IP_HEADER)), "{of:?}: {wire}");
+            let expected = mean_wire(&distribution, TCP_IP_HEADER);
+            assert!(near(wire, expected), "{distribution:?}: {wire}");
         }
     }
 
     #[test]
-    fn draws_follow_the_distribution() {
-        for of in &sizes()[1..] {
+    fn size_draws_follow_distribution() {
+        for distribution in &sizes()[1..] {
             let mut stream = Streams::new(6, 0).stream(0, Purpose::Size);
-            let drawn: Vec<u64> = (0..100_000).map(|_| size(of, &mut stream)).collect();
+            let drawn: Vec<u64> = (0..100_000)
+                .map(|_| size(distribution, &mut stream))
+                .collect();
             for bytes in [1, 1_500, 9_999, 10_000, 49_000, 200_000, 2_999_999] {
                 let found = drawn.iter().filter(|&&size| size > bytes).count() as f64 / 1e5;
                 // Draws are rounded to whole bytes.
                 let (low, high) = (
-                    exceeds(of, bytes as f64 + 0.5),
-                    exceeds(of, bytes as f64 - 0.5),
+                    exceeds(distribution, bytes as f64 + 0.5),
+                    exceeds(distribution, bytes as f64 - 0.5),
                 );
                 assert!(
                     found > low.min(high) - 0.006 && found < low.max(high) + 0.006,
-                    "{of:?} {bytes} {found}"
+                    "{distribution:?} {bytes} {found}"
                 );
             }
         }
     }
 
-    fn times() -> Vec<Gap> {
+    fn gaps() -> Vec<Gap> {
         let ms = Span::from_ms;
         let lognormal = |sigma| Gap::LogNormal {
             median: ms(2),
@@ -338,10 +341,10 @@ mod tests {
         ]
     }
 
-    /// The probability of at most `t` milliseconds, as textbooks write it.
-    fn time_at_most(of: &Gap, t: f64) -> f64 {
+    /// Returns the probability of at most `t` milliseconds, by the textbook formulas.
+    fn gap_at_most(distribution: &Gap, t: f64) -> f64 {
         let in_ms = |span: Span| span.as_ps() as f64 / 1e9;
-        match of {
+        match distribution {
             Gap::Fixed(span) => f64::from(in_ms(*span) <= t),
             Gap::Uniform(low, high) => {
                 ((t - in_ms(*low)) / (in_ms(*high) - in_ms(*low))).clamp(0.0, 1.0)
@@ -362,46 +365,46 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_of_times_are_the_inverse_of_their_distributions() {
-        for of in times() {
+    fn gap_quantiles_invert_distribution() {
+        for gap in gaps() {
             for step in 1..1_000 {
                 let u = f64::from(step) / 1_000.0;
-                let t = gap_at(&of, u).as_ps() as f64 / 1e9;
+                let t = gap_at(&gap, u).as_ps() as f64 / 1e9;
                 let (below, up_to) = (
-                    time_at_most(&of, t * (1.0 - 1e-9)),
-                    time_at_most(&of, t * (1.0 + 1e-9)),
+                    gap_at_most(&gap, t * (1.0 - 1e-9)),
+                    gap_at_most(&gap, t * (1.0 + 1e-9)),
                 );
                 assert!(
                     below <= u + 1e-7 && u <= up_to + 1e-7,
-                    "{of:?}: {u} {t} {below} {up_to}"
+                    "{gap:?}: {u} {t} {below} {up_to}"
                 );
             }
         }
     }
 
     #[test]
-    fn means_of_times_are_the_integrals_of_their_quantiles() {
-        // A million steps, the last of them in a thousand parts again and again: tails are heavy.
-        for of in times() {
+    fn mean_gap_is_integral_of_quantiles() {
+        // Tails are heavy: the last thousandth of each 100,000 steps is divided into as many steps again.
+        for gap in gaps() {
             let (mut sum, mut from, mut width) = (0.0, 0.0, 1.0);
             for _ in 0..6 {
                 const STEPS: u32 = 100_000;
                 let step = width * 0.999 / f64::from(STEPS);
                 for i in 0..STEPS {
                     let at = from + (f64::from(i) + 0.5) * step;
-                    sum += gap_at(&of, at).as_ps() as f64 * step;
+                    sum += gap_at(&gap, at).as_ps() as f64 * step;
                 }
                 from += width * 0.999;
                 width *= 0.001;
             }
-            sum += gap_at(&of, 1.0 - 1e-16).as_ps() as f64 * width;
-            let mean = mean_gap(&of).as_ps() as f64;
-            assert!((sum / mean - 1.0).abs() < 2e-4, "{of:?}: {sum} {mean}");
+            sum += gap_at(&gap, 1.0 - 1e-16).as_ps() as f64 * width;
+            let mean = mean_gap(&gap).as_ps() as f64;
+            assert!((sum / mean - 1.0).abs() < 2e-4, "{gap:?}: {sum} {mean}");
         }
     }
 
     #[test]
-    fn means_of_times_are_the_published_ones() {
+    fn mean_gap_matches_closed_forms() {
         // m exp(σ²/2), and a m / (a - 1).
         let lognormal = Gap::LogNormal {
             median: Span::from_ms(2),
@@ -414,7 +417,7 @@ mod tests {
             most: None,
         };
         assert_eq!(mean_gap(&pareto), Span::from_us(1_500));
-        // The tail is cut where no run lasts longer.
+        // The tail is cut at the maximum time.
         let long = Gap::LogNormal {
             median: Span::from_secs(3_600),
             sigma: 4.0,
@@ -423,30 +426,30 @@ mod tests {
     }
 
     #[test]
-    fn times_that_are_drawn_follow_their_distributions() {
-        for of in times() {
+    fn gap_draws_follow_distribution() {
+        for distribution in gaps() {
             let mut stream = Streams::new(8, 0).stream(0, Purpose::Compute);
             let drawn: Vec<f64> = (0..100_000)
-                .map(|_| gap(&of, &mut stream).as_ps() as f64 / 1e9)
+                .map(|_| gap(&distribution, &mut stream).as_ps() as f64 / 1e9)
                 .collect();
             for t in [0.5, 1.2, 1.9, 2.5, 4.0, 8.0, 20.0] {
                 let found = drawn.iter().filter(|&&time| time <= t).count() as f64 / 1e5;
-                let expected = time_at_most(&of, t);
+                let expected = gap_at_most(&distribution, t);
                 assert!(
                     (found - expected).abs() < 0.006,
-                    "{of:?} {t}: {found} {expected}"
+                    "{distribution:?} {t}: {found} {expected}"
                 );
             }
             assert!(
                 drawn
                     .iter()
-                    .all(|&time| time * 1e9 >= least_gap(&of).as_ps() as f64)
+                    .all(|&time| time * 1e9 >= min_gap(&distribution).as_ps() as f64)
             );
         }
     }
 
     #[test]
-    fn a_size_of_many_segments_is_not_counted_segment_by_segment() {
+    fn huge_size_approximates_segment_count() {
         let huge = Size::Uniform(Bytes(1), Bytes(1 << 50));
         let expected = mean_size(&huge) / 1460.0;
         assert!((mean_segments(&huge, SEGMENT) / expected - 1.0).abs() < 1e-6);

@@ -1,4 +1,4 @@
-//! Flows whose starts are given: synchronised bursts, permutations, and flows without an end.
+//! Flows with given start times: synchronised bursts, permutations and endless flows.
 
 use super::context::{Context, Draft, Flows, Key};
 use super::{Actions, Place, Wake};
@@ -9,7 +9,7 @@ use duetime_results::record::Class;
 use duetime_scenario::model::WorkloadKind;
 use std::sync::Arc;
 
-/// Many to one, all at once, again and again.
+/// Synchronised flows from many senders to one receiver, repeated periodically.
 #[derive(Clone, Debug)]
 pub(super) struct Burst {
     flows: Flows,
@@ -26,13 +26,13 @@ impl Burst {
         self.receiver
     }
 
-    /// The host of each flow of a burst.
+    /// Returns the host of each flow of a burst.
     pub(super) fn senders(&self) -> &[u32] {
         &self.senders
     }
 
-    /// Takes the receiver and the sending hosts of the file, or a random receiver and random senders among the others;
-    /// when there are more senders than such hosts, several share a host.
+    /// Uses the receiver and senders of the scenario file, or draws a random receiver and random senders among the
+    /// other hosts. If there are more senders than hosts, several share a host.
     pub(super) fn new(kind: &WorkloadKind, place: &Place<'_>) -> Result<Self, SetupError> {
         let WorkloadKind::Burst {
             senders,
@@ -113,7 +113,7 @@ impl Burst {
         let host = self.senders[sender as usize];
         let key = self.key(sender, round);
         let burst = Time::ZERO + self.at + self.every * u64::from(round);
-        let base = burst + context.within(self.jitter, key);
+        let base = burst + context.draw_start(self.jitter, key);
         let token = u64::from(sender) << 32 | u64::from(round);
         let jitter = context.jitter(host, key);
         let wake = Wake {
@@ -130,17 +130,17 @@ impl Burst {
     }
 }
 
-/// Every host sends one flow and receives one.
+/// One flow from every host, and one to every host.
 #[derive(Clone, Debug)]
 pub(super) struct Permutation {
     flows: Flows,
-    /// Per host: to whom.
+    /// Destination of each host's flow.
     to: Arc<[u32]>,
     at: Span,
 }
 
 impl Permutation {
-    /// Per host: to whom it sends.
+    /// Returns the destination of each host's flow.
     pub(super) fn to(&self) -> &[u32] {
         &self.to
     }
@@ -210,7 +210,7 @@ impl Permutation {
     }
 }
 
-/// Flows without an end.
+/// Endless flows.
 #[derive(Clone, Debug)]
 pub(super) struct Long {
     workload: u16,
@@ -251,7 +251,7 @@ impl Long {
         {
             let token = index as u64;
             let key = Key::new(self.workload, token, 0);
-            let base = Time::ZERO + self.at + context.within(self.jitter, key);
+            let base = Time::ZERO + self.at + context.draw_start(self.jitter, key);
             let jitter = context.jitter(host, key);
             let wake = Wake {
                 host,
