@@ -14,8 +14,8 @@ pub(super) fn size(size: &Size, stream: &mut Stream) -> u64 {
     let bytes = match size {
         Size::Fixed(bytes) => bytes.0,
         Size::Uniform(low, high) => stream.between(low.0, high.0),
-        Size::Cdf { points, .. } => of_cdf(points, stream.unit()),
-    Size::Cdf { points, .. } => invert_cdf(points, stream.unit()),
+        Size::Cdf { points, .. } => invert_cdf(points, stream.unit()),
+    };
     bytes.max(1)
 }
 
