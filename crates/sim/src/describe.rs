@@ -1,23 +1,23 @@
-//! What a scenario contains, told before it runs.
+//! Description of a scenario, computed without a run.
 
-mod doubts;
-mod halves;
-mod hopeless;
+mod bisection;
+mod infeasible;
 mod load;
 mod measured;
 mod recorded;
 mod servers;
+mod warnings;
 mod workloads;
 
-pub use doubts::Doubt;
-pub use hopeless::{Hopeless, Judged};
+pub use infeasible::{Hopeless, Judged};
 pub use load::{HEAVY, LinkLoad, LoadDescription, NotSustained, Oversubscription, WorkloadLoad};
 pub use servers::{HostLoad, ServersDescription};
+pub use warnings::Doubt;
 pub use workloads::{DeadlineQuantiles, WorkloadDescription};
 
 use crate::SetupError;
 use crate::routing::Routing;
-use crate::setup::least_receive_delay;
+use crate::setup::min_receive_delay;
 use crate::topology::{DirectedLink, Network};
 use crate::workload::Workloads;
 use duetime_core::random::Streams;
@@ -26,70 +26,70 @@ use duetime_scenario::model::{Host, Scenario};
 use serde::Serialize;
 use std::cmp::Reverse;
 
-/// A scenario's network and workloads.
+/// Description of a scenario's network and workloads.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Description {
     /// The network.
     pub topology: TopologyDescription,
-    /// In the order of the file.
+    /// Workloads, in the order of the file.
     pub workloads: Vec<WorkloadDescription>,
-    /// What the workloads offer to the links.
+    /// Load that the workloads offer to the links.
     pub load: LoadDescription,
     /// Load of the hosts' servers.
     pub servers: ServersDescription,
-    /// Settings that are allowed, but hardly meant.
+    /// Settings that are valid but probably unintended.
     pub doubts: Vec<Doubt>,
-    /// Deadlines that no transport meets, by workload.
+    /// Deadlines that no transport can meet, by workload.
     pub hopeless: Vec<Hopeless>,
 }
 
 impl Description {
-    /// Whether it is certain beforehand that nothing will count: no workload starts anything from the warm-up on and
-    /// before the duration.
+    /// Returns true if the run will certainly measure nothing: no workload starts a flow or query between the warm-up
+    /// and the duration.
     pub fn counts_nothing(&self) -> bool {
-        let mut measured = self.workloads.iter().map(|of| of.expected_measured);
+        let mut measured = (self.workloads.iter()).map(|workload| workload.expected_measured);
         measured.all(|expected| expected == Some(0.0))
     }
 }
 
-/// A network in numbers.
+/// Properties of a network.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TopologyDescription {
-    /// Hosts.
+    /// Number of hosts.
     pub hosts: u32,
-    /// Switches.
+    /// Number of switches.
     pub switches: u32,
-    /// Full-duplex links, those of the hosts included.
+    /// Number of full-duplex links, including those of the hosts.
     pub links: u32,
-    /// The different rates and how many links have each, slowest first.
+    /// Distinct link rates with the number of links each, slowest first.
     pub rates: Vec<RateCount>,
-    /// Links on the longest of the shortest paths between two hosts.
+    /// Maximum length of a shortest path between two hosts, in links.
     pub longest_path_links: u32,
-    /// The longest round trip on an idle network: a 1500 B packet one way, a 40 B acknowledgement back, and the least time
-    /// that both hosts take to receive.
+    /// Longest round trip on an idle network: a 1500 B packet in one direction, a 40 B acknowledgement in the other,
+    /// and the minimum receive delay of both hosts.
     pub base_rtt_ns: u64,
-    /// The slowest rate on that path × the round trip.
+    /// Product of the slowest rate on that path and the round trip.
     pub bandwidth_delay_product_bytes: u64,
-    /// Most that the first half of the hosts, in their numbering, can send to the second half at once.
+    /// Maximum rate from the first half of the hosts, in index order, to the second half.
     pub between_halves_bps: u64,
-    /// That, as a share of what the links of the smaller half could take.
+    /// `between_halves_bps` as a share of the total link rate of the smaller half.
     pub between_halves_share: f64,
-    /// Size of the routing tables.
+    /// Size of the routing tables, in bytes.
     pub routing_table_bytes: u64,
 }
 
-/// How many full-duplex links have one rate.
+/// Number of full-duplex links with one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct RateCount {
-    /// The rate.
+    /// Link rate, in bits per second.
     pub rate_bps: u64,
-    /// Links to hosts with it.
+    /// Number of links to hosts.
     pub host_links: u32,
-    /// Links between switches with it.
+    /// Number of links between switches.
     pub switch_links: u32,
 }
 
-/// Describes a scenario as its first run would find it.
+/// Describes a scenario as its first run would set it up.
 pub fn describe(scenario: &Scenario) -> Result<Description, SetupError> {
     let network = Network::build(&scenario.topology)?;
     let routing = Routing::build(&network)?;
@@ -98,8 +98,8 @@ pub fn describe(scenario: &Scenario) -> Result<Description, SetupError> {
     let load = load::describe(scenario, &network, &workloads, &mut described);
     let topology = TopologyDescription::new(&network, &routing, &scenario.host);
     Ok(Description {
-        doubts: doubts::of(scenario, &network, &workloads, topology.base_rtt_ns),
-        hopeless: hopeless::of(scenario, &network, &workloads),
+        doubts: warnings::find(scenario, &network, &workloads, topology.base_rtt_ns),
+        hopeless: infeasible::find(scenario, &network, &workloads),
         servers: servers::describe(scenario, &network, &workloads),
         topology,
         workloads: described,
@@ -108,11 +108,11 @@ pub fn describe(scenario: &Scenario) -> Result<Description, SetupError> {
 }
 
 impl TopologyDescription {
-    /// Describes a network of such hosts.
+    /// Describes a network whose hosts have the options `host`.
     pub fn new(network: &Network, routing: &Routing, host: &Host) -> Self {
         let (rtt, rate_bps) = longest_round_trip(network, routing, host.frame_overhead);
-        let rtt = rtt + least_receive_delay(host) * 2;
-        let between_halves = halves::capacity(network);
+        let rtt = rtt + min_receive_delay(host) * 2;
+        let between_halves = bisection::capacity(network);
         let half = network.hosts() / 2;
         let side = |hosts: std::ops::Range<u32>| -> u64 {
             hosts
@@ -165,11 +165,11 @@ fn rates(network: &Network) -> Vec<RateCount> {
     rates
 }
 
-/// The longest idle round trip, and the slowest rate on its path.
+/// Returns the longest idle round trip and the slowest rate on its path.
 fn longest_round_trip(network: &Network, routing: &Routing, frame_overhead: u32) -> (Span, u64) {
     const DATA: u32 = 1500;
     const ACKNOWLEDGEMENT: u32 = 40;
-    // Both directions of a link are alike.
+    // Both directions of a link have the same properties.
     let both_ways = |link: &DirectedLink| {
         let cost = link.rate.transmit_cost();
         link.latency * 2
@@ -189,14 +189,14 @@ fn longest_round_trip(network: &Network, routing: &Routing, frame_overhead: u32)
         (rtt, slowest.unwrap_or(0))
     };
     if let Some(regular) = network.regular {
-        // All links of a layer are alike, so one pair of hosts stands for all that are as far apart.
+        // All links of a layer are equal, so one pair of hosts represents all pairs at the same distance.
         let on_each = network.hosts() / regular.with_hosts();
         let farthest = [1, on_each, network.hosts() - 1].into_iter();
         let trips = farthest.filter(|&host| 0 < host && host < network.hosts());
         let trips = trips.map(|host| round_trip(0, host));
         return trips.max_by_key(|trip| trip.0).unwrap_or((Span::ZERO, 0));
     }
-    // On each switch only the two hosts that are farthest from it can matter.
+    // Of each switch, only the two hosts farthest from it matter.
     let mut hosts: Vec<u32> = (0..network.hosts()).collect();
     let distance = |host: u32| spans[network.uplink[host as usize] as usize];
     hosts.sort_by_key(|&host| (network.switch_of(host), Reverse(distance(host)), host));
@@ -226,7 +226,7 @@ mod tests {
     use crate::routing::tests::regular_shapes;
 
     #[test]
-    fn a_few_pairs_of_a_regular_shape_stand_for_all() {
+    fn regular_shapes_need_few_pairs() {
         for network in regular_shapes() {
             let routing = Routing::build(&network).expect("routes");
             let plain = Network {

@@ -3,7 +3,7 @@
 use crate::routing::Routing;
 use crate::topology::Network;
 use crate::workload::Workloads;
-use crate::workload::draw::{gap_at, least_gap};
+use crate::workload::draw::{gap_at, min_gap};
 use crate::{Packet, SetupError};
 use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Rate, Span};
@@ -215,7 +215,7 @@ impl Setup {
 
 /// The time that any packet takes at least from the NIC of its host to its transport.
 pub(crate) fn least_receive_delay(host: &Host) -> Span {
-    host.receive_delay + least_gap(&host.receive_jitter)
+    host.receive_delay + min_gap(&host.receive_jitter)
 }
 
 /// The workloads' own classes.

@@ -1,8 +1,8 @@
-//! What the hosts' applications do: who sends how much to whom, when, and by when it must be there.
+//! Workloads: which hosts send how much to which hosts, when, and with which deadlines.
 //!
-//! Whatever a call reads or writes belongs to the host of the call, and every draw comes from a stream named by
-//! (workload, sender or role, number of the flow or query). So any split of the hosts over threads, each with its
-//! own copy of [`Workloads`], gives the same messages.
+//! A call reads and writes only state of its host, and every draw comes from a stream keyed by (workload, sender or
+//! role, number of the flow or query). The hosts can therefore be split over threads in any way, each thread with its
+//! own copy of [`Workloads`], without changing the messages.
 
 mod arrivals;
 mod context;
@@ -29,16 +29,16 @@ use oldi::Call;
 pub use oldi::{Note, add_notes, mark_spare, needed};
 use priority::Priorities;
 
-/// One message from an application to another: a flow.
+/// A message from one application to another: a flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Source host × 2³² + the number of the message at that host.
+    /// Source host × 2³² + the index of the message at that host.
     pub flow: u64,
     /// Index of the workload in the scenario.
     pub workload: u16,
-    /// What it is for.
+    /// Purpose of the message.
     pub class: Class,
-    /// The query that it belongs to, as in [`QueryRecord::query`].
+    /// Query that the message belongs to, as in [`QueryRecord::query`].
     pub query: Option<u64>,
     /// Sending host.
     pub source: u32,
@@ -46,26 +46,27 @@ pub struct Message {
     pub destination: u32,
     /// Application bytes, at least 1; `u64::MAX` for a flow without an end.
     pub bytes: u64,
-    /// When the application submitted it.
+    /// Time at which the application submitted the message.
     pub submitted: Time,
     /// Absolute deadline.
     pub deadline: Option<Time>,
-    /// Private to the workload.
+    /// Tag for the workload's own use.
     pub tag: u32,
-    /// Leaves whose answers it holds; 0 but for answers.
+    /// Number of leaves whose answers the message contains; 0 unless it is an answer.
     pub leaves: u32,
-    /// Of them, those whose answers came by their own deadlines, or have none.
+    /// Number of these leaves whose answers met their own deadlines or have none.
     pub leaves_in_time: u32,
-    /// Of a query on its way down: when its parent got it; zero for others.
+    /// Time at which the parent received the query, if the message is a query; zero otherwise.
     pub asked: Time,
     /// Time that the computation of an answer waited for a server; zero for other messages.
     pub waited: Span,
-    /// In the measurement window: submitted, or, for queries and answers, asked for at the root, within [warm-up, duration).
+    /// True if the message is in the measurement window [warm-up, duration): a flow by its submission, a query or an
+    /// answer by the arrival of its query at the root.
     pub measured: bool,
 }
 
 impl Message {
-    /// Its record, as long as nothing has happened to it.
+    /// Returns the record of a message that was just submitted.
     pub fn record(&self) -> FlowRecord {
         FlowRecord {
             flow: self.flow,
@@ -84,7 +85,7 @@ impl Message {
         }
     }
 
-    /// Of a question to a leaf, its cancellation or its answer: the number of the question, 0 the first.
+    /// Returns the attempt that a request to a leaf, its cancellation or its answer belongs to; 0 is the first.
     fn attempt(&self) -> u32 {
         match self.class {
             Class::Query | Class::Response | Class::Cancel => oldi::attempt(self.tag),
@@ -93,55 +94,55 @@ impl Message {
     }
 }
 
-/// A call that a workload asks for.
+/// A call that a workload requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wake {
-    /// The host at which it happens.
+    /// Host at which the call is made.
     pub host: u32,
-    /// When; never before the call that asks.
+    /// Time of the call, not before the call that requested it.
     pub at: Time,
     /// Index of the workload.
     pub workload: u16,
-    /// Private to the workload.
+    /// Token for the workload's own use.
     pub token: u64,
 }
 
-/// What a call asks the engine to do, in order.
+/// Actions that a call requests from the engine, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Actions {
     /// Messages to send now, each from the host of the call.
     pub sends: Vec<Message>,
-    /// First messages that persistent connections from the host of the call could have: open these connections.
+    /// Persistent connections to open, each from the host of the call. Each is given by a message that could be its
+    /// first.
     pub connects: Vec<Message>,
     /// Calls to make later, each at the host of the call.
     pub wakes: Vec<Wake>,
-    /// Answers to abort, each of the host of the call.
+    /// Answers of the host of the call to abort.
     pub aborts: Vec<Abort>,
-    /// Answers that came to the host of the call for nothing, by [`Message::flow`].
+    /// Answers that arrived at the host of the call but were not needed, by [`Message::flow`].
     pub spare: Vec<u64>,
-    /// Change in how many of these calls a measured query still waits for: the run is not over before them.
+    /// Change in the number of calls that measured queries wait for. The run does not end before these calls.
     pub awaited: i64,
 }
 
-/// An answer that is no longer wanted. If it has not all been sent, its sender drops the rest.
+/// An answer that is no longer wanted. Its sender drops whatever is unsent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Abort {
-    /// The host that sends it.
+    /// Host that sends the answer.
     pub host: u32,
-    /// Its [`Message::workload`].
+    /// [`Message::workload`] of the answer.
     pub workload: u16,
-    /// Its [`Message::query`].
+    /// [`Message::query`] of the answer.
     pub query: Option<u64>,
-    /// Its [`Message::tag`].
+    /// [`Message::tag`] of the answer.
     pub tag: u32,
 }
 
 impl Abort {
-    /// Whether this is the answer.
+    /// Returns true if `message` is this answer.
     pub fn is_of(&self, message: &Message) -> bool {
-        let named = (message.source, message.workload, message.query, message.tag);
-        message.class == Class::Response
-            && named == (self.host, self.workload, self.query, self.tag)
+        let key = (message.source, message.workload, message.query, message.tag);
+        message.class == Class::Response && key == (self.host, self.workload, self.query, self.tag)
     }
 }
 
@@ -165,7 +166,7 @@ enum Source {
 }
 
 impl Workloads {
-    /// Places every workload on the hosts of `network`.
+    /// Places every workload of the scenario on the hosts of `network`.
     pub fn new(
         scenario: &Scenario,
         network: &Network,
@@ -210,27 +211,27 @@ impl Workloads {
         })
     }
 
-    /// The first wakes of the hosts for which `owned` is true. Called once, at time zero.
+    /// Requests the first wake-ups of the hosts for which `owned` returns true. Call once, at time zero.
     pub fn start(&mut self, owned: &dyn Fn(u32) -> bool, actions: &mut Actions) {
         let context = &self.context;
         for source in &self.sources {
             match source {
-                Source::Oldi(it) => it.start(context, owned, actions),
-                Source::Burst(it) => it.start(context, owned, actions),
-                Source::Permutation(it) => it.start(context, owned, actions),
-                Source::Long(it) => it.start(context, owned, actions),
-                Source::Poisson(it) => it.start(context, owned, actions),
-                Source::Background(it) => it.start(context, owned, actions),
-                Source::Trace(it) => it.start(context, owned, actions),
+                Source::Oldi(source) => source.start(context, owned, actions),
+                Source::Burst(source) => source.start(context, owned, actions),
+                Source::Permutation(source) => source.start(context, owned, actions),
+                Source::Long(source) => source.start(context, owned, actions),
+                Source::Poisson(source) => source.start(context, owned, actions),
+                Source::Background(source) => source.start(context, owned, actions),
+                Source::Trace(source) => source.start(context, owned, actions),
             }
         }
     }
 
-    /// A wake that was asked for is due.
+    /// Handles a requested wake-up that is due.
     pub fn wake(&mut self, now: Time, host: u32, workload: u16, token: u64, actions: &mut Actions) {
         let context = &mut self.context;
         match &mut self.sources[usize::from(workload)] {
-            Source::Oldi(it) => it.wake(
+            Source::Oldi(source) => source.wake(
                 &mut Call {
                     context,
                     now,
@@ -238,19 +239,19 @@ impl Workloads {
                 },
                 token,
             ),
-            Source::Burst(it) => it.wake(context, now, token, actions),
-            Source::Permutation(it) => it.wake(context, now, host, actions),
-            Source::Long(it) => it.wake(context, now, token, actions),
-            Source::Poisson(it) => it.wake(context, now, host, token, actions),
-            Source::Background(it) => it.wake(context, now, token, actions),
-            Source::Trace(it) => it.wake(context, now, host, token, actions),
+            Source::Burst(source) => source.wake(context, now, token, actions),
+            Source::Permutation(source) => source.wake(context, now, host, actions),
+            Source::Long(source) => source.wake(context, now, token, actions),
+            Source::Poisson(source) => source.wake(context, now, host, token, actions),
+            Source::Background(source) => source.wake(context, now, token, actions),
+            Source::Trace(source) => source.wake(context, now, host, token, actions),
         }
     }
 
-    /// The last byte of a message has been delivered in order at its destination.
+    /// Handles the delivery of a message's last byte, in order, at its destination.
     pub fn delivered(&mut self, now: Time, message: &Message, actions: &mut Actions) {
-        if let Source::Oldi(it) = &mut self.sources[usize::from(message.workload)] {
-            it.delivered(
+        if let Source::Oldi(source) = &mut self.sources[usize::from(message.workload)] {
+            source.delivered(
                 &mut Call {
                     context: &mut self.context,
                     now,
@@ -261,14 +262,14 @@ impl Workloads {
         }
     }
 
-    /// The strict-priority class of a message by its deadline, 0 the highest, of `classes` (1 to 4); for workloads that
-    /// have no class of their own.
+    /// Returns the strict-priority class of a message by its deadline, of `classes` (1 to 4); 0 is the highest. For
+    /// workloads without a configured class.
     pub fn priority(&self, message: &Message, classes: u8) -> u8 {
         let workload = usize::from(message.workload);
-        // The draw itself, where the message tells it only together with when its query came.
+        // An answer's deadline may count from its query's arrival, so use the drawn deadline itself.
         let relative = match &self.sources[workload] {
-            Source::Oldi(it) if message.class == Class::Response => {
-                it.drawn_deadline(&self.context, message)
+            Source::Oldi(source) if message.class == Class::Response => {
+                source.drawn_deadline(&self.context, message)
             }
             _ => message
                 .deadline
@@ -277,16 +278,15 @@ impl Workloads {
         self.priorities[workload].class(message.class, relative, classes)
     }
 
-    /// Of a query or an answer: the node below the root whose it is.
+    /// Returns the tree node of a query or an answer, or `None` for other messages.
     pub fn tree_node(&self, message: &Message) -> Option<TreeNode> {
         match &self.sources[usize::from(message.workload)] {
-            Source::Oldi(it) => Some(it.tree_node(&self.context, message)),
+            Source::Oldi(source) => Some(source.tree_node(&self.context, message)),
             _ => None,
         }
     }
 
-    /// Takes what happened to queries at the hosts that were started here, away from their roots. Called once, after the
-    /// last other call.
+    /// Takes the notes about queries at the hosts started in this copy. Call once, after all other calls.
     pub fn take_notes(&mut self) -> Vec<(u64, Note)> {
         let mut notes = Vec::new();
         for source in &mut self.sources {
@@ -297,16 +297,16 @@ impl Workloads {
         notes
     }
 
-    /// Returns the use of the servers of the hosts that were started here, with the indices of the hosts, at the end of the
-    /// run. Called once, after the last other call.
+    /// Returns the server use of the hosts started in this copy, by host, at the end of the run. Call once, after all
+    /// other calls.
     pub fn take_servers(&mut self, end: Time, network: &Network) -> Vec<(u32, ServerRecord)> {
         let name = |host| network.host_name(host).to_owned();
         let servers = self.context.servers.as_mut();
         servers.map_or_else(Vec::new, |servers| servers.records(end, name))
     }
 
-    /// Takes the records of all queries rooted at the hosts that were started here, by query. Called once, after the
-    /// last other call.
+    /// Takes the records of the queries rooted at the hosts started in this copy, by query. Call once, after all other
+    /// calls.
     pub fn take_queries(&mut self) -> Vec<QueryRecord> {
         let mut records = Vec::new();
         for source in &mut self.sources {
@@ -319,7 +319,7 @@ impl Workloads {
 }
 
 impl Workloads {
-    /// The trees of a workload, if it has any.
+    /// Returns the trees of a workload, or `None` if it has none.
     pub(crate) fn oldi(&self, workload: usize) -> Option<&oldi::Oldi> {
         match &self.sources[workload] {
             Source::Oldi(oldi) => Some(oldi),
@@ -327,15 +327,16 @@ impl Workloads {
         }
     }
 
-    /// The sources of a workload of background flows.
+    /// Returns the sources of a workload of background flows, or `None` for other workloads.
     pub(crate) fn background(&self, workload: usize) -> Option<&Background> {
         match &self.sources[workload] {
-            Source::Background(it) => Some(it),
+            Source::Background(source) => Some(source),
             _ => None,
         }
     }
 
-    /// The hosts where many flows meet, each once, in the order of the scenario: those that end a tree or a burst.
+    /// Returns the hosts where many flows meet, each once and in the order of the scenario: roots of trees and
+    /// receivers of bursts.
     pub(crate) fn sinks(&self) -> Vec<u32> {
         let mut sinks = Vec::new();
         for source in &self.sources {
@@ -353,22 +354,22 @@ impl Workloads {
         sinks
     }
 
-    /// Bytes of headers, and framing where it counts, on every segment.
+    /// Returns the bytes of headers, and of framing if it counts, of every segment.
     pub(crate) fn header(&self) -> u32 {
         self.context.header
     }
 }
 
-/// What a source needs to know to settle in.
+/// Inputs for placing a workload on the network.
 struct Place<'a> {
     workload: u16,
     name: &'a str,
     scenario: &'a Scenario,
     network: &'a Network,
     context: &'a Context,
-    /// OLDI trees of the workloads before this one: trees are numbered through.
+    /// Number of OLDI trees of the preceding workloads; trees are numbered across workloads.
     trees_before: u32,
-    /// The workloads before this one.
+    /// Sources of the preceding workloads.
     before: &'a [Source],
 }
 
@@ -386,33 +387,33 @@ impl Place<'_> {
         workload.connection == Connection::Persistent
     }
 
-    /// Checks that `host`, named by `what`, exists.
-    fn host(&self, host: u32, what: impl FnOnce() -> String) -> Result<u32, SetupError> {
+    /// Returns `host`, or an error if it does not exist. `label` names the setting.
+    fn host(&self, host: u32, label: impl FnOnce() -> String) -> Result<u32, SetupError> {
         if host < self.network.hosts() {
             return Ok(host);
         }
         let last = self.network.hosts() - 1;
         Err(SetupError::NoSuchHost {
             workload: self.name.to_owned(),
-            what: what(),
+            what: label(),
             host,
             last,
         })
     }
 
-    /// Checks the two ends of a flow, named by `what`.
+    /// Checks the two ends of a flow. `label` names the setting.
     fn ends(
         &self,
         source: u32,
         destination: u32,
-        what: impl Fn() -> String,
+        label: impl Fn() -> String,
     ) -> Result<(), SetupError> {
-        self.host(source, || format!("the source of {}", what()))?;
-        self.host(destination, || format!("the destination of {}", what()))?;
+        self.host(source, || format!("the source of {}", label()))?;
+        self.host(destination, || format!("the destination of {}", label()))?;
         if source == destination {
             return Err(SetupError::ToItself {
                 workload: self.name.to_owned(),
-                what: what(),
+                what: label(),
                 host: source,
             });
         }

@@ -1,47 +1,47 @@
-//! Who will send to whom, and how much, as far as it is known before the run.
+//! Traffic that the workloads offer, as far as it is known before the run.
 
 use super::{Source, Workloads};
 use duetime_core::Span;
 use duetime_scenario::model::{Destination, Oldi, Size, Spans, WorkloadKind};
 
-/// How a workload loads the network.
+/// Time pattern of a workload's traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// It offers so much per second for as long as the run lasts.
+    /// Offers its rate for the whole run.
     Sustained,
-    /// All at once, or once in the run: its bytes over the duration say nothing about overload.
+    /// Sends all at once, or once in the run, so that bytes divided by the duration do not indicate overload.
     Once,
-    /// It sends as fast as the network lets it, so that it offers no load of its own.
+    /// Sends as fast as the network permits and therefore offers no fixed load.
     Backlogged,
 }
 
-/// Mean traffic from one host to another, or to all others alike.
+/// Mean traffic from one host to another, or to all others equally.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Offer {
     /// Sending host.
     pub from: u32,
-    /// Receiving host; `None`: any other host, each equally often.
+    /// Receiving host, or `None` for all other hosts, equally often.
     pub to: Option<u32>,
-    /// Flows per second.
+    /// Number of flows per second.
     pub flows_per_s: f64,
-    /// Their packets per second, without acknowledgements.
+    /// Number of packets per second, without acknowledgements.
     pub packets_per_s: f64,
     /// Bytes on the wire per second.
     pub bytes_per_s: f64,
 }
 
-/// A flow in the mean.
+/// Mean size of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Mean {
-    /// Its packets, without acknowledgements.
+    /// Number of packets, without acknowledgements.
     pub packets: f64,
-    /// Its bytes on the wire.
+    /// Bytes on the wire.
     pub bytes: f64,
 }
 
 impl Workloads {
-    /// Tells `each` offer of workload number `index`, which is of this kind, over a run of this duration. `wire` gives
-    /// what a flow of a size is in the mean.
+    /// Calls `each` with every offer of the workload with index `index` and kind `kind` in a run of `duration`. `wire`
+    /// returns the mean flow of a size distribution.
     pub(crate) fn offers(
         &self,
         index: usize,
@@ -64,9 +64,9 @@ impl Workloads {
             (Source::Oldi(placed), WorkloadKind::Oldi(config)) => {
                 offers_of_trees(placed, config, wire, &mut offer)
             }
-            (Source::Poisson(it), WorkloadKind::Poisson { size, .. }) => {
+            (Source::Poisson(poisson), WorkloadKind::Poisson { size, .. }) => {
                 let flow = wire(size);
-                for (from, gap, to) in it.senders() {
+                for (from, gap, to) in poisson.senders() {
                     let to = match to {
                         Destination::Host(host) => Some(host),
                         Destination::Uniform => None,
@@ -75,15 +75,15 @@ impl Workloads {
                 }
                 Pace::Sustained
             }
-            (Source::Background(it), WorkloadKind::Background { size, .. }) => {
+            (Source::Background(background), WorkloadKind::Background { size, .. }) => {
                 let flow = wire(size);
-                for (from, gap, to) in it.sources() {
+                for (from, gap, to) in background.sources() {
                     offer(from, to, 1.0 / gap.as_secs_f64(), flow);
                 }
                 Pace::Sustained
             }
             (
-                Source::Burst(it),
+                Source::Burst(burst),
                 WorkloadKind::Burst {
                     size,
                     at,
@@ -95,28 +95,28 @@ impl Workloads {
                 let repeats = *repeat > 1 && *at + *every < duration;
                 let period = if repeats { *every } else { duration };
                 let flow = wire(size);
-                for &from in it.senders() {
+                for &from in burst.senders() {
                     offer(
                         from,
-                        Some(it.receiver()),
+                        Some(burst.receiver()),
                         1.0 / period.as_secs_f64().max(1e-12),
                         flow,
                     );
                 }
                 if repeats { Pace::Sustained } else { Pace::Once }
             }
-            (Source::Permutation(it), WorkloadKind::Permutation { size, .. }) => {
+            (Source::Permutation(permutation), WorkloadKind::Permutation { size, .. }) => {
                 let flow = wire(size);
-                for (from, &to) in it.to().iter().enumerate() {
+                for (from, &to) in permutation.to().iter().enumerate() {
                     offer(from as u32, Some(to), 1.0 / seconds, flow);
                 }
                 Pace::Once
             }
             (_, WorkloadKind::Trace { flows }) => {
                 let started = || flows.iter().filter(|flow| flow.start < duration);
-                for of in started() {
-                    let flow = wire(&Size::Fixed(of.size));
-                    offer(of.source, Some(of.destination), 1.0 / seconds, flow);
+                for entry in started() {
+                    let flow = wire(&Size::Fixed(entry.size));
+                    offer(entry.source, Some(entry.destination), 1.0 / seconds, flow);
                 }
                 let first = started().map(|flow| flow.start).min().unwrap_or_default();
                 let last = started().map(|flow| flow.start).max().unwrap_or_default();
@@ -134,7 +134,7 @@ impl Workloads {
     }
 }
 
-/// Each recorded query that starts comes once.
+/// Passes the traffic of recorded queries to `offer`: each query that starts before the end occurs once.
 fn offers_of_queries(
     placed: &super::oldi::Oldi,
     spans: &Spans,
@@ -163,7 +163,7 @@ fn offers_of_queries(
             );
         }
     }
-    // The first query is at the start.
+    // The first query is at the start of the run.
     if last * 2 >= duration {
         Pace::Sustained
     } else {
@@ -171,7 +171,7 @@ fn offers_of_queries(
     }
 }
 
-/// Queries go down every edge of a tree, answers come up.
+/// Passes the traffic of trees to `offer`: queries down every edge, answers up.
 fn offers_of_trees(
     placed: &super::oldi::Oldi,
     config: &Oldi,
@@ -179,13 +179,13 @@ fn offers_of_trees(
     offer: &mut dyn FnMut(u32, Option<u32>, f64, Mean),
 ) -> Pace {
     let layers = 0..config.fan_in.len();
-    let of = |application: usize| {
+    let means = |application: usize| {
         let answers = layers
             .clone()
             .map(|depth| wire(config.answer(application, depth)));
         answers.collect()
     };
-    let answers: Vec<Vec<Mean>> = (0..config.applications as usize).map(of).collect();
+    let answers: Vec<Vec<Mean>> = (0..config.applications as usize).map(means).collect();
     let query = wire(&Size::Fixed(config.query));
     let mut pace = Pace::Backlogged;
     for (tree, (application, gap)) in placed.mean_gaps().enumerate() {

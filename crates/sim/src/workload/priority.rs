@@ -1,5 +1,5 @@
-//! Which strict-priority class a message takes: shorter deadlines first, by quantiles of the deadlines that its
-//! workload draws (D3's `TCPpr`, §6.1).
+//! Strict-priority classes of messages: shorter deadlines first, by quantiles of the deadlines that the workload draws
+//! (D3's `TCPpr`, §6.1).
 
 use super::draw::deadline_at_most;
 use super::oldi::recorded_share;
@@ -8,10 +8,10 @@ use duetime_results::record::Class;
 use duetime_scenario::model::{Deadline, Spans, WorkloadKind};
 use std::collections::BTreeMap;
 
-/// The quartiles of a workload's deadlines.
+/// Quartiles of a workload's deadlines.
 #[derive(Clone, Debug)]
 pub(super) struct Priorities {
-    /// `None` without deadlines.
+    /// Quartiles, or `None` without deadlines.
     quartiles: Option<[Span; 3]>,
 }
 
@@ -33,11 +33,11 @@ impl Priorities {
         Self { quartiles }
     }
 
-    /// The class of a message with this drawn deadline. One class fewer than there are serves the deadlines where
-    /// there are three: the lowest is then for flows without deadline alone.
+    /// Returns the class of a message with this drawn deadline. With three classes, deadlines use only two, so that the
+    /// lowest class is left to flows without a deadline.
     pub(super) fn class(&self, class: Class, deadline: Option<Span>, classes: u8) -> u8 {
         let Some(deadline) = deadline else {
-            // A query without its own deadline opens answers that have one; it is no background flow.
+            // A query without its own deadline leads to answers with one, so it is not background traffic.
             let urgent = matches!(class, Class::Query | Class::Cancel) && self.quartiles.is_some();
             return if urgent { 0 } else { classes.max(1) - 1 };
         };
@@ -55,10 +55,10 @@ impl Priorities {
     }
 }
 
-/// A distribution of deadlines, as a weighted mixture: (weight, deadline, share of it that counts).
+/// A distribution of deadlines as a weighted mixture of (weight, deadline, share of the deadline that counts).
 pub(crate) type Mixture = Vec<(f64, Deadline, f64)>;
 
-/// The distributions from which a workload draws the deadlines of its flows, queries apart; weights sum to 1.
+/// Returns the distribution of the deadlines of a workload's flows, queries excluded. Weights sum to 1.
 pub(crate) fn mixture(kind: &WorkloadKind) -> Mixture {
     let mut parts: Mixture = match kind {
         WorkloadKind::Oldi(oldi) => {
@@ -94,7 +94,7 @@ pub(crate) fn mixture(kind: &WorkloadKind) -> Mixture {
     parts
 }
 
-/// One part for each depth of trees of each number of layers.
+/// Returns one part per depth and number of layers.
 fn recorded(spans: &Spans) -> Mixture {
     let mut answers: BTreeMap<(usize, usize), f64> = BTreeMap::new();
     for query in &spans.queries {
@@ -107,11 +107,11 @@ fn recorded(spans: &Spans) -> Mixture {
             *answers.entry((layers, depth)).or_default() += 1.0;
         }
     }
-    let part = |((layers, depth), many)| (many, spans.deadline, recorded_share(layers, depth));
+    let part = |((layers, depth), count)| (count, spans.deadline, recorded_share(layers, depth));
     answers.into_iter().map(part).collect()
 }
 
-/// The smallest deadline that at least `share` of the draws do not exceed, found by bisection to a picosecond.
+/// Returns the smallest deadline that at least `share` of the draws do not exceed, found by bisection to a picosecond.
 pub(crate) fn quantile(parts: &Mixture, share: f64) -> Span {
     let at_most = |ps: u64| -> f64 {
         let part = |(weight, deadline, scale): &(f64, Deadline, f64)| {
@@ -120,7 +120,7 @@ pub(crate) fn quantile(parts: &Mixture, share: f64) -> Span {
         parts.iter().map(part).sum()
     };
     let (mut low, mut high) = (0, 1);
-    // Rounding may keep the sum of the weights a hair below 1.
+    // Rounding may keep the sum of the weights slightly below 1.
     let share = share.min(1.0 - 1e-9);
     while at_most(high) < share && high < u64::MAX / 2 {
         (low, high) = (high, high * 2);

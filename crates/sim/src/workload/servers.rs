@@ -1,6 +1,6 @@
-//! Servers of the hosts: computations for queries take a slot, or wait for one (`host.servers`).
+//! Servers of hosts: computations for queries occupy a slot or wait for one (`host.servers`).
 //!
-//! A host's slots are shared by all workloads that compute there. All state belongs to the host of the call.
+//! The slots of a host are shared by all workloads that compute there. All state belongs to the host of the call.
 
 use super::{Actions, Wake};
 use duetime_core::{Span, Time};
@@ -16,9 +16,9 @@ pub(super) struct Job {
     pub(super) host: u32,
     /// Index of the workload.
     pub(super) workload: u16,
-    /// Token of the wake at the end of the computation, unique among the workload's computations at the host.
+    /// Token of the wake-up at the end of the computation, unique among the workload's computations at the host.
     pub(super) token: u64,
-    /// Time that the computation occupies a slot; above zero.
+    /// Time for which the computation occupies a slot; above zero.
     pub(super) compute: Span,
     /// Absolute deadline of the answer.
     pub(super) deadline: Option<Time>,
@@ -45,17 +45,17 @@ struct Window {
 /// Servers of one host.
 #[derive(Clone, Debug, Default)]
 struct Host {
-    /// Waits of the computations that occupy slots, by workload and token. Never iterated.
+    /// Waiting times of the computations that occupy slots, by workload and token. Never iterated.
     running: FxHashMap<(u16, u64), Span>,
     waiting: BTreeMap<Place, Waiting>,
     /// Places of the waiting computations, by workload and token. Never iterated.
     places: FxHashMap<(u16, u64), Place>,
-    /// Computations that have arrived.
+    /// Number of computations that arrived.
     arrived: u64,
     used: Usage,
 }
 
-/// Place in a queue: the key by which the discipline orders, and the number of the arrival.
+/// Position in a queue: the key by which the discipline orders, and the index of the arrival.
 type Place = (Time, u64);
 
 #[derive(Clone, Copy, Debug)]
@@ -71,23 +71,23 @@ struct Usage {
     reached: Time,
     /// Sum of the slots' busy times, in picoseconds.
     busy_ps: u128,
-    /// Computations that got a slot.
+    /// Number of computations that got a slot.
     started: u64,
-    /// Sum of their waits, in picoseconds.
+    /// Sum of the computations' waits, in picoseconds.
     waited_ps: u128,
-    longest_wait: Span,
-    longest_queue: u32,
+    max_wait: Span,
+    max_queue: u32,
 }
 
 impl Servers {
     /// Creates idle servers for `hosts` hosts, or `None` if servers are unlimited.
     pub(super) fn new(scenario: &Scenario, hosts: u32) -> Option<Self> {
-        let stops = scenario.never_stops();
+        let never_stops = scenario.never_stops();
         Some(Self {
             limit: scenario.host.servers.slots()?,
             window: Window {
                 from: Time::ZERO + scenario.warm_up,
-                until: stops.then(|| Time::ZERO + scenario.duration),
+                until: never_stops.then(|| Time::ZERO + scenario.duration),
             },
             hosts: vec![Host::default(); hosts as usize],
         })
@@ -118,12 +118,12 @@ impl Servers {
         let is_counted = self.window.counts(now);
         let host = &mut self.hosts[job.host as usize];
         if is_counted {
-            host.note_queue();
+            host.record_queue();
         }
     }
 
-    /// Ends a computation and starts the next one; returns how long it had waited for its slot, or `None` if it was
-    /// cancelled.
+    /// Ends a computation and starts the next one. Returns how long the computation waited for its slot, or `None` if
+    /// it was cancelled.
     pub(super) fn finish(
         &mut self,
         now: Time,
@@ -135,7 +135,7 @@ impl Servers {
         Some(waited)
     }
 
-    /// Removes a computation from its queue, or frees its slot; does nothing if it has ended. Returns true if it was
+    /// Removes a computation from the queue or frees its slot; does nothing if it has ended. Returns true if it was
     /// waiting.
     pub(super) fn cancel(
         &mut self,
@@ -143,20 +143,20 @@ impl Servers {
         (host, workload, token): (u32, u16, u64),
         actions: &mut Actions,
     ) -> bool {
-        let of = self.reach(now, host);
-        if let Some(place) = of.places.remove(&(workload, token)) {
-            if let Some(waiting) = of.waiting.remove(&place) {
+        let state = self.reach(now, host);
+        if let Some(place) = state.places.remove(&(workload, token)) {
+            if let Some(waiting) = state.waiting.remove(&place) {
                 actions.awaited -= i64::from(waiting.job.measured);
             }
             return true;
         }
-        if of.running.remove(&(workload, token)).is_some() {
+        if state.running.remove(&(workload, token)).is_some() {
             self.start_next(now, host, actions);
         }
         false
     }
 
-    /// Returns the records of the hosts whose servers were used, at the end of the run; `name` names a host.
+    /// Returns the records of the hosts that computed, at the end of the run. `name` returns a host's name.
     pub(super) fn records(
         &mut self,
         end: Time,
@@ -182,8 +182,8 @@ impl Servers {
                     .waited_ps
                     .checked_div(u128::from(used.started))
                     .unwrap_or(0) as u64,
-                wait_max_ps: used.longest_wait.as_ps(),
-                queue_max: used.longest_queue,
+                wait_max_ps: used.max_wait.as_ps(),
+                queue_max: used.max_queue,
                 utilisation: used.busy_ps as f64 / available,
             };
             (host, record)
@@ -200,7 +200,7 @@ impl Servers {
             let used = &mut host.used;
             used.started += 1;
             used.waited_ps += u128::from(waited.as_ps());
-            used.longest_wait = used.longest_wait.max(waited);
+            used.max_wait = used.max_wait.max(waited);
         }
         actions.wakes.push(Wake {
             host: job.host,
@@ -211,31 +211,31 @@ impl Servers {
     }
 
     fn start_next(&mut self, now: Time, host: u32, actions: &mut Actions) {
-        let of = &mut self.hosts[host as usize];
-        if let Some((_, next)) = of.waiting.pop_first() {
-            of.places.remove(&(next.job.workload, next.job.token));
+        let state = &mut self.hosts[host as usize];
+        if let Some((_, next)) = state.waiting.pop_first() {
+            state.places.remove(&(next.job.workload, next.job.token));
             self.start(now, next, actions);
         }
     }
 
-    /// Counts the busy time of a host's slots up to `now`.
+    /// Adds the busy time of a host's slots up to `now`.
     fn reach(&mut self, now: Time, host: u32) -> &mut Host {
         let window = self.window;
-        let of = &mut self.hosts[host as usize];
-        let reached = of.used.reached;
+        let state = &mut self.hosts[host as usize];
+        let reached = state.used.reached;
         let busy = window.clip(now).since(window.clip(reached));
-        of.used.busy_ps += of.running.len() as u128 * u128::from(busy.as_ps());
+        state.used.busy_ps += state.running.len() as u128 * u128::from(busy.as_ps());
         if !window.counts(reached) && window.counts(now) {
-            of.note_queue();
+            state.record_queue();
         }
-        of.used.reached = now;
-        of
+        state.used.reached = now;
+        state
     }
 }
 
 impl Host {
-    fn note_queue(&mut self) {
-        self.used.longest_queue = self.used.longest_queue.max(self.waiting.len() as u32);
+    fn record_queue(&mut self) {
+        self.used.max_queue = self.used.max_queue.max(self.waiting.len() as u32);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Given flows, started exactly when the trace says.
+//! Recorded flows, which start exactly at the times of the trace.
 
 use super::context::{Context, Draft};
 use super::{Actions, Place, Wake};
@@ -8,13 +8,13 @@ use duetime_results::record::Class;
 use duetime_scenario::model::TraceFlow;
 use std::sync::Arc;
 
-/// The flows of a trace, by source and start; of equal starts, in the order of the file. A wake's token is the
-/// place of the host's next flow.
+/// Flows of a trace, sorted by source and start, and in file order if starts are equal. The token of a wake-up is the
+/// index of the host's next flow.
 #[derive(Clone, Debug)]
 pub(super) struct Trace {
     workload: u16,
     flows: Arc<[TraceFlow]>,
-    /// Per host: where its flows begin; one more at the end.
+    /// Index of each host's first flow, and the number of flows at the end.
     first: Arc<[u32]>,
 }
 
@@ -97,7 +97,7 @@ impl Trace {
         }
     }
 
-    fn flow(&self, host: u32, place: u32) -> Option<&TraceFlow> {
-        (place < self.first[host as usize + 1]).then(|| &self.flows[place as usize])
+    fn flow(&self, host: u32, index: u32) -> Option<&TraceFlow> {
+        (index < self.first[host as usize + 1]).then(|| &self.flows[index as usize])
     }
 }

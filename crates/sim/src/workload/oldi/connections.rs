@@ -1,4 +1,5 @@
-//! Connections that the nodes of trees keep: open before the first query, as in a service that has been running.
+//! Persistent connections of the nodes of trees, which open before the first query, as in a service that has been
+//! running.
 
 use super::super::Wake;
 use super::super::context::{Context, Draft};
@@ -8,11 +9,12 @@ use super::token::{At, Due};
 use duetime_core::{Span, Time};
 use duetime_results::record::Class;
 
-/// Time in which persistent connections open at the start of a run. They open one after another, so that no SYN is lost.
+/// Period at the start of a run in which persistent connections open. They open one after another, so that no SYN is
+/// lost.
 const OPENING: Span = Span::from_ms(1);
 
 impl Plan {
-    /// The wakes at which the nodes of a tree open their connections, in both directions.
+    /// Returns the wake-ups at which the nodes of a tree open their connections, in both directions.
     pub(super) fn openings<'a>(
         &'a self,
         context: &'a Context,
@@ -29,7 +31,7 @@ impl Plan {
                 measured: false,
             };
             let key = self.key(role, u32::MAX - u32::from(attempt));
-            let at = Time::ZERO + context.within(OPENING, key);
+            let at = Time::ZERO + context.draw_start(OPENING, key);
             self.wake(
                 self.wake_host(context, Due::Connect, end),
                 Due::Connect,
@@ -39,7 +41,7 @@ impl Plan {
         })
     }
 
-    /// Opens the connection of an end of a tree's edge.
+    /// Opens the connection of one direction of a tree's edge.
     pub(super) fn connect(&self, call: &mut Call<'_>, end: At) {
         let (parent, child) = (self.host(self.parent(end.role)), self.host(end.role));
         let (class, source, destination) = match end.attempt {

@@ -1,7 +1,8 @@
-//! Percentiles of the answer times of leaves, at which parents hedge.
+//! Percentiles of the response times of leaves, at which parents hedge.
 //!
-//! Each parent estimates from the answers that it has received itself, since nothing acts at a distance in zero time. Until
-//! it has `samples` of them, answers that the scenario's declared distributions make likely stand in for the missing ones.
+//! Each parent estimates from the answers that it has received itself, because nothing acts at a distance in zero time.
+//! Until it has `samples` of them, response times computed from the scenario's declared distributions replace the
+//! missing ones.
 
 use super::super::{Place, draw};
 use super::plan::Plan;
@@ -10,29 +11,29 @@ use duetime_core::Span;
 use duetime_scenario::model::{Connection, Gap, HedgeAfter, Oldi};
 use std::collections::VecDeque;
 
-/// Points of a declared distribution: enough for the highest percentile, p99.99.
+/// Number of points of a declared distribution: enough for the highest percentile, p99.99.
 const POINTS: u32 = 10_000;
-/// Pairs of leaf and parent of which the most distant gives the network's part.
+/// Maximum number of leaf-parent pairs of which the most distant one determines the network's part.
 const PAIRS: usize = 64;
 
-/// The latest answer times of a parent.
+/// Latest response times seen by a parent.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Times {
     by_age: VecDeque<Span>,
     sorted: Vec<Span>,
 }
 
-/// Answer times that the scenario declares: the computation and jitter of a leaf, and the network's part.
+/// Response times declared by the scenario: the computation and jitter of a leaf, and the network's part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Declared {
     /// Equally likely delays of a leaf, sorted.
     delays: Vec<Span>,
-    /// Per application: the time of a query's messages on an idle network; `None` if it exceeds the percentile of the
-    /// delays, so that the network decides how long answers take.
+    /// Time of a query's messages on an idle network, by application. `None` if it exceeds the percentile of the
+    /// delays, so that the network determines the response times.
     network: Vec<Option<Span>>,
 }
 
-/// The declared answer times of one application.
+/// Declared response times of one application.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected<'d> {
     delays: &'d [Span],
@@ -40,21 +41,22 @@ pub(super) struct Expected<'d> {
 }
 
 impl Times {
-    /// Adds a time and drops the oldest beyond `window`.
+    /// Adds a time and drops the oldest one beyond `window`.
     pub(super) fn add(&mut self, time: Span, window: usize) {
         if self.by_age.len() >= window
             && let Some(oldest) = self.by_age.pop_front()
         {
-            let at = self.sorted.partition_point(|&other| other < oldest);
-            self.sorted.remove(at);
+            let index = self.sorted.partition_point(|&other| other < oldest);
+            self.sorted.remove(index);
         }
         self.by_age.push_back(time);
-        let at = self.sorted.partition_point(|&other| other <= time);
-        self.sorted.insert(at, time);
+        let index = self.sorted.partition_point(|&other| other <= time);
+        self.sorted.insert(index, time);
     }
 
-    /// Returns the nearest-rank percentile: the least time that a share of the times do not exceed. Where there are fewer
-    /// than `samples`, expected times stand in for the missing ones; without these, the percentile is unknown.
+    /// Returns the nearest-rank percentile: the smallest time that at least `share` of the times do not exceed. If
+    /// there are fewer than `samples` times, expected times replace the missing ones; without expected times, returns
+    /// `None`.
     pub(super) fn percentile(
         &self,
         share: f64,
@@ -63,51 +65,51 @@ impl Times {
     ) -> Option<Span> {
         let missing = (samples as usize).saturating_sub(self.sorted.len()) as u64;
         let all = missing + self.sorted.len() as u64;
-        // As in `needed`: a product that is whole must not be rounded up for its last bit.
+        // An exact product must not be rounded up because of floating-point error (see `needed`).
         let rank = (libm::ceil(share * all as f64 - 1e-9) as u64).max(1);
         if missing == 0 {
             return self.sorted.get(rank as usize - 1).copied();
         }
         let Expected { delays, network } = expected?;
         let points = delays.len() as u64;
-        // Each time counts `points`, each point as its share of the missing times.
+        // Each time has the weight `points`, each point has the weight `missing`.
         let is_below = |time: Span| {
-            let own = self.sorted.partition_point(|&other| other <= time) as u64;
-            let likely = delays.partition_point(|&delay| delay + network <= time) as u64;
-            own * points + likely * missing < rank * points
+            let seen = self.sorted.partition_point(|&other| other <= time) as u64;
+            let expected = delays.partition_point(|&delay| delay + network <= time) as u64;
+            seen * points + expected * missing < rank * points
         };
-        let own = self.sorted.partition_point(|&time| is_below(time));
-        let likely = delays.partition_point(|&delay| is_below(delay + network));
-        let likely = delays.get(likely).map(|&delay| delay + network);
+        let seen = self.sorted.partition_point(|&time| is_below(time));
+        let expected = delays.partition_point(|&delay| is_below(delay + network));
+        let expected = delays.get(expected).map(|&delay| delay + network);
         self.sorted
-            .get(own)
+            .get(seen)
             .copied()
             .into_iter()
-            .chain(likely)
+            .chain(expected)
             .min()
     }
 }
 
 impl Declared {
-    /// Returns the answer times that a workload declares, or `None` if its leaves are not hedged at a percentile.
+    /// Returns the response times that a workload declares, or `None` if its leaves are not hedged at a percentile.
     pub(super) fn of(config: &Oldi, plan: &Plan, place: &Place<'_>) -> Option<Self> {
         let HedgeAfter::Percentile(share) = config.hedge?.after else {
             return None;
         };
         let delays = delays(&config.compute, &config.jitter);
-        let at = (share * f64::from(POINTS)) as usize;
-        let percentile = delays[at.min(delays.len() - 1)];
+        let index = (share * f64::from(POINTS)) as usize;
+        let percentile = delays[index.min(delays.len() - 1)];
         let network = idle_times(config, plan, place);
-        let decides = |network: &Span| *network > percentile;
+        let is_below = |network: &Span| *network <= percentile;
         Some(Self {
             delays,
             network: network
-                .map(|of| Some(of).filter(|of| !decides(of)))
+                .map(|network| Some(network).filter(is_below))
                 .collect(),
         })
     }
 
-    /// Returns the answer times of an application, or `None` if the network decides them.
+    /// Returns the response times of an application, or `None` if the network determines them.
     pub(super) fn for_application(&self, application: usize) -> Option<Expected<'_>> {
         let network = self.network.get(application).copied().flatten()?;
         Some(Expected {
@@ -119,7 +121,7 @@ impl Declared {
 
 /// Returns equally likely sums of two random times, sorted.
 fn delays(compute: &Gap, jitter: &Gap) -> Vec<Span> {
-    /// The golden ratio: its multiples, less their whole parts, are spread evenly and do not follow the other times.
+    /// Golden ratio; the fractional parts of its multiples are evenly spread and uncorrelated with the other times.
     const STEP: f64 = 0.618_033_988_749_894_9;
     let sum = |point: u32| {
         let other = f64::from(point) * STEP;
@@ -131,8 +133,8 @@ fn delays(compute: &Gap, jitter: &Gap) -> Vec<Span> {
     delays
 }
 
-/// Returns how long the messages of a query take on an idle network, per application: new connections open, the request
-/// travels to the most distant leaf, and all answers to a parent pass its link.
+/// Returns how long the messages of a query take on an idle network, by application: new connections open, the request
+/// travels to the most distant leaf, and all answers to a parent cross its link.
 fn idle_times(config: &Oldi, plan: &Plan, place: &Place<'_>) -> impl Iterator<Item = Span> {
     let mut alone = Alone::new(place.scenario, place.network);
     let workload = usize::from(place.workload);
@@ -176,22 +178,22 @@ fn idle_times(config: &Oldi, plan: &Plan, place: &Place<'_>) -> impl Iterator<It
 mod tests {
     use super::*;
 
-    /// The percentile of times that are enough.
-    fn of(times: &Times, share: f64) -> Option<Span> {
+    /// Returns a percentile without expected times.
+    fn percentile(times: &Times, share: f64) -> Option<Span> {
         times.percentile(share, 0, None)
     }
 
     #[test]
-    fn percentiles_are_those_of_the_latest_times() {
+    fn percentiles_use_latest_times() {
         let mut times = Times::default();
-        assert_eq!(of(&times, 0.95), None);
+        assert_eq!(percentile(&times, 0.95), None);
         let ms = Span::from_ms;
         for time in [30, 10, 20, 10, 40] {
             times.add(ms(time), 4);
         }
-        // The 30 is forgotten: 10, 10, 20, 40.
+        // The 30 was dropped; 10, 10, 20, 40 are left.
         assert_eq!(times.sorted, [ms(10), ms(10), ms(20), ms(40)]);
-        let at = |share| of(&times, share).unwrap();
+        let at = |share| percentile(&times, share).unwrap();
         assert_eq!(
             [at(0.01), at(0.5), at(0.75), at(0.76)],
             [ms(10), ms(10), ms(20), ms(40)]
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_equal_those_of_a_sorted_copy() {
+    fn percentiles_match_a_sorted_copy() {
         use duetime_core::random::{Purpose, Streams};
         let mut stream = Streams::new(1, 0).stream(0, Purpose::Compute);
         let mut times = Times::default();
@@ -212,13 +214,14 @@ mod tests {
             latest.sort_unstable();
             for percent in [5, 50, 95, 99] {
                 let rank = (latest.len() * percent).div_ceil(100);
-                assert_eq!(of(&times, percent as f64 / 100.0), Some(latest[rank - 1]));
+                let found = percentile(&times, percent as f64 / 100.0);
+                assert_eq!(found, Some(latest[rank - 1]));
             }
         }
     }
 
     #[test]
-    fn expected_times_stand_in_for_missing_ones() {
+    fn expected_times_replace_missing_ones() {
         let ms = Span::from_ms;
         let delays: Vec<Span> = (1..=10).map(ms).collect();
         let expected = Expected {
@@ -229,7 +232,7 @@ mod tests {
         let at = |times: &Times, share| times.percentile(share, 10, Some(expected));
         assert_eq!(times.percentile(0.5, 10, None), None);
         assert_eq!(at(&times, 0.5), Some(ms(105)));
-        // Five times of 1 ms, and the ten expected ones at half their weight.
+        // Five times of 1 ms, and the ten expected times at half their weight.
         for _ in 0..5 {
             times.add(ms(1), 100);
         }
@@ -244,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn declared_delays_have_the_quantiles_of_the_sum() {
+    fn declared_delays_match_quantiles_of_the_sum() {
         let ms = Span::from_ms;
         let lognormal = Gap::LogNormal {
             median: ms(1),
@@ -253,7 +256,7 @@ mod tests {
         let alone = delays(&lognormal, &Gap::Fixed(Span::ZERO));
         let p95 = libm::exp(duetime_core::normal_quantile(0.95));
         assert!((alone[9_500].as_secs_f64() * 1e3 / p95 - 1.0).abs() < 0.001);
-        // The sum of two exponential times of 1 ms each exceeds t with (1 + t) exp(-t).
+        // The probability that the sum of two exponential times of 1 ms each exceeds t is (1 + t) exp(-t).
         let mean = Gap::Exponential(ms(1));
         let sum = delays(&mean, &mean);
         for at in [1_000, 5_000, 9_000, 9_900] {

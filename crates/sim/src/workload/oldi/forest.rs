@@ -1,30 +1,30 @@
-//! How the roles of all trees of a workload are numbered: tree after tree, each breadth first.
+//! Numbering of the roles of all trees of a workload: tree after tree, each breadth first.
 
 use super::shape::Shape;
 use duetime_core::{Span, Time};
 use duetime_scenario::model::RecordedQuery;
 use std::ops::Range;
 
-/// The trees of a workload.
+/// Trees of a workload.
 #[derive(Debug)]
 pub(super) enum Forest {
-    /// All of one shape.
+    /// Trees of one shape.
     Regular(Shape),
-    /// One for each recorded query.
+    /// One tree per recorded query.
     Recorded(Recorded),
 }
 
-/// The trees of recorded queries, each with one query.
+/// Trees of recorded queries, each with one query.
 #[derive(Debug)]
 pub(super) struct Recorded {
-    /// Per tree: its query's start.
+    /// Start of each tree's query.
     starts: Vec<Span>,
-    /// Per tree: its root; one more at the end.
+    /// Root of each tree, and the number of roles at the end.
     roots: Vec<u32>,
     roles: Vec<Role>,
 }
 
-/// What was recorded of one role.
+/// Recorded properties of one role.
 #[derive(Debug)]
 pub(super) struct Role {
     pub(super) tree: u32,
@@ -32,7 +32,7 @@ pub(super) struct Role {
     first_child: u32,
     children: u32,
     depth: u32,
-    /// Links from the root to the deepest leaf of its tree.
+    /// Number of layers of the tree: links from the root to the deepest leaf.
     pub(super) layers: u32,
     pub(super) request: u64,
     pub(super) response: u64,
@@ -40,7 +40,8 @@ pub(super) struct Role {
 }
 
 impl Recorded {
-    /// Numbers the nodes, fewer than 2²⁸ in all; `Err` names what is no tree, breadth first.
+    /// Numbers the nodes, of which there must be fewer than 2²⁸. Returns an error that names a query whose nodes are
+    /// not a tree in breadth-first order.
     pub(super) fn new(queries: &[RecordedQuery]) -> Result<Self, String> {
         let mut all = Self {
             starts: queries.iter().map(|query| query.start).collect(),
@@ -50,14 +51,16 @@ impl Recorded {
         for (tree, query) in (0u32..).zip(queries) {
             let root = all.roles.len() as u32;
             all.roots.push(root);
-            all.grow(tree, root, query)
-                .ok_or_else(|| format!("query {} is no tree, breadth first", tree + 1))?;
+            all.grow(tree, root, query).ok_or_else(|| {
+                let number = tree + 1;
+                format!("the nodes of query {number} are not a tree in breadth-first order")
+            })?;
         }
         all.roots.push(all.roles.len() as u32);
         Ok(all)
     }
 
-    /// Adds the roles of one tree; `None`: it is none.
+    /// Adds the roles of one tree, or returns `None` if the nodes are not a tree.
     fn grow(&mut self, tree: u32, root: u32, query: &RecordedQuery) -> Option<()> {
         let nodes = query.nodes.len() as u32;
         let mut next_child = 1u32;
@@ -107,7 +110,7 @@ impl Forest {
         }
     }
 
-    /// When the only query of a tree arrives, if it is recorded.
+    /// Returns the arrival time of a recorded tree's only query, or `None` for other trees.
     pub(super) fn start(&self, tree: u32) -> Option<Time> {
         let start = self.recorded()?.starts[tree as usize];
         Some(Time::ZERO + start)
@@ -127,7 +130,7 @@ impl Forest {
         }
     }
 
-    /// Nodes of a tree.
+    /// Returns the number of nodes of a tree.
     pub(super) fn nodes(&self, tree: u32) -> u32 {
         match self {
             Self::Regular(shape) => shape.nodes(),
@@ -162,7 +165,7 @@ impl Forest {
         }
     }
 
-    /// Children of a role.
+    /// Returns the number of children of a role.
     pub(super) fn fan_in(&self, role: u32) -> u32 {
         match self {
             Self::Regular(shape) => shape.fan_in(self.depth(role)),

@@ -1,10 +1,11 @@
 //! Partition-aggregate trees: queries go down as messages, answers come up (D2TCP §2, D3 §2.1).
 //!
-//! The root asks its children; an inner node asks its own; a leaf computes and answers. An inner node answers when
-//! enough of its children have, or when it gives up. Every answer says how many leaves' answers it holds. Nothing acts at
-//! a distance: what a node knows came in a message, or is a draw named by (role, query) that any node can make.
+//! The root requests answers from its children, and inner nodes from theirs; a leaf computes and answers. An inner node
+//! answers when enough of its children have answered or when it times out. Every answer says how many leaves' answers
+//! it contains. Nothing acts at a distance: a node's knowledge comes from messages, or from draws keyed by (role,
+//! query), which any node can make.
 
-mod again;
+mod attempts;
 mod connections;
 mod estimate;
 mod forest;
@@ -15,7 +16,7 @@ mod setup;
 mod shape;
 mod token;
 
-pub use again::Note;
+pub use attempts::Note;
 pub use plan::needed;
 pub(crate) use plan::recorded_share;
 pub(crate) use shape::Shape;
@@ -23,7 +24,7 @@ pub(crate) use shape::Shape;
 use super::context::{Context, Draft};
 use super::{Actions, Message, Place, draw};
 use crate::SetupError;
-use again::Again;
+use attempts::Attempts;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
 use duetime_results::record::{Class, FlowRecord, QueryRecord};
@@ -35,34 +36,35 @@ use std::sync::Arc;
 pub(super) use token::attempt;
 use token::{At, Due, MAX_ROLE};
 
-/// All trees of one workload. A role is tree × nodes per tree + node; a message's tag is its child's role.
+/// All trees of one workload. A role is tree × nodes per tree + node. The tag of a message contains the role of the
+/// child.
 #[derive(Clone, Debug)]
 pub(crate) struct Oldi {
     plan: Arc<Plan>,
-    /// Per tree, at its root's host: its queries, by number.
+    /// Queries of each tree by number, kept at the root's host.
     records: Vec<Vec<QueryRecord>>,
-    /// Per role, at its host: the queries not yet answered, by number and number of the question. Never iterated.
+    /// Unanswered queries of each role by number and attempt, kept at the role's host. Never iterated.
     open: Vec<FxHashMap<u32, Open>>,
-    /// Questions to leaves, where these may be asked again.
-    again: Again,
-    /// What happened to queries here, away from their roots.
+    /// Requests to leaves, if these can be hedged, retried or cancelled.
+    attempts: Attempts,
+    /// Events of queries away from their roots, by query.
     pub(super) notes: Vec<(u64, Note)>,
 }
 
 /// A query at a node below the root.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// When the parent got it.
+    /// Time at which the parent received the query.
     at_parent: Time,
-    /// Answers still missing before this node may answer.
+    /// Number of answers that this node still needs before it answers.
     missing: u32,
-    /// Leaves whose answers it holds, and of them those that came by their own deadlines.
+    /// Number of leaves whose answers this node has, and the number of these that met their own deadlines.
     leaves: [u32; 2],
-    /// Time that its computation waited for a server.
+    /// Time that the node's computation waited for a server.
     waited: Span,
 }
 
-/// One call of the engine.
+/// A call of the engine.
 pub(super) struct Call<'a> {
     pub(super) context: &'a mut Context,
     pub(super) now: Time,
@@ -76,7 +78,7 @@ impl Oldi {
         Ok(Self::of(plan, trees))
     }
 
-    /// Recorded queries, each with a tree of its own.
+    /// Creates one tree for each recorded query.
     pub(super) fn recorded(spans: &model::Spans, place: &Place<'_>) -> Result<Self, SetupError> {
         let plan = Plan::recorded(spans, place)?;
         Ok(Self::of(plan, spans.queries.len()))
@@ -87,7 +89,7 @@ impl Oldi {
             records: vec![Vec::new(); trees],
             open: vec![FxHashMap::default(); plan.hosts.len()],
             plan: Arc::new(plan),
-            again: Again::default(),
+            attempts: Attempts::default(),
             notes: Vec::new(),
         }
     }
@@ -96,14 +98,14 @@ impl Oldi {
         self.records.len() as u32
     }
 
-    /// The root's host of every tree.
+    /// Returns the root's host of every tree.
     pub(crate) fn roots(&self) -> Vec<u32> {
         (0..self.trees())
             .map(|tree| self.plan.host(self.plan.root(tree)))
             .collect()
     }
 
-    /// Of every child in a tree: the depth of its parent, its host and its parent's.
+    /// Returns, for every child in a tree, its parent's depth, its host and its parent's host.
     pub(crate) fn edges(&self, tree: u32) -> impl Iterator<Item = (usize, u32, u32)> {
         let (root, plan) = (self.plan.root(tree), &self.plan);
         let below = root + 1..root + plan.forest.nodes(tree);
@@ -113,7 +115,7 @@ impl Oldi {
         })
     }
 
-    /// The hosts that play a role, each counted once.
+    /// Returns the number of different hosts with a role.
     pub(crate) fn hosts_in_use(&self) -> u32 {
         let mut hosts = self.plan.hosts.clone();
         hosts.sort_unstable();
@@ -121,7 +123,7 @@ impl Oldi {
         hosts.len() as u32
     }
 
-    /// Per tree: its application, and the mean gap between its queries; `None`: back to back.
+    /// Returns each tree's application and the mean gap between its queries, or `None` if the queries are back to back.
     pub(crate) fn mean_gaps(&self) -> impl Iterator<Item = (usize, Option<Span>)> {
         let gaps = self.plan.gaps.iter().enumerate();
         gaps.map(|(tree, gap)| {
@@ -130,9 +132,9 @@ impl Oldi {
         })
     }
 
-    /// Per tree whose parents start without an estimate of the percentile at which they hedge: the mean time until they
-    /// have seen the answers that they need for one. Trees that ask back to back are left out.
-    pub(crate) fn blind_times(&self) -> impl Iterator<Item = Span> {
+    /// Returns the mean time until the parents of each tree can estimate the percentile at which they hedge, for trees
+    /// that start without an estimate. Back-to-back trees are skipped.
+    pub(crate) fn estimate_times(&self) -> impl Iterator<Item = Span> {
         let config = &self.plan.config;
         let hedge = config
             .hedge
@@ -140,8 +142,9 @@ impl Oldi {
         let leaves = config.fan_in.last().copied().unwrap_or(1);
         self.mean_gaps().filter_map(move |(application, gap)| {
             let declared = self.plan.declared.as_ref();
-            let knows = declared.is_some_and(|of| of.for_application(application).is_some());
-            let queries = hedge.filter(|_| !knows)?.samples.div_ceil(leaves);
+            let is_declared =
+                declared.is_some_and(|declared| declared.for_application(application).is_some());
+            let queries = hedge.filter(|_| !is_declared)?.samples.div_ceil(leaves);
             Some(Span::from_ps(gap?.as_ps().saturating_mul(queries.into())))
         })
     }
@@ -176,7 +179,7 @@ impl Oldi {
             Due::Arrival => self.query_arrives(call, self.plan.tree(query.role)),
             Due::Ask => self.ask_child(call, query),
             Due::Answer => self.answer(call, query),
-            Due::GiveUp => self.give_up(call, query),
+            Due::Timeout => self.time_out(call, query),
             Due::Hedge => self.hedge(call, query),
             Due::Retry => self.retry(call, query),
             Due::Connect => self.plan.connect(call, query),
@@ -196,21 +199,25 @@ impl Oldi {
         records.extend(self.records.iter_mut().flat_map(std::mem::take));
     }
 
-    /// The deadline drawn for an answer, relative to its clock's start.
+    /// Returns the deadline drawn for an answer, relative to the start of its clock.
     pub(super) fn drawn_deadline(&self, context: &Context, message: &Message) -> Option<Span> {
         let At { role, number, .. } = at(message);
         self.plan.relative_deadline(context, role, number)
     }
 
-    /// Returns the node whose query or answer the message is, with what its sender waited for before submitting it.
+    /// Returns the tree node of a query or an answer, with the times that its sender spent before submitting the
+    /// message.
     pub(super) fn tree_node(&self, context: &Context, message: &Message) -> TreeNode {
         let plan = &self.plan;
-        let of = at(message);
-        let At { role, number, .. } = of;
+        let query = at(message);
+        let At { role, number, .. } = query;
         let root = plan.root(plan.tree(role));
-        let question = plan.question(of.attempt);
+        let question = plan.question(query.attempt);
         let (computing, jitter) = match message.class {
-            Class::Response => (plan.delay(context, of), plan.answer_jitter(context, of)),
+            Class::Response => (
+                plan.delay(context, query),
+                plan.answer_jitter(context, query),
+            ),
             Class::Query if question == Question::First => {
                 (Span::ZERO, plan.ask_jitter(context, role, number))
             }
@@ -266,7 +273,7 @@ impl Oldi {
         self.ask(call, query);
     }
 
-    /// Hands a node's query to all its children, each after its start jitter.
+    /// Sends a node's query to all its children, each after its start jitter.
     fn ask(&mut self, call: &mut Call<'_>, parent: At) {
         for role in self.plan.children(parent.role) {
             let child = At { role, ..parent };
@@ -284,7 +291,7 @@ impl Oldi {
         let plan = &self.plan;
         let jitter = plan.ask_jitter(call.context, child.role, child.number);
         plan.send_query(call, child, call.now - jitter);
-        if plan.follows(child.role) {
+        if plan.tracks(child.role) {
             self.watch(call, child);
         }
     }
@@ -313,7 +320,7 @@ impl Oldi {
 
     fn answer_delivered(&mut self, call: &mut Call<'_>, message: &Message) {
         let child = at(message);
-        if self.plan.follows(child.role) && !self.is_first(call, message, child) {
+        if self.plan.tracks(child.role) && !self.is_first(call, message, child) {
             return;
         }
         let (role, number) = (self.plan.parent(child.role), child.number);
@@ -323,14 +330,14 @@ impl Oldi {
             ..child
         };
         let in_time = message.deadline.is_none_or(|deadline| call.now <= deadline);
-        let own_in_time = if in_time { message.leaves_in_time } else { 0 };
+        let leaves_in_time = if in_time { message.leaves_in_time } else { 0 };
         if self.plan.depth(role) > 0 {
-            // Without an entry, or with nothing missing, this node has answered already.
+            // Without an entry, or with nothing missing, this node has already answered.
             let Some(open) = self.open_mut(parent) else {
                 return;
             };
             open.leaves[0] += message.leaves;
-            open.leaves[1] += own_in_time;
+            open.leaves[1] += leaves_in_time;
             open.missing -= 1;
             if open.missing == 0 {
                 self.cancel_spares(call, parent);
@@ -346,7 +353,7 @@ impl Oldi {
         record.leaves_in_time += match record.due {
             Some(due) if call.now <= due => message.leaves,
             Some(_) => 0,
-            None => own_in_time,
+            None => leaves_in_time,
         };
         let is_enough = record.enough.is_none() && record.leaves_answered >= record.needed;
         if is_enough {
@@ -364,25 +371,25 @@ impl Oldi {
         }
     }
 
-    fn give_up(&mut self, call: &mut Call<'_>, query: At) {
+    fn time_out(&mut self, call: &mut Call<'_>, query: At) {
         let tree = self.plan.tree(query.role);
         if self.plan.depth(query.role) == 0 {
             self.next_back_to_back(call, tree, query.number);
         } else if let Some(open) = self.open_mut(query) {
             open.missing = 0;
-            self.note(query, Note::GaveUp);
+            self.note(query, Note::TimedOut);
             self.compute(call, query);
         }
     }
 
-    /// A query for which this inner node still waits.
+    /// Returns a query for which this inner node still waits for answers.
     fn open_mut(&mut self, query: At) -> Option<&mut Open> {
         self.open[query.role as usize]
             .get_mut(&query.slot())
             .filter(|open| open.missing > 0)
     }
 
-    /// Whether a node still waits for answers.
+    /// Returns true if a node still waits for answers.
     fn is_waiting(&self, query: At) -> bool {
         if self.plan.depth(query.role) > 0 {
             let open = self.open[query.role as usize].get(&query.slot());
@@ -390,13 +397,13 @@ impl Oldi {
         }
         let tree = self.plan.tree(query.role) as usize;
         let records = &self.records[tree];
-        // A back-to-back tree goes on without the answers that it lacks.
+        // A back-to-back tree may have moved on without all answers.
         let is_past =
             self.plan.is_back_to_back(tree as u32) && records.len() as u32 > query.number + 1;
         records[query.number as usize].complete.is_none() && !is_past
     }
 
-    /// Starts the next query of a back-to-back tree, once for each query.
+    /// Starts the next query of a back-to-back tree, once per query.
     fn next_back_to_back(&mut self, call: &mut Call<'_>, tree: u32, number: u32) {
         let is_last = self.records[tree as usize].len() as u32 == number + 1;
         if self.plan.is_back_to_back(tree) && is_last && call.context.running(call.now) {
@@ -445,25 +452,25 @@ impl Oldi {
     }
 }
 
-/// Adds what happened away from their roots to the records of queries, which are in order.
+/// Adds events away from the roots to the records of queries, which must be sorted.
 pub fn add_notes(queries: &mut [QueryRecord], notes: impl IntoIterator<Item = (u64, Note)>) {
     for (query, note) in notes {
-        if let Ok(at) = queries.binary_search_by_key(&query, |of| of.query) {
-            note.add_to(&mut queries[at]);
+        if let Ok(index) = queries.binary_search_by_key(&query, |record| record.query) {
+            note.add_to(&mut queries[index]);
         }
     }
 }
 
-/// Marks answers that came for nothing; the flows are in order.
+/// Marks answers that were not needed. `flows` must be sorted.
 pub fn mark_spare(flows: &mut [FlowRecord], spare: impl IntoIterator<Item = u64>) {
     for flow in spare {
-        if let Ok(at) = flows.binary_search_by_key(&flow, |of| of.flow) {
-            flows[at].spare = true.into();
+        if let Ok(index) = flows.binary_search_by_key(&flow, |record| record.flow) {
+            flows[index].spare = true.into();
         }
     }
 }
 
-/// Which query a message belongs to, at the child that gets the query or gives the answer.
+/// Returns the query and attempt of a message, at the child that receives the query or sends the answer.
 fn at(message: &Message) -> At {
     At {
         role: message.tag & MAX_ROLE,

@@ -1,4 +1,4 @@
-//! What never changes about the trees of a workload: where they are, and every draw, named by (role, query).
+//! Constant properties of the trees of a workload: their hosts, and every draw, keyed by (role, query).
 
 use super::super::context::{Context, Draft, Key};
 use super::super::{Place, Wake, draw};
@@ -14,23 +14,23 @@ use duetime_core::{Bytes, Span, Time};
 use duetime_results::record::Class;
 use duetime_scenario::model::{self, Deadline, DeadlineFrom, Gap, GiveUp, QueryArrival};
 
-/// What never changes.
+/// Constant properties of the trees of a workload.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) workload: u16,
     pub(super) config: model::Oldi,
     pub(super) forest: Forest,
-    /// True if the nodes' connections are kept, so that they are open before the first query.
+    /// True if the nodes' connections are persistent, so that they are open before the first query.
     pub(super) keeps_connections: bool,
-    /// Number of the first tree among the trees of all workloads.
+    /// Index of the workload's first tree among the trees of all workloads.
     first_tree: u32,
-    /// Per role: its host.
+    /// Host of each role.
     pub(super) hosts: Vec<u32>,
-    /// Per tree: between its queries; `None`: back to back. Empty where queries are recorded.
+    /// Gap between the queries of each tree, or `None` if they are back to back. Empty if queries are recorded.
     pub(super) gaps: Vec<Option<Gap>>,
-    /// Per tree, where leaves may be asked again: its hosts, sorted.
+    /// Sorted hosts of each tree, if requests to leaves can be hedged or retried.
     pub(super) members: Vec<Vec<u32>>,
-    /// Expected answer times, where leaves are hedged at a percentile.
+    /// Expected response times, if leaves are hedged at a percentile.
     pub(super) declared: Option<Declared>,
 }
 
@@ -74,7 +74,7 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The trees of recorded queries, one for each.
+    /// Creates one tree for each recorded query.
     pub(super) fn recorded(spans: &model::Spans, place: &Place<'_>) -> Result<Self, SetupError> {
         let roles: usize = spans.queries.iter().map(|query| query.nodes.len()).sum();
         if roles as u64 >= MAX_ROLES {
@@ -84,7 +84,7 @@ impl Plan {
                 allowed: MAX_ROLES - 1,
             });
         }
-        let recorded = Recorded::new(&spans.queries).map_err(|wrong| place.invalid(wrong))?;
+        let recorded = Recorded::new(&spans.queries).map_err(|error| place.invalid(error))?;
         let forest = Forest::Recorded(recorded);
         let mut stream = place
             .context
@@ -92,7 +92,7 @@ impl Plan {
         Ok(Self {
             workload: place.workload,
             keeps_connections: place.keeps_connections(),
-            config: shared_by(spans),
+            config: common_config(spans),
             hosts: place_recorded(spans, &forest, place, &mut stream)?,
             forest,
             first_tree: place.trees_before,
@@ -110,12 +110,12 @@ impl Plan {
         self.forest.tree(role)
     }
 
-    /// The tree of a query.
+    /// Returns the tree of a query.
     pub(super) fn tree_of(&self, query: u64) -> u32 {
         (query >> 32) as u32 - self.first_tree
     }
 
-    /// Whether a tree's next query waits for the answer before.
+    /// Returns true if the tree's next query waits for the answer to the previous one.
     pub(super) fn is_back_to_back(&self, tree: u32) -> bool {
         self.gaps.get(tree as usize).is_some_and(Option::is_none)
     }
@@ -135,8 +135,8 @@ impl Plan {
         sorted.collect()
     }
 
-    /// Whether this role is a leaf that may be asked again or cancelled.
-    pub(super) fn follows(&self, role: u32) -> bool {
+    /// Returns true if the role is a leaf whose requests can be hedged, retried or cancelled.
+    pub(super) fn tracks(&self, role: u32) -> bool {
         self.config.follows_leaves() && self.forest.is_leaf(role)
     }
 
@@ -156,12 +156,13 @@ impl Plan {
         self.forest.children(role)
     }
 
-    /// `QueryRecord::query`: the tree among all trees of the scenario, and the number of the query there.
+    /// Returns the query's id, [`QueryRecord::query`](duetime_results::record::QueryRecord::query): the index of the
+    /// tree among all trees of the scenario, and the index of the query in the tree.
     pub(super) fn query(&self, tree: u32, number: u32) -> u64 {
         u64::from(self.first_tree + tree) << 32 | u64::from(number)
     }
 
-    /// The wake at which the next query of a tree arrives.
+    /// Returns the wake-up at which the next query of a tree arrives.
     pub(super) fn arrival(&self, root: u32, number: u32, at: Time) -> Wake {
         let query = At {
             role: root,
@@ -172,7 +173,7 @@ impl Plan {
         self.wake(self.host(root), Due::Arrival, query, at)
     }
 
-    /// Asks for a wake that the query waits for.
+    /// Schedules a wake-up that the query waits for.
     pub(super) fn await_wake(&self, call: &mut Call<'_>, due: Due, query: At, at: Time) {
         let host = self.wake_host(call.context, due, query);
         call.actions.wakes.push(self.wake(host, due, query, at));
@@ -188,12 +189,12 @@ impl Plan {
         }
     }
 
-    /// The host at which a wake is due.
+    /// Returns the host of a wake-up.
     pub(super) fn wake_host(&self, context: &Context, due: Due, query: At) -> u32 {
         match due {
             Due::Connect if query.attempt > 0 => self.host(query.role),
             Due::Ask | Due::Hedge | Due::Retry | Due::Connect => self.host(self.parent(query.role)),
-            Due::Arrival | Due::Answer | Due::GiveUp | Due::Computed => {
+            Due::Arrival | Due::Answer | Due::Timeout | Due::Computed => {
                 self.host_of(context, query)
             }
         }
@@ -207,7 +208,7 @@ impl Plan {
         self.key(self.root(tree), number)
     }
 
-    /// Answers that a role needs before its own is complete; 0 at a leaf.
+    /// Returns the number of answers that a role needs before it answers; 0 for a leaf.
     pub(super) fn needed(&self, role: u32) -> u32 {
         match self.forest.fan_in(role) {
             0 => 0,
@@ -215,12 +216,12 @@ impl Plan {
         }
     }
 
-    /// Leaves whose answers are enough for the objective of a tree's queries.
+    /// Returns the number of leaves whose answers satisfy the objective of a tree's queries.
     pub(super) fn leaves_needed(&self, tree: u32) -> u32 {
         needed(self.forest.leaves(tree), self.config.objective.answers)
     }
 
-    /// The bytes of a role's answer.
+    /// Returns the size of a role's answer in bytes.
     pub(super) fn answer_bytes(&self, context: &Context, role: u32, number: u32) -> u64 {
         if let Some(recorded) = self.forest.recorded() {
             return recorded.role(role).response;
@@ -233,17 +234,17 @@ impl Plan {
         )
     }
 
-    /// The budget of a tree's queries, from their arrival at the root.
+    /// Returns the budget of a tree's queries, counted from their arrival at the root.
     pub(super) fn budget(&self, tree: u32) -> Option<Span> {
         self.config.budget(self.application(tree))
     }
 
-    /// Whether anything says when a tree's query is late.
+    /// Returns true if a tree's queries have a budget or deadlines by which they can be late.
     pub(super) fn is_judged(&self, tree: u32) -> bool {
         self.config.is_judged(self.application(tree))
     }
 
-    /// Between the queries of a tree; `None`: back to back.
+    /// Returns the gap between the queries of a tree, or `None` if they are back to back.
     fn gap(&self, tree: u32, place: &Place<'_>) -> Result<Option<Gap>, SetupError> {
         let gap = match &self.config.arrival {
             QueryArrival::BackToBack => return Ok(None),
@@ -280,12 +281,12 @@ impl Plan {
         Ok(Some(gap))
     }
 
-    /// Between the arrival of a query at the parent of `child` and its hand-over to that child.
+    /// Returns the start jitter between the arrival of a query at the parent of `child` and its submission to `child`.
     pub(super) fn ask_jitter(&self, context: &Context, child: u32, number: u32) -> Span {
         context.jitter(self.host(self.parent(child)), self.key(child, number))
     }
 
-    /// Asks a child; its parent got the query at `asked`.
+    /// Sends a query to a child. `asked` is the time at which its parent received the query.
     pub(super) fn send_query(&self, call: &mut Call<'_>, child: At, asked: Time) {
         let At { role, number, .. } = child;
         let mut stream = call
@@ -312,25 +313,25 @@ impl Plan {
         call.context.send(call.actions, call.now, &draft);
     }
 
-    /// Asks for the wake at which the root of a back-to-back tree goes on without the answers that it lacks: one that
-    /// never comes must not stop a tree whose next query waits for it.
+    /// Schedules the time at which the root of a back-to-back tree moves on without the missing answers, so that a lost
+    /// answer cannot stop the tree.
     pub(super) fn limit_root(&self, call: &mut Call<'_>, root: At) {
-        if let Some(patience) = self.patience(call.context, root.role, root.number) {
+        if let Some(timeout) = self.children_timeout(call.context, root.role, root.number) {
             let wake = self.wake(
                 self.host(root.role),
-                Due::GiveUp,
+                Due::Timeout,
                 At {
                     measured: false,
                     ..root
                 },
-                call.now + patience,
+                call.now + timeout,
             );
             call.actions.wakes.push(wake);
         }
     }
 
-    /// Asks for the wake at which an aggregator that has just got a query stops waiting for answers; its parent got the
-    /// query at `at_parent`.
+    /// Schedules the time at which an aggregator that has just received a query stops waiting for answers. `at_parent`
+    /// is the time at which its parent received the query.
     pub(super) fn limit_aggregator(&self, call: &mut Call<'_>, query: At, at_parent: Time) {
         let At { role, number, .. } = query;
         let at = match self.config.give_up {
@@ -338,17 +339,17 @@ impl Plan {
             GiveUp::After(span) => Some(call.now + span),
             GiveUp::Own => self
                 .relative_deadline(call.context, role, number)
-                .map(|own| (at_parent + own).max(call.now)),
+                .map(|deadline| (at_parent + deadline).max(call.now)),
             GiveUp::Children => self
-                .patience(call.context, role, number)
-                .map(|patience| call.now + patience),
+                .children_timeout(call.context, role, number)
+                .map(|timeout| call.now + timeout),
         };
         if let Some(at) = at {
-            self.await_wake(call, Due::GiveUp, query, at);
+            self.await_wake(call, Due::Timeout, query, at);
         }
     }
 
-    /// The deadline of a role's answer, relative to its clock's start.
+    /// Returns the deadline of a role's answer, relative to the start of its clock.
     pub(super) fn relative_deadline(
         &self,
         context: &Context,
@@ -364,7 +365,7 @@ impl Plan {
         Some(draw::scale(budget, self.share(role)))
     }
 
-    /// The share of the budget that a role's answer has.
+    /// Returns the share of the budget that a role's answer may use.
     fn share(&self, role: u32) -> f64 {
         let depth = self.depth(role);
         if let Some(recorded) = self.forest.recorded() {
@@ -377,23 +378,23 @@ impl Plan {
             .unwrap_or(1.0)
     }
 
-    /// A leaf's computation and its jitter.
+    /// Returns the sum of a leaf's computation and jitter.
     pub(super) fn leaf_delay(&self, context: &Context, query: At) -> Span {
         let (compute, jitter) = self.leaf_delays(context, query);
         compute + jitter
     }
 
-    /// Returns a leaf's computation and its jitter, separately.
+    /// Returns a leaf's computation and its jitter.
     pub(super) fn leaf_delays(&self, context: &Context, query: At) -> (Span, Span) {
         if let Some(recorded) = self.forest.recorded() {
             return (recorded.role(query.role).compute, Span::ZERO);
         }
-        let mut stream = context.stream(self.question_key(query), Purpose::Compute);
+        let mut stream = context.stream(self.attempt_key(query), Purpose::Compute);
         let compute = draw::gap(&self.config.compute, &mut stream);
         (compute, draw::gap(&self.config.jitter, &mut stream))
     }
 
-    /// Returns the computation of a node before its answer, and the further delay of its answer after it.
+    /// Returns a node's computation before its answer, and the further delay of the answer.
     pub(super) fn delays(&self, context: &Context, query: At) -> (Span, Span) {
         if self.forest.is_leaf(query.role) {
             self.leaf_delays(context, query)
@@ -402,7 +403,7 @@ impl Plan {
         }
     }
 
-    /// An aggregator's computation.
+    /// Returns the computation of an aggregator.
     pub(super) fn aggregate_delay(&self, context: &Context, query: At) -> Span {
         let At { role, number, .. } = query;
         if let Some(recorded) = self.forest.recorded() {
@@ -412,7 +413,7 @@ impl Plan {
         draw::gap(&self.config.aggregate_compute, &mut stream)
     }
 
-    /// Returns the computation of a node before its answer.
+    /// Returns a node's delay before its answer: the computation and, at a leaf, the jitter.
     pub(super) fn delay(&self, context: &Context, query: At) -> Span {
         if self.forest.is_leaf(query.role) {
             self.leaf_delay(context, query)
@@ -423,14 +424,15 @@ impl Plan {
 
     /// Returns the start jitter between a node's computation and its answer.
     pub(super) fn answer_jitter(&self, context: &Context, query: At) -> Span {
-        context.jitter(self.host(query.role), self.question_key(query).other())
+        context.jitter(self.host(query.role), self.attempt_key(query).other())
     }
 
-    /// How long after it got a query a node waits for answers: until the last of its children's deadlines. Where
-    /// these start at the hand-over of the answers, it reckons with that as if messages took no time.
-    fn patience(&self, context: &Context, role: u32, number: u32) -> Option<Span> {
+    /// Returns how long a node waits for answers after it received a query: until the last of its children's deadlines,
+    /// or `None` if a child has no deadline. If deadlines count from the submission of the answers, messages are
+    /// assumed to take no time.
+    fn children_timeout(&self, context: &Context, role: u32, number: u32) -> Option<Span> {
         let deadline = |child| {
-            let own = self.relative_deadline(context, child, number)?;
+            let relative = self.relative_deadline(context, child, number)?;
             let query = At {
                 role: child,
                 number,
@@ -438,31 +440,32 @@ impl Plan {
                 measured: false,
             };
             Some(match self.config.deadline_from {
-                DeadlineFrom::Query => own,
+                DeadlineFrom::Query => relative,
                 DeadlineFrom::Response if self.children(child).is_empty() => {
-                    own + self.leaf_delay(context, query)
+                    relative + self.leaf_delay(context, query)
                 }
                 DeadlineFrom::Response => {
                     let computes = self.aggregate_delay(context, query);
-                    own + self.patience(context, child, number)? + computes
+                    relative + self.children_timeout(context, child, number)? + computes
                 }
             })
         };
-        // A child without a deadline is waited for without end.
+        // A node waits without limit for a child that has no deadline.
         self.children(role)
             .map(deadline)
             .try_fold(Span::ZERO, |longest, span| Some(longest.max(span?)))
     }
 }
 
-/// The share of the deadline that answers so many links below the root of a recorded tree of `layers` layers have.
+/// Returns the share of the deadline that answers at `depth` links below the root may use, in a recorded tree with
+/// `layers` layers.
 pub(crate) fn recorded_share(layers: usize, depth: usize) -> f64 {
     (layers + 1 - depth) as f64 / layers as f64
 }
 
-/// What recorded queries have in common with those of trees that are drawn; what differs from query to query is in the
+/// Returns the options of recorded queries as those of generated trees. Options that differ between queries are in the
 /// forest.
-fn shared_by(spans: &model::Spans) -> model::Oldi {
+fn common_config(spans: &model::Spans) -> model::Oldi {
     model::Oldi {
         applications: 1,
         trees: spans.queries.len() as u32,
@@ -488,9 +491,10 @@ fn shared_by(spans: &model::Spans) -> model::Oldi {
     }
 }
 
-/// Answers needed of `fan_in` children, where a share of `complete_at` is enough, in (0, 1]; at least one.
+/// Returns the number of answers needed from `fan_in` children, at least 1, if a share of `complete_at` is enough; the
+/// share is in (0, 1].
 pub fn needed(fan_in: u32, complete_at: f64) -> u32 {
-    // A share such as 0.95 is not exact; its product with a whole number must not round up past that.
+    // A share such as 0.95 is inexact as a float; its product with an integer must not be rounded up because of that.
     (libm::ceil(complete_at * f64::from(fan_in) - 1e-9) as u32).clamp(1, fan_in.max(1))
 }
 
@@ -499,8 +503,8 @@ mod tests {
     use super::needed;
 
     #[test]
-    fn a_share_of_the_children_is_rounded_up_but_not_for_its_last_bit() {
-        // As floats, 0.07 × 100 is a little more than 7.
+    fn needed_rounds_up_except_for_float_error() {
+        // As floats, 0.07 × 100 is slightly more than 7.
         assert_eq!(
             [needed(100, 0.07), needed(40, 0.95), needed(3, 0.5)],
             [7, 38, 2]

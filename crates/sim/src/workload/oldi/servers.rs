@@ -1,4 +1,4 @@
-//! Computations of nodes: each starts at once, or takes a slot of its host's servers (`host.servers`).
+//! Computations of nodes, which start at once or occupy a slot of their host's servers (`host.servers`).
 
 use super::super::servers::Job;
 use super::token::{At, Due};
@@ -7,7 +7,7 @@ use duetime_core::{Span, Time};
 use duetime_scenario::model::DeadlineFrom;
 
 impl Oldi {
-    /// Computes at a node that waits for no more answers; then it answers.
+    /// Starts the computation of a node that waits for no more answers, and answers after it.
     pub(super) fn compute(&mut self, call: &mut Call<'_>, query: At) {
         let (compute, jitter) = self.plan.delays(call.context, query);
         if call.context.servers.is_none() || compute == Span::ZERO {
@@ -27,7 +27,7 @@ impl Oldi {
         }
     }
 
-    /// Handles the end of a computation that took a slot.
+    /// Handles the end of a computation that occupied a slot.
     pub(super) fn computed(&mut self, call: &mut Call<'_>, query: At) {
         let job = self.job(call, query);
         let Some(servers) = &mut call.context.servers else {
@@ -43,7 +43,7 @@ impl Oldi {
         }
     }
 
-    /// Removes a cancelled question from the queue for a server, or from its slot; returns true if it was waiting.
+    /// Removes a cancelled attempt from the queue for a server, or from its slot. Returns true if it was waiting.
     pub(super) fn cancel_computation(&self, call: &mut Call<'_>, query: At) -> bool {
         if call.context.servers.is_none() {
             return false;
@@ -59,19 +59,20 @@ impl Oldi {
         (host, self.plan.workload, Due::Computed.token(query))
     }
 
-    /// Returns the absolute deadline of the answer of a node that computes for `delay` from now on, if the servers read
-    /// deadlines. Where the deadline's clock starts with the answer, that is assumed to leave after `delay`.
+    /// Returns the absolute deadline of the answer of a node that computes for `delay` from now on, or `None` if the
+    /// servers do not use deadlines or the answer has none. If deadlines count from the submission of the answer, it is
+    /// assumed to be submitted after `delay`.
     fn answer_deadline(&self, call: &Call<'_>, query: At, delay: Span) -> Option<Time> {
         if !call.context.servers.as_ref()?.reads_deadlines() {
             return None;
         }
-        let own = self
+        let relative = self
             .plan
             .relative_deadline(call.context, query.role, query.number)?;
         let clock = match self.plan.config.deadline_from {
             DeadlineFrom::Query => self.open[query.role as usize].get(&query.slot())?.at_parent,
             DeadlineFrom::Response => call.now + delay,
         };
-        Some(clock + own)
+        Some(clock + relative)
     }
 }

@@ -1,7 +1,7 @@
-//! Whether the trees of a workload can be, and on which hosts their roles are.
+//! Validation of tree workloads, and placement of their roles on hosts.
 
 use super::super::Place;
-use super::again::MOST_RETRIES;
+use super::attempts::MAX_RETRIES;
 use super::forest::Forest;
 use super::shape::Shape;
 use crate::SetupError;
@@ -30,9 +30,9 @@ pub(super) fn check(config: &model::Oldi, place: &Place<'_>) -> Result<(), Setup
         return Err(place.invalid("`layer_response` needs one entry per entry of `fan_in`"));
     }
     let times = config.retry.map_or(0, |retry| retry.times);
-    if times > MOST_RETRIES {
+    if times > MAX_RETRIES {
         return Err(place.invalid(format!(
-            "`retry.times` is {times}; allowed is up to {MOST_RETRIES}"
+            "`retry.times` is {times}; allowed is up to {MAX_RETRIES}"
         )));
     }
     if !(config.complete_at > 0.0 && config.complete_at <= 1.0) {
@@ -54,8 +54,9 @@ pub(super) fn check(config: &model::Oldi, place: &Place<'_>) -> Result<(), Setup
     Ok(())
 }
 
-/// Puts every role on a host. Without sharing, all roles take different random hosts. With it, each tree takes the
-/// hosts in a random order of its own, again from the start when they are used up; never a child with its parent.
+/// Places every role on a host. Without sharing, all roles get different random hosts. With sharing, each tree uses the
+/// hosts in its own random order, and reuses them from the start if there are too few; a child is never placed on its
+/// parent's host.
 pub(super) fn place_roles(
     config: &model::Oldi,
     shape: &Shape,
@@ -87,8 +88,8 @@ pub(super) fn place_roles(
     Ok(placed)
 }
 
-/// Puts the nodes of a tree on the hosts in a random order, again from the start when they are used up; never a child
-/// with its parent.
+/// Places the nodes of a tree on the hosts in a random order, and reuses the hosts from the start if there are too few.
+/// A child is never placed on its parent's host.
 fn place_tree(
     hosts: u32,
     nodes: u32,
@@ -102,7 +103,7 @@ fn place_tree(
     let mut others = order[1..].iter().copied().cycle();
     for node in 1..nodes {
         let parent = placed[root + parent(node) as usize];
-        // Two in a row differ where there are three hosts; with two, the layers take turns.
+        // Consecutive hosts differ if there are three or more hosts; with two, the layers alternate.
         let mut host = others.next().unwrap_or(order[0]);
         if host == parent {
             host = others.next().unwrap_or(order[0]);
@@ -111,8 +112,8 @@ fn place_tree(
     }
 }
 
-/// Puts the roles of recorded queries on the hosts that they name; where they name none, on random ones, for each query
-/// in an order of its own.
+/// Places the roles of recorded queries on the hosts that they name, or on random hosts, drawn per query, if they name
+/// none.
 pub(super) fn place_recorded(
     spans: &model::Spans,
     forest: &Forest,

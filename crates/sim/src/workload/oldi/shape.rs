@@ -1,12 +1,12 @@
-//! How the nodes of a tree are numbered.
+//! Numbering of the nodes of a tree.
 
 use super::token::MAX_ROLES;
 
-/// Every node of a tree, breadth first: the root is 0, each layer follows the one above it.
+/// Nodes of a tree in breadth-first order: the root is 0, and each layer follows the one above it.
 #[derive(Debug)]
 pub(crate) struct Shape {
     fan_in: Vec<u32>,
-    /// Per depth: its first node; one more at the end.
+    /// First node of each depth, and the number of nodes at the end.
     first: Vec<u32>,
 }
 
@@ -44,7 +44,7 @@ impl Shape {
         depth == self.fan_in.len()
     }
 
-    /// Children of a node at this depth.
+    /// Returns the number of children of a node at this depth.
     pub(super) fn fan_in(&self, depth: usize) -> u32 {
         self.fan_in.get(depth).copied().unwrap_or(0)
     }

@@ -1,64 +1,64 @@
-//! Tokens of wakes and tags of messages: a query at a role, and why it is woken, as one number.
+//! Tokens of wake-ups and tags of messages, which encode a query at a role as one number.
 
-/// Purpose of a wake. A token has one bit that is set if the query is measured, the purpose (3 bits), the role (28 bits), the
-/// number of the question (4 bits) and the query's number (28 bits).
+/// Purpose of a wake-up. A token contains one bit that is set if the query is measured, the purpose (3 bits), the role
+/// (28 bits), the attempt (4 bits) and the index of the query (28 bits).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// The tree of this root gets a query.
+    /// The tree of this root receives a query.
     Arrival = 0,
-    /// The parent of this role hands its query over.
+    /// The parent of this role submits its query to this role.
     Ask = 1,
-    /// This role hands its answer over.
+    /// This role submits its answer.
     Answer = 2,
-    /// This role waits no longer.
-    GiveUp = 3,
-    /// The parent of this role asks it a second time.
+    /// This role stops waiting for answers.
+    Timeout = 3,
+    /// The parent of this role hedges the request.
     Hedge = 4,
-    /// The parent of this role asks it anew.
+    /// The parent of this role retries the request.
     Retry = 5,
-    /// The parent of this role opens a connection to it, or this role one to its parent (`attempt` 1).
+    /// The parent of this role opens a connection to it, or this role opens one to its parent (`attempt` 1).
     Connect = 6,
-    /// This role's computation ends, and frees its slot.
+    /// The computation of this role ends and frees its slot.
     Computed = 7,
 }
 
-/// One more than the largest role.
+/// Limit of the number of roles.
 pub(super) const MAX_ROLES: u64 = 1 << ROLE_BITS;
-/// The role of a message's tag; above it is the number of the question.
+/// Mask of the role in a message's tag; the attempt is above it.
 pub(super) const MAX_ROLE: u32 = (1 << ROLE_BITS) - 1;
 const ROLE_BITS: u32 = 28;
-/// Above the query's number is that of the question.
+/// Bits of the index of a query in a slot; the attempt is above it.
 const NUMBER_BITS: u32 = 28;
 
-/// The number of the question that a message's tag names.
+/// Returns the attempt in a message's tag.
 pub(in crate::workload) fn attempt(tag: u32) -> u32 {
     tag >> ROLE_BITS
 }
 
-/// One query at one role.
+/// A query at a role.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At {
     pub(super) role: u32,
-    /// The query's number at its tree.
+    /// Index of the query in its tree.
     pub(super) number: u32,
-    /// The number of the question to this role, 0 the first; below 16.
+    /// Attempt of the request to this role: 0 for the first, less than 16.
     pub(super) attempt: u8,
-    /// Whether the query is in the measurement window.
+    /// True if the query is in the measurement window.
     pub(super) measured: bool,
 }
 
 impl At {
-    /// The query and the question as one number.
+    /// Returns the query and the attempt as one number.
     pub(super) fn slot(self) -> u32 {
         u32::from(self.attempt) << NUMBER_BITS | self.number
     }
 
-    /// The tag of the messages of this question.
+    /// Returns the tag of the attempt's messages.
     pub(super) fn tag(self) -> u32 {
         u32::from(self.attempt) << ROLE_BITS | self.role
     }
 
-    /// The question in a set of questions.
+    /// Returns the attempt's bit in a set of attempts.
     pub(super) fn bit(self) -> u16 {
         1 << self.attempt
     }
@@ -71,7 +71,7 @@ impl Due {
             0 => Self::Arrival,
             1 => Self::Ask,
             2 => Self::Answer,
-            3 => Self::GiveUp,
+            3 => Self::Timeout,
             4 => Self::Hedge,
             5 => Self::Retry,
             6 => Self::Connect,
@@ -86,7 +86,7 @@ impl Due {
         (due, at)
     }
 
-    /// Returns the token of a wake.
+    /// Returns the token of a wake-up.
     pub(super) fn token(self, query: At) -> u64 {
         u64::from(query.measured) << 63
             | (self as u64) << 60

@@ -5,7 +5,7 @@
 
 use crate::demand::Alone;
 use crate::topology::Network;
-use crate::workload::draw::least_gap as least;
+use crate::workload::draw::min_gap;
 use crate::workload::priority::{Mixture, quantile};
 use crate::workload::{Workloads, draw, needed, oldi};
 use duetime_core::Span;

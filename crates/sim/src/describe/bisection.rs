@@ -1,19 +1,20 @@
-//! The capacity between the two halves of the hosts: a maximum flow, by Dinic's algorithm.
+//! Capacity between the two halves of the hosts: a maximum flow by Dinic's algorithm.
 
 use crate::topology::Network;
 
-/// Most bits per second that the first half of the hosts, in their numbering, can send to the second half.
+/// Returns the maximum rate in bits per second from the first half of the hosts, in index order, to the second half.
 pub(super) fn capacity(network: &Network) -> u64 {
     Residual::new(network).maximum()
 }
 
-/// What each link can still take, with the two halves drawn together into one source and one sink.
+/// Residual network, in which each half of the hosts is merged into one node: the source and the sink.
 struct Residual {
-    /// Per node: its arcs.
+    /// Arcs of each node.
     arcs: Vec<Vec<usize>>,
-    /// Per arc: where it leads and what is left. Arc `a ^ 1` is its reverse.
+    /// Target of each arc. Arc `a ^ 1` is the reverse of arc `a`.
     to: Vec<u32>,
-    left: Vec<u64>,
+    /// Residual capacity of each arc.
+    residual: Vec<u64>,
     source: u32,
     sink: u32,
 }
@@ -21,7 +22,7 @@ struct Residual {
 impl Residual {
     fn new(network: &Network) -> Self {
         let half = network.hosts() / 2;
-        // Source and sink take the places of nodes 0 and 1: hosts stand for their half.
+        // Source and sink replace the hosts of their halves and are nodes 0 and 1.
         let node = |node: u32| match network.nodes[node as usize].host {
             Some(host) => u32::from(host >= half),
             None => node + 2 - network.hosts(),
@@ -29,15 +30,15 @@ impl Residual {
         let mut this = Self {
             arcs: vec![Vec::new(); network.switches() as usize + 2],
             to: Vec::new(),
-            left: Vec::new(),
+            residual: Vec::new(),
             source: 0,
             sink: 1,
         };
-        // The two directions of a link follow each other, so that an arc's opposite is the next or the one before.
+        // The two directions of a link are consecutive, so an arc's reverse is the next or the previous arc.
         for link in &network.links {
             this.arcs[node(link.from) as usize].push(this.to.len());
             this.to.push(node(link.to));
-            this.left.push(link.rate.as_bps());
+            this.residual.push(link.rate.as_bps());
         }
         this
     }
@@ -57,7 +58,8 @@ impl Residual {
         total
     }
 
-    /// Distance of every node from the source over arcs with capacity left; `None` when the sink is out of reach.
+    /// Returns every node's distance from the source over arcs with residual capacity, or `None` if the sink is
+    /// unreachable.
     fn layers(&self) -> Option<Vec<u32>> {
         let mut depth = vec![u32::MAX; self.arcs.len()];
         depth[self.source as usize] = 0;
@@ -67,7 +69,7 @@ impl Residual {
             done += 1;
             for &arc in &self.arcs[node as usize] {
                 let to = self.to[arc];
-                if self.left[arc] > 0 && depth[to as usize] == u32::MAX {
+                if self.residual[arc] > 0 && depth[to as usize] == u32::MAX {
                     depth[to as usize] = depth[node as usize] + 1;
                     queue.push(to);
                 }
@@ -76,18 +78,19 @@ impl Residual {
         (depth[self.sink as usize] != u32::MAX).then_some(depth)
     }
 
-    /// Sends as much as fits along one path from `node`; paths are as deep as the network, not larger.
-    fn push(&mut self, node: u32, most: u64, depth: &[u32], next: &mut [usize]) -> u64 {
+    /// Sends up to `limit` along one path from `node`, and returns the amount. The recursion is as deep as the
+    /// network's diameter.
+    fn push(&mut self, node: u32, limit: u64, depth: &[u32], next: &mut [usize]) -> u64 {
         if node == self.sink {
-            return most;
+            return limit;
         }
         while let Some(&arc) = self.arcs[node as usize].get(next[node as usize]) {
             let to = self.to[arc];
-            if self.left[arc] > 0 && depth[to as usize] == depth[node as usize] + 1 {
-                let pushed = self.push(to, most.min(self.left[arc]), depth, next);
+            if self.residual[arc] > 0 && depth[to as usize] == depth[node as usize] + 1 {
+                let pushed = self.push(to, limit.min(self.residual[arc]), depth, next);
                 if pushed > 0 {
-                    self.left[arc] -= pushed;
-                    self.left[arc ^ 1] += pushed;
+                    self.residual[arc] -= pushed;
+                    self.residual[arc ^ 1] += pushed;
                     return pushed;
                 }
             }

@@ -1,8 +1,9 @@
-//! Leaves that are asked more than once for a query: hedges and retries (Dean and Barroso, "The Tail at Scale", 2013).
+//! Hedges and retries: further attempts of the request to a leaf for a query (Dean and Barroso, "The Tail at Scale",
+//! 2013).
 //!
-//! The questions to a leaf for a query are numbered: 0 is the first, then comes the hedge where the workload has hedges,
-//! then the retries. Each is computed anew, by a draw of its own, at a host that is drawn. All that is known of them is at
-//! the parent's host; a host that shall stop is told so by a message.
+//! The attempts for a leaf and a query are numbered: 0 is the first, 1 is the hedge if the workload hedges, and the
+//! retries follow. Each attempt draws its own computation time and, unless it uses the leaf's own host, its host. All
+//! state about attempts is at the parent's host; a message tells a host to stop.
 
 use super::super::context::{Draft, Key};
 use super::super::{Abort, Message};
@@ -19,35 +20,35 @@ use duetime_scenario::model::{HedgeAfter, RetryAt};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Questions are numbered in four bits: the first, a hedge, and these.
-pub(super) const MOST_RETRIES: u32 = 14;
-/// Bytes of the message that tells a host to stop.
+/// Maximum number of retries: attempts are numbered in four bits and include the first and a hedge.
+pub(super) const MAX_RETRIES: u32 = 14;
+/// Size of the message that tells a host to stop.
 const CANCEL_BYTES: u64 = 1;
 
-/// What happened to a query away from its root.
+/// Event of a query away from its root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// An aggregator stopped waiting.
-    GaveUp,
-    /// A leaf was asked a second time while the first question was open.
+    /// An aggregator stopped waiting for answers.
+    TimedOut,
+    /// A leaf was hedged: requested a second time before it answered.
     Hedged,
     /// A hedge was answered first.
     HedgeWon,
-    /// A leaf was asked anew after a timeout.
+    /// A request to a leaf was retried after a timeout.
     Retried,
     /// A retry was answered first.
     RetryWon,
-    /// A host received a hedge or a retry that it computes for.
+    /// A host received a hedge or a retry and will compute an answer.
     Computed,
-    /// A hedge or a retry was cancelled while it waited for a server, so that its host never began to compute.
+    /// A hedge or a retry was cancelled while it waited for a server, so that its host never computed.
     NotComputed,
 }
 
 impl Note {
-    /// Adds it to the query's record.
+    /// Adds the event to the query's record.
     pub fn add_to(self, query: &mut QueryRecord) {
         let count = match self {
-            Self::GaveUp => &mut query.gave_up,
+            Self::TimedOut => &mut query.gave_up,
             Self::Hedged => &mut query.hedges.0,
             Self::HedgeWon => &mut query.hedges_won.0,
             Self::Retried => &mut query.retries.0,
@@ -62,34 +63,34 @@ impl Note {
     }
 }
 
-/// What the parents know of their questions to leaves.
+/// State of the parents about their requests to leaves.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Again {
-    /// The leaves that have not answered, by role and number of the query. Never iterated.
-    open: FxHashMap<(u32, u32), Asked>,
-    /// The answer times that each parent has seen, by its role. Never iterated.
+pub(super) struct Attempts {
+    /// Leaves that have not answered, by role and number of the query. Never iterated.
+    open: FxHashMap<(u32, u32), Requests>,
+    /// Response times of the leaves seen by each parent, by the parent's role. Never iterated.
     times: FxHashMap<u32, Times>,
 }
 
-/// The questions to a leaf for a query.
+/// Attempts for one leaf and query.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct Requests {
     first: Time,
-    /// The numbers of those that were sent, as bits.
+    /// Attempts that were sent, as bits.
     sent: u16,
-    /// Of them, those that were cancelled.
+    /// Attempts that were cancelled, as bits.
     cancelled: u16,
 }
 
 impl Oldi {
-    /// A leaf has been asked for the first time: asks for the wakes at which it is asked again.
+    /// Handles the first request to a leaf: schedules its hedge and its retry.
     pub(super) fn watch(&mut self, call: &mut Call<'_>, leaf: At) {
-        let asked = Asked {
+        let asked = Requests {
             first: call.now,
             sent: 1,
             cancelled: 0,
         };
-        self.again.open.insert((leaf.role, leaf.number), asked);
+        self.attempts.open.insert((leaf.role, leaf.number), asked);
         if let Some(after) = self.hedge_after(leaf.role) {
             self.plan
                 .await_wake(call, Due::Hedge, leaf, call.now + after);
@@ -97,7 +98,7 @@ impl Oldi {
         self.await_retry(call, leaf);
     }
 
-    /// How long after the first question a leaf is asked a second time; `None`: it is not.
+    /// Returns the time from the first request to a leaf until its hedge, or `None` if it is not hedged.
     fn hedge_after(&self, leaf: u32) -> Option<Span> {
         let hedge = self.plan.config.hedge?;
         match hedge.after {
@@ -106,11 +107,11 @@ impl Oldi {
             HedgeAfter::Percentile(share) => {
                 let plan = &self.plan;
                 let parent = plan.parent(leaf);
-                let declared = plan.declared.as_ref().and_then(|of| {
+                let declared = plan.declared.as_ref().and_then(|declared| {
                     let application = plan.application(plan.tree(parent));
-                    of.for_application(application)
+                    declared.for_application(application)
                 });
-                match self.again.times.get(&parent) {
+                match self.attempts.times.get(&parent) {
                     Some(times) => times.percentile(share, hedge.samples, declared),
                     None => Times::default().percentile(share, hedge.samples, declared),
                 }
@@ -118,8 +119,7 @@ impl Oldi {
         }
     }
 
-    /// Asks for the wake at which the question `leaf`, which has just been sent, is given up for another, if there may
-    /// be another.
+    /// Schedules the timeout of attempt `leaf`, which was just sent, if another retry is allowed.
     fn await_retry(&self, call: &mut Call<'_>, leaf: At) {
         let Some(retry) = self.plan.config.retry else {
             return;
@@ -130,15 +130,15 @@ impl Oldi {
         }
     }
 
-    /// The leaf has had its time: it is asked a second time, if it has not answered.
+    /// Handles the time for a hedge: sends it if the leaf has not answered.
     pub(super) fn hedge(&mut self, call: &mut Call<'_>, leaf: At) {
         if self.is_missed(leaf) {
             self.note(leaf, Note::Hedged);
-            self.ask_again(call, leaf, 1);
+            self.send_attempt(call, leaf, 1);
         }
     }
 
-    /// The question `leaf` has had its time: another is asked, if none has been answered.
+    /// Handles the timeout of attempt `leaf`: sends a retry if no attempt was answered.
     pub(super) fn retry(&mut self, call: &mut Call<'_>, leaf: At) {
         let Some(retry) = self.plan.config.retry else {
             return;
@@ -148,32 +148,32 @@ impl Oldi {
         }
         self.note(leaf, Note::Retried);
         if retry.cancel {
-            if let Some(asked) = self.again.open.get_mut(&(leaf.role, leaf.number)) {
+            if let Some(asked) = self.attempts.open.get_mut(&(leaf.role, leaf.number)) {
                 asked.cancelled |= leaf.bit();
             }
             self.plan.cancel(call, leaf);
         }
         let next = self.plan.next_retry(leaf.attempt);
-        let leaf = self.ask_again(call, leaf, next);
+        let leaf = self.send_attempt(call, leaf, next);
         self.await_retry(call, leaf);
     }
 
-    /// Whether a leaf's answer is missing and its parent still waits for it.
+    /// Returns true if a leaf has not answered and its parent still waits for the answer.
     fn is_missed(&self, leaf: At) -> bool {
         let parent = At {
             role: self.plan.parent(leaf.role),
             attempt: 0,
             ..leaf
         };
-        self.again.open.contains_key(&(leaf.role, leaf.number)) && self.is_waiting(parent)
+        self.attempts.open.contains_key(&(leaf.role, leaf.number)) && self.is_waiting(parent)
     }
 
-    fn ask_again(&mut self, call: &mut Call<'_>, leaf: At, attempt: u32) -> At {
+    fn send_attempt(&mut self, call: &mut Call<'_>, leaf: At, attempt: u32) -> At {
         let leaf = At {
             attempt: attempt as u8,
             ..leaf
         };
-        if let Some(asked) = self.again.open.get_mut(&(leaf.role, leaf.number)) {
+        if let Some(asked) = self.attempts.open.get_mut(&(leaf.role, leaf.number)) {
             asked.sent |= leaf.bit();
             let jitter = self.plan.ask_jitter(call.context, leaf.role, leaf.number);
             self.plan.send_query(call, leaf, asked.first - jitter);
@@ -181,20 +181,25 @@ impl Oldi {
         leaf
     }
 
-    /// Whether a leaf's answer is the first to any of the questions; then the others are cancelled, where they are to be.
+    /// Returns true if the answer is the first to any attempt for its leaf. In that case, cancels the other attempts if
+    /// configured.
     pub(super) fn is_first(&mut self, call: &mut Call<'_>, message: &Message, leaf: At) -> bool {
         let key = (leaf.role, leaf.number);
-        let open = self.again.open.get(&key).copied();
+        let open = self.attempts.open.get(&key).copied();
         let Some(asked) = open.filter(|asked| asked.cancelled & leaf.bit() == 0) else {
             call.actions.spare.push(message.flow);
             return false;
         };
-        self.again.open.remove(&key);
+        self.attempts.open.remove(&key);
         let (plan, config) = (&self.plan, &self.plan.config);
         if let Some(hedge) = config.hedge
             && matches!(hedge.after, HedgeAfter::Percentile(_))
         {
-            let times = self.again.times.entry(plan.parent(leaf.role)).or_default();
+            let times = self
+                .attempts
+                .times
+                .entry(plan.parent(leaf.role))
+                .or_default();
             times.add(call.now.since(asked.first), hedge.window as usize);
         }
         let won = plan.question(leaf.attempt);
@@ -218,14 +223,14 @@ impl Oldi {
         true
     }
 
-    /// A parent holds enough answers: the leaves that have not answered are told to stop, where they are to be.
+    /// Cancels the leaves that have not answered, if configured, because their parent has enough answers.
     pub(super) fn cancel_spares(&mut self, call: &mut Call<'_>, parent: At) {
         if !self.plan.config.cancel_spares {
             return;
         }
         let plan = Arc::clone(&self.plan);
         for role in plan.children(parent.role) {
-            let Some(asked) = self.again.open.remove(&(role, parent.number)) else {
+            let Some(asked) = self.attempts.open.remove(&(role, parent.number)) else {
                 continue;
             };
             for attempt in 0..16 {
@@ -241,14 +246,14 @@ impl Oldi {
         }
     }
 
-    /// A host is told to stop: it computes no further, or else its answer is aborted.
+    /// Handles a cancellation at a host: stops the computation or aborts the answer.
     pub(super) fn cancelled(&mut self, call: &mut Call<'_>, message: &Message) {
-        let question = at(message);
-        if self.cancel_computation(call, question) && question.attempt > 0 {
-            self.note(question, Note::NotComputed);
+        let leaf = at(message);
+        if self.cancel_computation(call, leaf) && leaf.attempt > 0 {
+            self.note(leaf, Note::NotComputed);
         }
-        let open = &mut self.open[question.role as usize];
-        if open.remove(&question.slot()).is_none() {
+        let open = &mut self.open[leaf.role as usize];
+        if open.remove(&leaf.slot()).is_none() {
             call.actions.aborts.push(Abort {
                 host: message.destination,
                 workload: message.workload,
@@ -258,14 +263,14 @@ impl Oldi {
         }
     }
 
-    pub(super) fn note(&mut self, of: At, note: Note) {
-        let query = self.plan.query(self.plan.tree(of.role), of.number);
+    pub(super) fn note(&mut self, at: At, note: Note) {
+        let query = self.plan.query(self.plan.tree(at.role), at.number);
         self.notes.push((query, note));
     }
 }
 
 impl Plan {
-    /// Tells the host of a question to stop.
+    /// Sends a cancellation to the host of an attempt.
     fn cancel(&self, call: &mut Call<'_>, leaf: At) {
         let draft = Draft {
             workload: self.workload,
@@ -292,23 +297,24 @@ impl Plan {
         }
     }
 
-    /// The number of the first retry.
+    /// Returns the number of the first retry.
     fn first_retry(&self) -> u32 {
         1 + u32::from(self.config.hedge.is_some())
     }
 
-    /// The number of the retry after this question.
+    /// Returns the number of the retry that follows this attempt.
     fn next_retry(&self, attempt: u8) -> u32 {
         (u32::from(attempt) + 1).max(self.first_retry())
     }
 
-    /// The host that a question goes to: the leaf's own for the first, and for retries at the same host; otherwise one that
-    /// is drawn, not of this tree, nor that of an earlier question, where there are others.
+    /// Returns the host of an attempt. The first attempt, and retries at the same host, go to the leaf's own host.
+    /// Other attempts go to a random host outside the tree that no earlier attempt used, as far as there are such
+    /// hosts.
     pub(super) fn host_of(&self, context: &Context, leaf: At) -> u32 {
         let is_drawn = |attempt: u8| match self.question(attempt) {
             Question::First => false,
             Question::Hedge => true,
-            Question::Retry => self.config.retry.is_some_and(|of| of.at == RetryAt::Other),
+            Question::Retry => (self.config.retry).is_some_and(|retry| retry.at == RetryAt::Other),
         };
         if !is_drawn(leaf.attempt) {
             return self.host(leaf.role);
@@ -322,14 +328,14 @@ impl Plan {
     }
 
     fn draw_host(&self, context: &Context, leaf: At, earlier: &[u32]) -> u32 {
-        let (own, parent) = (self.host(leaf.role), self.host(self.parent(leaf.role)));
+        let (leaf_host, parent) = (self.host(leaf.role), self.host(self.parent(leaf.role)));
         let members = &self.members[self.tree(leaf.role) as usize][..];
-        let mut stream = context.stream(self.question_key(leaf), Purpose::Destination);
-        // Ever fewer that it must not be, until one is left.
+        let mut stream = context.stream(self.attempt_key(leaf), Purpose::Destination);
+        // Avoid fewer and fewer hosts until at least one is left.
         for (avoided, earlier) in [
             (members, earlier),
-            (&[own, parent], earlier),
-            (&[own, parent], &[]),
+            (&[leaf_host, parent], earlier),
+            (&[leaf_host, parent], &[]),
             (&[parent], &[]),
         ] {
             let mut avoided = [avoided, earlier].concat();
@@ -345,15 +351,15 @@ impl Plan {
             }
             return host;
         }
-        own
+        leaf_host
     }
 
-    /// Names a question, as the entity of a random stream.
-    pub(super) fn question_key(&self, of: At) -> Key {
-        let key = self.key(of.role, of.number);
-        match of.attempt {
+    /// Returns the key of an attempt's random streams.
+    pub(super) fn attempt_key(&self, at: At) -> Key {
+        let key = self.key(at.role, at.number);
+        match at.attempt {
             0 => key,
-            attempt => key.again(attempt),
+            attempt => key.retry(attempt),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Settings that are allowed, but hardly meant.
+//! Warnings about settings that are valid but probably unintended.
 
 use crate::mark_at;
 use crate::topology::Network;
@@ -11,67 +11,67 @@ use duetime_scenario::model::{
 };
 use serde::Serialize;
 
-/// A setting that is allowed, but hardly meant.
+/// A setting that is valid but probably unintended.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "doubt", rename_all = "kebab-case")]
 pub enum Doubt {
-    /// Ports never mark a full packet: they drop before they hold as much as their ECN threshold.
+    /// Ports never mark a full-size packet: they drop before the queue reaches the ECN threshold.
     NeverMarks {
-        /// The transports that wait for marks.
+        /// Transports that rely on marks.
         transports: Vec<String>,
-        /// The slowest ports of switches that this holds for.
+        /// Slowest rate of the affected switch ports.
         rate_bps: u64,
-        /// Their threshold, in packets or bytes.
+        /// ECN threshold, in packets or bytes.
         threshold: String,
-        /// The most that a full packet finds there, in the same unit, when it is not dropped.
+        /// Maximum queue that a full-size packet finds without being dropped, in the same unit.
         finds: String,
     },
-    /// Recorded requests start before the span that causes them, or end after it: hosts' clocks differed, or a request
-    /// was not waited for.
+    /// Recorded requests start before the span that causes them or end after it: the hosts' clocks differed, or the
+    /// span did not wait for the request.
     SpansOutside {
         /// Name of the workload.
         workload: String,
-        /// Such requests.
+        /// Number of such requests.
         requests: u64,
-        /// All of them.
+        /// Number of all requests.
         of: u64,
     },
-    /// D3's routers allocate anew before they can see what their last allocation did.
+    /// D3's routers allocate again before they can observe the effect of their last allocation.
     ShortInterval {
-        /// The transport.
+        /// Name of the transport.
         transport: String,
-        /// Its `update_interval`.
+        /// `update_interval` of the transport.
         update_interval_ns: u64,
-        /// The longest idle round trip.
+        /// Longest idle round trip.
         round_trip_ns: u64,
     },
-    /// Parents do not know the percentile at which they hedge for a large part of the measurement window.
+    /// Parents cannot estimate the percentile at which they hedge for a large part of the measurement window.
     LateHedges {
         /// Name of the workload.
         workload: String,
-        /// Mean time until a parent knows the percentile; of the slowest tree.
+        /// Mean time until a parent can estimate the percentile, in the slowest tree.
         known_after_ns: u64,
-        /// Share of the measurement window that is over by then, up to 1.
+        /// Share of the measurement window that is over by then, at most 1.
         unknown: f64,
     },
 }
 
-/// Shares of the measurement window without hedges below this are not reported.
+/// Minimum share of the measurement window without hedges that is reported.
 const UNHEDGED: f64 = 0.1;
 
-/// The doubts about switches and transports.
-pub(super) fn of(
+/// Returns the warnings about recorded spans, switches, transports and hedges.
+pub(super) fn find(
     scenario: &Scenario,
     network: &Network,
     workloads: &Workloads,
     round_trip_ns: u64,
 ) -> Vec<Doubt> {
-    let own = scenario
+    let overrides = scenario
         .workloads
         .iter()
-        .filter_map(|it| it.transport.as_ref());
+        .filter_map(|workload| workload.transport.as_ref());
     let mut used: Vec<&Transport> = Vec::new();
-    for transport in scenario.transports.iter().chain(own) {
+    for transport in scenario.transports.iter().chain(overrides) {
         if used.iter().all(|other| other.name != transport.name) {
             used.push(transport);
         }
@@ -82,9 +82,11 @@ pub(super) fn of(
             config.for_slowest(slowest).interval()
         })
     };
-    let mut doubts: Vec<Doubt> = scenario.workloads.iter().filter_map(outside).collect();
-    doubts.extend(never_marks(scenario, network, &used));
-    doubts.extend(
+    let mut warnings: Vec<Doubt> = (scenario.workloads.iter())
+        .filter_map(spans_outside)
+        .collect();
+    warnings.extend(never_marks(scenario, network, &used));
+    warnings.extend(
         used.iter()
             .filter_map(|transport| match &transport.protocol {
                 Protocol::D3(config) if interval(config) < Span::from_ns(round_trip_ns) => {
@@ -98,18 +100,18 @@ pub(super) fn of(
             }),
     );
     let all = scenario.workloads.iter().enumerate();
-    doubts.extend(
-        all.filter_map(|(at, workload)| late_hedges(scenario, &workload.name, workloads.oldi(at)?)),
-    );
-    doubts
+    warnings.extend(all.filter_map(|(index, workload)| {
+        late_hedges(scenario, &workload.name, workloads.oldi(index)?)
+    }));
+    warnings
 }
 
-/// Returns the doubt about a workload whose parents start without an estimate, and need long for one.
+/// Returns a warning if a workload's parents start without an estimate and need long for one.
 fn late_hedges(scenario: &Scenario, name: &str, trees: &oldi::Oldi) -> Option<Doubt> {
-    let known_after = trees.blind_times().max()?;
+    let known_after = trees.estimate_times().max()?;
     let window = scenario.duration.saturating_sub(scenario.warm_up);
-    let blind = known_after.saturating_sub(scenario.warm_up);
-    let unknown = blind.min(window).as_ps() as f64 / window.as_ps().max(1) as f64;
+    let unhedged = known_after.saturating_sub(scenario.warm_up);
+    let unknown = unhedged.min(window).as_ps() as f64 / window.as_ps().max(1) as f64;
     (unknown > UNHEDGED).then(|| Doubt::LateHedges {
         workload: name.to_owned(),
         known_after_ns: known_after.as_ns(),
@@ -117,8 +119,8 @@ fn late_hedges(scenario: &Scenario, name: &str, trees: &oldi::Oldi) -> Option<Do
     })
 }
 
-/// The recorded requests that are not within the spans that cause them.
-fn outside(workload: &Workload) -> Option<Doubt> {
+/// Returns a warning if recorded requests are not within the spans that cause them.
+fn spans_outside(workload: &Workload) -> Option<Doubt> {
     let WorkloadKind::Spans(spans) = &workload.kind else {
         return None;
     };
@@ -133,16 +135,16 @@ fn outside(workload: &Workload) -> Option<Doubt> {
     })
 }
 
-/// Whether some ports of switches cannot mark, though a transport waits for marks.
+/// Returns a warning if switch ports cannot mark although a transport relies on marks.
 fn never_marks(scenario: &Scenario, network: &Network, used: &[&Transport]) -> Option<Doubt> {
-    let waits = |transport: &&&Transport| match &transport.protocol {
+    let uses_marks = |transport: &&&Transport| match &transport.protocol {
         Protocol::Tcp(config) => config.congestion_control.uses_marks(),
         Protocol::D3(_) => false,
     };
-    let waiting: Vec<&Transport> = used.iter().filter(waits).copied().collect();
-    let packet = waiting
+    let marked: Vec<&Transport> = used.iter().filter(uses_marks).copied().collect();
+    let packet = marked
         .iter()
-        .map(|it| it.protocol.largest_packet(u64::MAX))
+        .map(|transport| transport.protocol.largest_packet(u64::MAX))
         .min()?;
     let packet = packet + u64::from(scenario.host.frame_overhead);
     let mut rates: Vec<Rate> = network
@@ -157,18 +159,20 @@ fn never_marks(scenario: &Scenario, network: &Network, used: &[&Transport]) -> O
         let (threshold, finds) = match mark_at(&scenario.switch.ecn_threshold, rate) {
             Limit::Unlimited => return None,
             Limit::Packets(threshold) => {
-                let finds = found(scenario.switch.buffer, packet)?.packets;
+                let finds = max_queue(scenario.switch.buffer, packet)?.packets;
                 let shown = (format!("{threshold} packets"), format!("{finds} packets"));
                 (u64::from(threshold) > finds).then_some(shown)?
             }
             Limit::Bytes(threshold) => {
-                let finds = found(scenario.switch.buffer, packet)?.bytes;
+                let finds = max_queue(scenario.switch.buffer, packet)?.bytes;
                 let shown = (format!("{threshold} B"), format!("{finds} B"));
                 (threshold > finds).then_some(shown)?
             }
         };
         Some(Doubt::NeverMarks {
-            transports: waiting.iter().map(|it| it.name.clone()).collect(),
+            transports: (marked.iter())
+                .map(|transport| transport.name.clone())
+                .collect(),
             rate_bps: rate.as_bps(),
             threshold,
             finds,
@@ -176,27 +180,27 @@ fn never_marks(scenario: &Scenario, network: &Network, used: &[&Transport]) -> O
     })
 }
 
-/// What a port holds, in full packets and in bytes.
-struct Held {
+/// Queue of a port, in full packets and in bytes.
+struct Queue {
     packets: u64,
     bytes: u64,
 }
 
-/// The most that a full packet of `packet` bytes finds in a port that takes it in, all other ports of the switch being
-/// empty and all packets full; `None` without a limit.
-fn found(buffer: Buffer, packet: u64) -> Option<Held> {
-    let in_bytes = |bytes: u64| Held {
+/// Returns the maximum queue that a full packet of `packet` bytes finds in a port that accepts it, if all packets are
+/// full and all other ports of the switch are empty. Returns `None` without a limit.
+fn max_queue(buffer: Buffer, packet: u64) -> Option<Queue> {
+    let in_bytes = |bytes: u64| Queue {
         packets: bytes / packet,
         bytes,
     };
     Some(match buffer {
         Buffer::Unlimited => return None,
-        Buffer::Static(Amount::Packets(packets)) => Held {
+        Buffer::Static(Amount::Packets(packets)) => Queue {
             packets: u64::from(packets) - 1,
             bytes: (u64::from(packets) - 1) * packet,
         },
         Buffer::Static(Amount::Bytes(bytes)) => in_bytes(bytes.saturating_sub(packet)),
-        // The packet fits where queue + packet ≤ alpha × (pool − queue), and into what is free.
+        // The packet is accepted if queue + packet ≤ alpha × (pool − queue) and if it fits into the free memory.
         Buffer::Dynamic { pool, alpha } => {
             let by_share = (alpha * pool.0 as f64 - packet as f64) / (1.0 + alpha);
             let free = pool.0.saturating_sub(packet);
@@ -227,8 +231,8 @@ mod tests {
         }
     }
 
-    /// The most bytes that a packet of 1500 B finds in a port that takes it in, of packets that all come at once.
-    fn by_filling(buffer: Buffer) -> u64 {
+    /// Returns the maximum queue that a 1500 B packet finds in a port that accepts it, by filling the port at once.
+    fn max_queue_by_filling(buffer: Buffer) -> u64 {
         let port = Port::new(Rate::from_gbps(1), Span::ZERO);
         let mut ports = [match buffer {
             Buffer::Static(amount) => port.with_limit(crate::limit_of(amount)),
@@ -238,21 +242,21 @@ mod tests {
             Buffer::Dynamic { pool, alpha } => Some(SharedBuffer::new(pool.0, alpha, vec![0])),
             _ => None,
         };
-        let mut taken = 0;
+        let mut accepted = 0;
         loop {
             let offer = match &mut pool {
                 Some(pool) => pool.offer(&mut ports, 0, Time::ZERO, Full),
                 None => ports[0].offer(Time::ZERO, Full),
             };
             if offer == Offer::Dropped {
-                return (taken - 1) * 1_500;
+                return (accepted - 1) * 1_500;
             }
-            taken += 1;
+            accepted += 1;
         }
     }
 
     #[test]
-    fn what_a_packet_finds_at_most_is_what_a_port_holds() {
+    fn max_queue_matches_filled_port() {
         let dynamic = |bytes, alpha| Buffer::Dynamic {
             pool: Bytes(bytes),
             alpha,
@@ -265,15 +269,15 @@ mod tests {
             dynamic(300_000, 0.25),
             dynamic(1_000_000, 1_000.0),
         ] {
-            let held = found(buffer, 1_500).expect("a limit");
-            let filled = by_filling(buffer);
+            let queue = max_queue(buffer, 1_500).expect("a limit");
+            let filled = max_queue_by_filling(buffer);
             assert!(
-                (filled..filled + 1_500).contains(&held.bytes) && held.packets == filled / 1_500,
+                (filled..filled + 1_500).contains(&queue.bytes) && queue.packets == filled / 1_500,
                 "{buffer:?}: {} B, {} packets, filled {filled} B",
-                held.bytes,
-                held.packets
+                queue.bytes,
+                queue.packets
             );
         }
-        assert!(found(Buffer::Unlimited, 1_500).is_none());
+        assert!(max_queue(Buffer::Unlimited, 1_500).is_none());
     }
 }
