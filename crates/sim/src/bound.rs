@@ -1,5 +1,5 @@
-//! The best possible in one run: how many answers and queries are late under any transport. `study`'s `bound` says what
-//! holds of it, and adds up runs.
+//! Best possible result of one run: how many answers and queries are late under any transport. `study`'s `bound` states
+//! what the bound guarantees, and adds up runs.
 
 use crate::SetupError;
 use crate::demand::{AskedFlow, AskedQuery, Clock, Demand, SharedLink, Tier};
@@ -10,47 +10,47 @@ use duetime_results::Class;
 use duetime_scenario::Scenario;
 use std::collections::BTreeMap;
 
-/// The best possible in one run.
+/// Best possible result of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunBest {
-    /// All flows with deadlines; `None` if what some workload asks is not known.
+    /// Bound for all measured flows with deadlines, or `None` if some workload's demand is unknown.
     pub all: Option<Late>,
-    /// By workload and class: measured flows with deadlines.
+    /// Bounds for measured flows with deadlines, by workload and class.
     pub groups: BTreeMap<(u16, Class), Late>,
-    /// By workload: measured queries that are judged.
+    /// Bounds for measured queries that are judged, by workload.
     pub queries: BTreeMap<u16, Late>,
-    /// The workloads of which nothing is known beforehand.
+    /// Workloads with unknown demand.
     pub unknown: Vec<u16>,
 }
 
-/// What is late of what is asked.
+/// Late flows or queries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Late {
-    /// Flows or queries.
+    /// Total number of flows or queries.
     pub asked: u64,
-    /// Late under any transport.
+    /// Number that is late under any transport.
     pub late: u64,
-    /// Late under the online schedule.
+    /// Number that is late under the online schedule.
     pub online: u64,
-    /// Whether it holds for transports that deliver queries at once only.
+    /// True if the bound holds only for transports that deliver queries without delay.
     pub if_prompt: bool,
 }
 
 impl RunBest {
-    /// All judged queries; `None` if what some workload asks is not known. Those of different workloads have no query in
-    /// common, so their bounds add up.
+    /// Returns the bound for all judged queries, or `None` if some workload's demand is unknown. Workloads have no
+    /// queries in common, so their bounds add up.
     pub fn all_queries(&self) -> Option<Late> {
-        let add = |sum: Late, of: &Late| Late {
-            asked: sum.asked + of.asked,
-            late: sum.late + of.late,
-            online: sum.online + of.online,
-            if_prompt: sum.if_prompt || of.if_prompt,
+        let add = |sum: Late, late: &Late| Late {
+            asked: sum.asked + late.asked,
+            late: sum.late + late.late,
+            online: sum.online + late.online,
+            if_prompt: sum.if_prompt || late.if_prompt,
         };
         let known = self.unknown.is_empty();
         known.then(|| self.queries.values().fold(Late::default(), add))
     }
 
-    /// The best possible in run `run` of a scenario on its network.
+    /// Computes the bound for run `run` of a scenario on its network.
     pub fn of(scenario: &Scenario, run: u64, network: &Network) -> Result<Self, SetupError> {
         let demand = Demand::new(scenario, run, network)?;
         let site = Site {
@@ -83,8 +83,8 @@ impl RunBest {
                         .collect::<Vec<_>>(),
                     &in_time,
                 );
-                // The groups have no flow in common, so their bounds add up as well.
-                let apart: u64 = groups.values().map(|of| of.late).sum();
+                // Groups have no flow in common, so their bounds add up as well.
+                let apart: u64 = groups.values().map(|group| group.late).sum();
                 Some(Late {
                     late: together.late.max(apart),
                     ..together
@@ -106,12 +106,12 @@ struct Site<'a> {
 }
 
 impl Site<'_> {
-    /// The bound for some of the flows.
+    /// Returns the bound for a set of flows.
     fn flows(&self, set: &[usize], in_time: &[bool]) -> Late {
         let flow = |&index: &usize| &self.demand.flows[index];
         let mut links: BTreeMap<usize, Vec<Job>> = BTreeMap::new();
         for flow in set.iter().map(flow) {
-            // Nothing is known of when it is due, beyond how long it may take.
+            // If the deadline depends on other answers, only the time allowed is known, not the deadline itself.
             if flow.is_hopeless() || flow.clock == Clock::Answers {
                 continue;
             }
@@ -120,16 +120,16 @@ impl Site<'_> {
             }
         }
         let late = |link: &SharedLink, jobs: &Vec<Job>| fewest_late(link.rate, jobs).late;
-        let hopeless = set.iter().map(flow).filter(|flow| flow.is_hopeless());
+        let infeasible = (set.iter().map(flow)).filter(|flow| flow.is_hopeless());
         Late {
             asked: set.len() as u64,
-            late: (hopeless.count() + self.over_links(&links, late)) as u64,
+            late: (infeasible.count() + self.over_links(&links, late)) as u64,
             online: set.iter().filter(|&&index| !in_time[index]).count() as u64,
             if_prompt: set.iter().map(flow).any(|flow| flow.clock == Clock::Query),
         }
     }
 
-    /// A flow with a deadline as a job on each link that it crosses.
+    /// Returns a flow with a deadline as a job on each link that it crosses.
     fn jobs(&self, flow: &AskedFlow) -> impl Iterator<Item = (usize, Job)> {
         let (at, bytes, deadline) = (
             flow.message.submitted,
@@ -140,7 +140,7 @@ impl Site<'_> {
             let job = Job {
                 arrival: at + crossing.before,
                 bytes,
-                // Never negative: the flow is not hopeless, so its deadline is later than that.
+                // The subtraction cannot underflow, because a feasible flow's deadline is later than `after`.
                 deadline: deadline
                     .map(|deadline| Time::ZERO + (deadline.since(Time::ZERO + crossing.after))),
             };
@@ -148,18 +148,18 @@ impl Site<'_> {
         })
     }
 
-    /// Adds up what is late on each link: for a rack its hosts' links or the links between it and others, and for all
-    /// racks together the way in or the way out, whichever is more.
+    /// Adds up the late jobs of all links: for each rack the larger of its hosts' links and the links between it and
+    /// others, and for all racks the larger of both directions.
     fn over_links<T>(
         &self,
         links: &BTreeMap<usize, T>,
         late: impl Fn(&SharedLink, &T) -> usize,
     ) -> usize {
-        // Per rack: late at its hosts, late between it and others.
+        // Late jobs by direction and rack: at the rack's hosts, and between the rack and others.
         let mut racks: BTreeMap<(bool, u32), (usize, usize)> = BTreeMap::new();
-        for (&index, of) in links {
+        for (&index, jobs) in links {
             let link = &self.demand.links()[index];
-            let late = late(link, of);
+            let late = late(link, jobs);
             let inward = matches!(link.tier, Tier::Receiving | Tier::RackIn);
             match link.tier {
                 Tier::Sending | Tier::Receiving => {
@@ -171,14 +171,14 @@ impl Site<'_> {
                 }
             }
         }
-        let sum = |way: bool| -> usize {
-            let racks = racks.iter().filter(|((inward, _), _)| *inward == way);
+        let sum = |direction: bool| -> usize {
+            let racks = racks.iter().filter(|((inward, _), _)| *inward == direction);
             racks.map(|(_, late)| late.0.max(late.1)).sum()
         };
         sum(true).max(sum(false))
     }
 
-    /// Per flow: whether the online schedule of its receiver's link has it in time.
+    /// Returns, for each flow, true if the online schedule of its receiver's link meets its deadline.
     fn online_flows(&self) -> Vec<bool> {
         let mut in_time = vec![true; self.demand.flows.len()];
         let mut links: BTreeMap<usize, Vec<(usize, Job)>> = BTreeMap::new();
@@ -208,7 +208,7 @@ impl Site<'_> {
         self.demand.links()[link].tier == Tier::Receiving
     }
 
-    /// The bounds for the queries of each workload.
+    /// Returns the bounds for the queries of each workload.
     fn queries(&self, in_time: &[bool]) -> BTreeMap<u16, Late> {
         let met = self.online_queries(in_time);
         let mut workloads: BTreeMap<u16, Late> = BTreeMap::new();
@@ -225,7 +225,7 @@ impl Site<'_> {
             sum.online += u64::from(!met);
             sum.if_prompt |=
                 query.due.is_none() && self.answers(query).any(|flow| flow.clock != Clock::Fixed);
-            if self.is_hopeless(query) {
+            if self.is_infeasible(query) {
                 sum.late += 1;
                 continue;
             }
@@ -247,19 +247,19 @@ impl Site<'_> {
         query.answers.iter().map(|&index| &self.demand.flows[index])
     }
 
-    /// Answers of the root's children that a query needs, at least.
+    /// Returns the minimum number of the root's children whose answers a query needs.
     fn needed(query: &AskedQuery) -> usize {
         query.needed.div_ceil(query.leaves_per_answer.max(1)) as usize
     }
 
-    /// Late even alone.
-    fn is_hopeless(&self, query: &AskedQuery) -> bool {
+    /// Returns true if a query is late even if it is alone.
+    fn is_infeasible(&self, query: &AskedQuery) -> bool {
         if query.reachable < query.needed {
             return true;
         }
-        // Each answer by its own deadline, over the root's link.
-        let own = query.due.is_none() && query.leaves_per_answer == 1;
-        own && self.answers(query).all(|flow| flow.clock != Clock::Answers) && {
+        // Without a budget, each answer must meet its own deadline over the root's link.
+        let by_deadlines = query.due.is_none() && query.leaves_per_answer == 1;
+        by_deadlines && self.answers(query).all(|flow| flow.clock != Clock::Answers) && {
             let possible: Vec<(usize, Job)> = self
                 .answers(query)
                 .filter(|flow| !flow.is_hopeless())
@@ -273,15 +273,16 @@ impl Site<'_> {
         }
     }
 
-    /// What a query needs of each link on the way to its root; a link that it does not need is left out.
+    /// Returns the answers that a query needs over each link towards its root. Links that it does not need are left
+    /// out.
     fn batches(&self, query: &AskedQuery) -> Vec<(usize, Batch)> {
         let latest = || {
             self.answers(query)
                 .filter_map(|flow| flow.message.deadline)
                 .max()
         };
-        let own = query.due.is_none() && query.leaves_per_answer == 1;
-        let Some(due) = query.due.or_else(|| latest().filter(|_| own)) else {
+        let by_deadlines = query.due.is_none() && query.leaves_per_answer == 1;
+        let Some(due) = query.due.or_else(|| latest().filter(|_| by_deadlines)) else {
             return Vec::new();
         };
         let mut links: BTreeMap<usize, Batch> = BTreeMap::new();
@@ -293,7 +294,7 @@ impl Site<'_> {
                 ) {
                     continue;
                 }
-                // Answers from near and far take different times after the link: the shortest holds for all.
+                // Answers from different hosts take different times after the link; the shortest is valid for all.
                 let latest = Time::ZERO + due.since(Time::ZERO + crossing.after);
                 let batch = links.entry(crossing.link).or_insert_with(|| Batch {
                     flows: Vec::new(),
@@ -309,14 +310,14 @@ impl Site<'_> {
         let all = query.answers.len();
         let needed = Self::needed(query);
         let claims = links.into_iter().map(|(link, mut batch)| {
-            // Answers that do not cross the link cost it nothing.
+            // Answers that do not cross the link do not use it.
             batch.needed = needed.saturating_sub(all - batch.flows.len());
             (link, batch)
         });
         claims.filter(|(_, batch)| batch.needed > 0).collect()
     }
 
-    /// Per query: whether the online schedule of its root's link has it in time.
+    /// Returns, for each query, true if the online schedule of its root's link meets its budget or deadlines.
     fn online_queries(&self, in_time: &[bool]) -> Vec<bool> {
         let mut links: BTreeMap<usize, Vec<(usize, Batch)>> = BTreeMap::new();
         let mut met = vec![false; self.demand.queries.len()];
@@ -325,8 +326,8 @@ impl Site<'_> {
                 continue;
             }
             if query.due.is_none() {
-                let there = query.answers.iter().filter(|&&answer| in_time[answer]);
-                met[index] = there.count() >= Self::needed(query);
+                let arrived = query.answers.iter().filter(|&&answer| in_time[answer]);
+                met[index] = arrived.count() >= Self::needed(query);
                 continue;
             }
             met[index] = query.needed == 0;

@@ -1,7 +1,8 @@
-//! Deadlines and budgets that no transport meets, because the network's rates and delays alone take longer.
+//! Deadlines and budgets that no transport can meet, because the network's rates and delays alone take longer.
 //!
-//! A message takes at least its propagation, one packet of the least size through every switch, its bytes over the
-//! slowest stage, and what its host takes to receive a packet. Which hosts and sizes meet which deadlines is drawn in a run; here both are taken at even steps.
+//! A message takes at least its propagation, the transmission of one minimum-size packet through every switch, the
+//! transmission of its bytes over the slowest stage, and its host's minimum receive delay. A run draws which hosts and
+//! sizes meet which deadlines; here, both are sampled at even steps.
 
 use crate::demand::Alone;
 use crate::topology::Network;
@@ -14,46 +15,46 @@ use duetime_scenario::model::{
 };
 use serde::Serialize;
 
-/// Shares below this are not told: exponential deadlines always have some that are too short.
-pub(super) const TOLD: f64 = 0.01;
-/// Pairs of hosts that are looked at, of each workload.
+/// Minimum share that is reported; exponential deadlines always include some that are too short.
+pub(super) const MIN_SHARE: f64 = 0.01;
+/// Maximum number of pairs of hosts checked per workload.
 const PAIRS: usize = 64;
-/// Sizes that are looked at, at even steps of their distribution.
+/// Number of sizes checked, at even steps of their distribution.
 const SIZES: u32 = 32;
 
-/// Messages or queries of a workload that are late under every transport, were each of them alone.
+/// Messages or queries of a workload that are late under every transport, even if each of them were alone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Hopeless {
     /// Name of the workload.
     pub workload: String,
-    /// Which of its deadlines.
+    /// Kind of the deadlines.
     pub of: Judged,
-    /// The share of them that is too short, about.
+    /// Approximate share of these deadlines that is too short.
     pub share: f64,
-    /// The shortest deadline or budget; of drawn ones, that which 1 % do not exceed.
+    /// Shortest deadline or budget; for drawn deadlines, the 1st percentile.
     pub shortest_ns: u64,
-    /// The least time that any of them takes alone.
+    /// Minimum time that any of the messages or queries takes alone.
     pub alone_ns: u64,
-    /// The most of these times.
+    /// Maximum of these times.
     pub most_alone_ns: u64,
 }
 
-/// What has a deadline.
+/// Kind of a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judged {
-    /// Flows, by their deadlines.
+    /// Deadlines of flows.
     Flows,
-    /// Answers of trees, by their deadlines.
+    /// Deadlines of the answers of trees.
     Answers,
-    /// Queries on their way down, by deadlines of their own.
+    /// Deadlines of query messages on their way down.
     QueryMessages,
-    /// Queries, by their budget.
+    /// Budgets of queries.
     Queries,
 }
 
-/// What is late whatever carries it, by workload.
-pub(super) fn of(scenario: &Scenario, network: &Network, workloads: &Workloads) -> Vec<Hopeless> {
+/// Returns the deadlines and budgets that no transport can meet, by workload.
+pub(super) fn find(scenario: &Scenario, network: &Network, workloads: &Workloads) -> Vec<Hopeless> {
     let deadlines = |kind: &WorkloadKind| match kind {
         WorkloadKind::Long { .. } => false,
         WorkloadKind::Trace { flows } => flows.iter().any(|flow| flow.deadline.is_some()),
@@ -62,13 +63,15 @@ pub(super) fn of(scenario: &Scenario, network: &Network, workloads: &Workloads) 
         | WorkloadKind::Background { deadline, .. }
         | WorkloadKind::Permutation { deadline, .. } => *deadline != Deadline::None,
         WorkloadKind::Oldi(oldi) => {
-            let own = oldi.deadline.iter().chain([&oldi.query_deadline]);
-            own.into_iter().any(|it| *it != Deadline::None) || !oldi.objective.within.is_empty()
+            let deadlines = oldi.deadline.iter().chain([&oldi.query_deadline]);
+            let mut deadlines = deadlines.into_iter();
+            deadlines.any(|deadline| *deadline != Deadline::None)
+                || !oldi.objective.within.is_empty()
         }
         WorkloadKind::Spans(spans) => spans.is_judged(),
     };
     let mut found = Vec::new();
-    if !scenario.workloads.iter().any(|it| deadlines(&it.kind)) {
+    if !(scenario.workloads.iter()).any(|workload| deadlines(&workload.kind)) {
         return found;
     }
     let mut alone = Alone::new(scenario, network);
@@ -94,7 +97,7 @@ pub(super) fn of(scenario: &Scenario, network: &Network, workloads: &Workloads) 
     found
 }
 
-/// A workload that is looked at.
+/// A workload under inspection.
 pub(super) struct Site<'a> {
     pub(super) alone: &'a mut Alone,
     pub(super) workload: usize,
@@ -103,7 +106,7 @@ pub(super) struct Site<'a> {
 }
 
 impl Site<'_> {
-    pub(super) fn tell(&mut self, of: Judged, share: f64, shortest: Span, alone: (Span, Span)) {
+    pub(super) fn report(&mut self, of: Judged, share: f64, shortest: Span, alone: (Span, Span)) {
         self.found.push(Hopeless {
             workload: self.name.to_owned(),
             of,
@@ -130,7 +133,7 @@ impl Site<'_> {
             late += u64::from(time > deadline);
         }
         if late > 0 {
-            self.tell(Judged::Flows, late as f64 / all as f64, shortest, alone);
+            self.report(Judged::Flows, late as f64 / all as f64, shortest, alone);
         }
     }
 
@@ -150,7 +153,7 @@ impl Site<'_> {
         workloads.offers(self.workload, kind, duration, &mean, &mut |offer| {
             pairs.push((offer.from, offer.to));
         });
-        let pairs: Vec<(u32, u32)> = some(&pairs)
+        let pairs: Vec<(u32, u32)> = sample(&pairs)
             .zip(0u64..)
             .map(|(&(from, to), number)| {
                 let step = (number * 0x9e37_79b9) % u64::from(hosts - 1) + 1;
@@ -159,13 +162,13 @@ impl Site<'_> {
             })
             .collect();
         let parts = vec![(1.0, *deadline, 1.0)];
-        self.judged(Judged::Flows, &pairs, &[(size, parts, Span::ZERO)]);
+        self.check(Judged::Flows, &pairs, &[(size, parts, Span::ZERO)]);
     }
 
     fn trees(&mut self, config: &Oldi, placed: &oldi::Oldi, network: &Network) {
         let trees: Vec<u32> = (0..placed.trees()).collect();
         let mut pairs = Vec::new();
-        for &tree in some(&trees) {
+        for &tree in sample(&trees) {
             let edges: Vec<(u32, u32)> = placed
                 .edges(tree)
                 .map(|(_, child, parent)| (child, parent))
@@ -173,41 +176,48 @@ impl Site<'_> {
                 .collect();
             pairs.extend(edges);
         }
-        let pairs: Vec<(u32, u32)> = some(&pairs).copied().collect();
+        let pairs: Vec<(u32, u32)> = sample(&pairs).copied().collect();
         let at = |list: &[Deadline], application: usize| list[application % list.len()];
         let layers = config.fan_in.len();
         let compute = match config.deadline_from {
-            DeadlineFrom::Query => least(&config.compute) + least(&config.jitter),
+            DeadlineFrom::Query => min_gap(&config.compute) + min_gap(&config.jitter),
             DeadlineFrom::Response => Span::ZERO,
         };
         let mut answers = Vec::new();
         for application in 0..config.applications as usize {
-            let mut many = 1.0;
+            let mut count = 1.0;
             for (layer, &fan_in) in config.fan_in.iter().enumerate() {
                 let response = config.answer(application, layer);
-                many *= f64::from(fan_in);
+                count *= f64::from(fan_in);
                 let share = config.layer_share.get(layer).copied().unwrap_or(1.0);
                 let deadline = at(&config.deadline, application);
-                // Only leaves compute; aggregators answer no sooner.
+                // Only leaves have a computation before their answers; aggregators are assumed to take no time.
                 let before = if layer + 1 == layers {
                     compute
                 } else {
                     Span::ZERO
                 };
-                answers.push((response, vec![(many, deadline, share)], before));
+                answers.push((response, vec![(count, deadline, share)], before));
             }
         }
-        self.judged(Judged::Answers, &pairs, &answers);
+        self.check(Judged::Answers, &pairs, &answers);
         let query = Size::Fixed(config.query);
-        let own = vec![(1.0, config.query_deadline, 1.0)];
-        self.judged(Judged::QueryMessages, &pairs, &[(&query, own, Span::ZERO)]);
+        let deadline = vec![(1.0, config.query_deadline, 1.0)];
+        self.check(
+            Judged::QueryMessages,
+            &pairs,
+            &[(&query, deadline, Span::ZERO)],
+        );
         self.budgets(config, placed, network, &pairs);
     }
 
-    /// Of these parts of a workload, each a size, its deadlines and a time that passes before: what share is too short.
-    fn judged(&mut self, of: Judged, pairs: &[(u32, u32)], parts: &[(&Size, Mixture, Span)]) {
-        let has = |mixture: &Mixture| mixture.iter().all(|it| it.1 != Deadline::None);
-        let parts = parts.iter().filter(|(_, mixture, _)| has(mixture));
+    /// Reports the share of too short deadlines of some parts of a workload. A part is a size, its deadlines and a time
+    /// that passes before its messages are submitted.
+    fn check(&mut self, of: Judged, pairs: &[(u32, u32)], parts: &[(&Size, Mixture, Span)]) {
+        let has_deadlines = |mixture: &Mixture| {
+            (mixture.iter()).all(|(_, deadline, _)| *deadline != Deadline::None)
+        };
+        let parts = (parts.iter()).filter(|(_, mixture, _)| has_deadlines(mixture));
         let mut all: Mixture = Vec::new();
         let (mut late, mut weights) = (0.0, 0.0);
         let mut alone = (Span::MAX, Span::ZERO);
@@ -225,24 +235,24 @@ impl Site<'_> {
                     for (weight, deadline, share) in mixture {
                         let weight = weight / f64::from(steps);
                         weights += weight;
-                        late += weight * shorter(deadline, *share, time);
+                        late += weight * share_late(deadline, *share, time);
                     }
                 }
             }
             all.extend(mixture);
         }
         let share = late / weights;
-        if share >= TOLD {
+        if share >= MIN_SHARE {
             let whole: f64 = all.iter().map(|part| part.0).sum();
             for part in &mut all {
                 part.0 /= whole;
             }
-            self.tell(of, share, quantile(&all, 0.01), alone);
+            self.report(of, share, quantile(&all, 0.01), alone);
         }
     }
 
-    /// Applications whose budget is over before the first query's answers can be at the root: down and up the layers,
-    /// the leaves' computation, and on the root's link the answers that it needs.
+    /// Reports the applications whose budget ends before the answers to a query can be at the root: the messages down
+    /// and up the layers, the leaves' computation, and the needed answers on the root's link.
     fn budgets(
         &mut self,
         config: &Oldi,
@@ -272,13 +282,13 @@ impl Site<'_> {
             };
             let smallest = |layer| draw::size_at(config.answer(application, layer), 0.0);
             let answers = fastest.map_or(Span::ZERO, |rate| rate.transmit(smallest(0) * others));
-            let ways = (0..config.fan_in.len()).map(|layer| nearest(smallest(layer)));
-            let up = ways.fold(Span::ZERO, |sum, way| sum + way);
+            let answer_times = (0..config.fan_in.len()).map(|layer| nearest(smallest(layer)));
+            let up = answer_times.fold(Span::ZERO, |sum, time| sum + time);
             let time = query * layers
                 + up
-                + least(&config.compute)
-                + least(&config.jitter)
-                + Span::from_ps(least(&config.aggregate_compute).as_ps() * (layers - 1))
+                + min_gap(&config.compute)
+                + min_gap(&config.jitter)
+                + Span::from_ps(min_gap(&config.aggregate_compute).as_ps() * (layers - 1))
                 + answers;
             if time > budget {
                 late.push((budget, time));
@@ -286,23 +296,23 @@ impl Site<'_> {
         }
         if let Some(&(budget, _)) = late.iter().min() {
             let share = late.len() as f64 / f64::from(config.applications);
-            let times = || late.iter().map(|it| it.1);
+            let times = || late.iter().map(|(_, time)| *time);
             let alone = (
                 times().min().unwrap_or_default(),
                 times().max().unwrap_or_default(),
             );
-            self.tell(Judged::Queries, share, budget, alone);
+            self.report(Judged::Queries, share, budget, alone);
         }
     }
 }
 
-/// The probability that `share` of a deadline is shorter than `time`.
-pub(super) fn shorter(deadline: &Deadline, share: f64, time: Span) -> f64 {
-    let longest_that_is_late = time.as_ps().saturating_sub(1) as f64 / share;
-    draw::deadline_at_most(deadline, Span::from_ps(longest_that_is_late as u64))
+/// Returns the probability that `share` of a deadline is shorter than `time`.
+pub(super) fn share_late(deadline: &Deadline, share: f64, time: Span) -> f64 {
+    let longest_late = time.as_ps().saturating_sub(1) as f64 / share;
+    draw::deadline_at_most(deadline, Span::from_ps(longest_late as u64))
 }
 
-/// Up to [`PAIRS`] of the items, at even steps.
-pub(super) fn some<T>(items: &[T]) -> impl Iterator<Item = &T> {
+/// Returns up to [`PAIRS`] of the items, at even steps.
+pub(super) fn sample<T>(items: &[T]) -> impl Iterator<Item = &T> {
     items.iter().step_by(items.len().div_ceil(PAIRS).max(1))
 }

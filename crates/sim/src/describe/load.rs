@@ -1,9 +1,9 @@
-//! What the workloads offer to every directed link, before anything runs.
+//! Load that the workloads offer to every directed link, computed without a run.
 //!
-//! The load of a link is the mean of the bytes on the wire that flows offer to it, headers and framing included, over
-//! its rate. Where several paths are equally short, each next link takes an equal share, as the choice by flow does in
-//! the mean. Acknowledgements, handshakes, D3's requests and everything sent again are left out: the acknowledgements
-//! of a flow add about 3 % of its bytes the other way.
+//! The load of a link is the mean rate of the bytes on the wire that flows offer to it, headers and framing included,
+//! divided by the link's rate. If several paths are equally short, each next hop takes an equal share, which is the
+//! mean of the per-flow choice. Acknowledgements, handshakes, D3's requests and retransmissions are left out; the
+//! acknowledgements of a flow add about 3 % of its bytes in the reverse direction.
 
 use super::workloads::WorkloadDescription;
 use crate::routing::SwitchGraph;
@@ -12,84 +12,86 @@ use crate::workload::{Mean, Offer, Pace, Workloads, draw};
 use duetime_scenario::model::{Protocol, Scenario, Size, Workload};
 use serde::Serialize;
 
-/// From this load on a link is worth a warning: queues grow without bound towards 1.
+/// Load above which a link deserves a warning; queues grow without bound towards a load of 1.
 pub const HEAVY: f64 = 0.9;
-/// Acknowledgements per data packet, about.
+/// Approximate number of acknowledgements per data packet.
 const ACKNOWLEDGEMENTS: f64 = 0.6;
-/// Packets that open and close a connection.
+/// Number of packets that open and close a connection.
 const CONTROL: f64 = 4.0;
-/// Links that are listed.
+/// Number of links that are listed.
 pub(super) const LISTED: usize = 10;
 
-/// What the workloads offer to the links.
+/// Load that the workloads offer to the links.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LoadDescription {
-    /// The busiest links, busiest first; at most ten.
+    /// Busiest links, busiest first; at most ten.
     pub links: Vec<LinkLoad>,
-    /// Directed links in all.
+    /// Number of directed links.
     pub of_links: u32,
-    /// Links with a sustained load above 90 %.
+    /// Number of links with a sustained load above 90 %.
     pub heavy_links: u32,
-    /// Links with a sustained load above 100 %: they cannot carry what is offered.
+    /// Number of links with a sustained load above 100 %, which cannot carry what is offered.
     pub overloaded_links: u32,
-    /// Switches with hosts, by how much more these could send than the links to other switches carry; highest first.
+    /// Switches with hosts, by the ratio of the hosts' rates to the rates of the links to other switches; highest
+    /// first.
     pub oversubscription: Vec<Oversubscription>,
-    /// Workloads without a sustained load: they send all at once, once, or as fast as the network lets them.
+    /// Workloads without a sustained load: they send all at once, once, or as fast as the network permits.
     pub not_sustained: Vec<NotSustained>,
-    /// Packets that cross a link within the duration, acknowledgements included, to first order: without losses, and
-    /// with nothing for flows that send as fast as they can.
+    /// Estimated number of packet-hops within the duration, acknowledgements included. Losses are ignored, and flows
+    /// that send as fast as they can are not counted.
     pub packet_hops: f64,
 }
 
-/// The load of one directed link.
+/// Load of one directed link.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LinkLoad {
-    /// `from->to`, by node names.
+    /// Name of the link: `from->to`, by node names.
     pub link: String,
-    /// Its rate.
+    /// Rate of the link, in bits per second.
     pub rate_bps: u64,
-    /// What is offered to it in the mean by workloads with a sustained load.
+    /// Mean rate offered by workloads with a sustained load, in bits per second.
     pub offered_bps: f64,
-    /// That over its rate.
+    /// `offered_bps` as a share of the link's rate.
     pub load: f64,
-    /// Whose it is: loads by workload, largest first; only those that offer anything.
+    /// Loads by workload, largest first; only workloads that offer load to the link.
     pub by_workload: Vec<WorkloadLoad>,
 }
 
-/// A workload's part of a link's load.
+/// A workload's share of a link's load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct WorkloadLoad {
     /// Name of the workload.
     pub workload: String,
-    /// Its load, as a share of the link's rate.
+    /// Load as a share of the link's rate.
     pub load: f64,
 }
 
-/// Switches that are alike: their hosts can send more, or less, than their links to other switches carry.
+/// Oversubscription of a group of equal switches: their hosts can send more, or less, than the links to other switches
+/// carry.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Oversubscription {
-    /// The first of them.
+    /// Name of the first switch of the group.
     pub switch: String,
-    /// How many.
+    /// Number of switches in the group.
     pub switches: u32,
-    /// Sum of the rates of the links from its hosts.
+    /// Sum of the rates of the links from the hosts of a switch, in bits per second.
     pub from_hosts_bps: u64,
-    /// Sum of the rates of its links to other switches.
+    /// Sum of the rates of the links of a switch to other switches, in bits per second.
     pub to_switches_bps: u64,
-    /// The one over the other.
+    /// Ratio of `from_hosts_bps` to `to_switches_bps`.
     pub ratio: f64,
 }
 
-/// A workload that is not in the links' load.
+/// A workload that is not part of the links' load.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct NotSustained {
-    /// Its name.
+    /// Name of the workload.
     pub workload: String,
-    /// Why.
+    /// Reason.
     pub why: &'static str,
 }
 
-/// Computes the load and notes each workload's busiest link in its description.
+/// Computes the load, and adds each workload's busiest link to its description.
 pub(super) fn describe(
     scenario: &Scenario,
     network: &Network,
@@ -100,7 +102,7 @@ pub(super) fn describe(
     let graph = SwitchGraph::of(network);
     let mut not_sustained = Vec::new();
     let mut packet_hops = 0.0;
-    // Bytes per second, by workload with a sustained load and link.
+    // Workloads with a sustained load, each with its bytes per second by link.
     let mut sustained: Vec<(usize, Vec<f64>)> = Vec::new();
     for (index, workload) in scenario.workloads.iter().enumerate() {
         let sizes = Packets::new(scenario, workload, workloads.header());
@@ -141,15 +143,15 @@ pub(super) fn describe(
     }
     let mut total = vec![0.0; network.links.len()];
     for (_, links) in &sustained {
-        for (sum, one) in total.iter_mut().zip(links) {
-            *sum += one;
+        for (sum, bytes) in total.iter_mut().zip(links) {
+            *sum += bytes;
         }
     }
     let loads: Vec<f64> = (0..network.links.len())
         .map(|link| load(network, link, total[link]))
         .collect();
     let mut order: Vec<usize> = (0..loads.len()).filter(|&link| loads[link] > 0.0).collect();
-    // Sums of many shares differ in their last bits; links that are alike stay in the order of the network.
+    // Sums of many shares differ in their last bits; rounding keeps equal links in the order of the network.
     let rounded = |link: usize| libm::round(loads[link] * 1e9) as u64;
     order.sort_by_key(|&link| (std::cmp::Reverse(rounded(link)), link));
     order.truncate(LISTED);
@@ -199,18 +201,18 @@ fn load(network: &Network, link: usize, bytes_per_s: f64) -> f64 {
 
 fn busiest(network: &Network, links: &[f64]) -> Option<LinkLoad> {
     let at = |link: usize| load(network, link, links[link]);
-    let most = (0..links.len()).reduce(|best, link| {
-        // Beyond the last bits, the first of equals.
+    let highest = (0..links.len()).reduce(|best, link| {
+        // Among links that are equal up to rounding, keep the first.
         if at(link) > at(best) * (1.0 + 1e-9) {
             link
         } else {
             best
         }
     })?;
-    (links[most] > 0.0).then(|| LinkLoad::of(network, most, links[most]))
+    (links[highest] > 0.0).then(|| LinkLoad::of(network, highest, links[highest]))
 }
 
-/// How a workload's bytes are cut into packets: by the transport, among those compared, with the smallest ones.
+/// Segmentation of a workload's bytes into packets, by the transport with the smallest packets.
 struct Packets {
     segment: u64,
     header: u32,
@@ -222,11 +224,11 @@ impl Packets {
             Protocol::Tcp(config) => u64::from(config.mss),
             Protocol::D3(config) => u64::from(config.mtu.saturating_sub(draw::TCP_IP_HEADER)),
         };
-        let smallest = if let Some(own) = &workload.transport {
-            Some(payload(&own.protocol))
+        let smallest = if let Some(transport) = &workload.transport {
+            Some(payload(&transport.protocol))
         } else {
             let compared = scenario.transports.iter();
-            compared.map(|it| payload(&it.protocol)).min()
+            (compared.map(|transport| payload(&transport.protocol))).min()
         };
         Self {
             segment: smallest.unwrap_or(draw::SEGMENT).max(1),
@@ -243,39 +245,40 @@ impl Packets {
     }
 }
 
-/// Traffic from hosts to hosts, in bytes per second, gathered so that it can be spread over the links at once.
+/// Traffic between hosts in bytes per second, collected so that it can be spread over the links at once.
 struct Traffic {
-    /// Per host: what it sends to given hosts, and to any other host.
+    /// Traffic from each host to specific hosts.
     sent: Vec<f64>,
+    /// Traffic from each host to any other host.
     sent_to_any: Vec<f64>,
-    /// Per host: what comes from given hosts.
-    got: Vec<f64>,
-    /// Number of each host's switch among those with hosts.
+    /// Traffic to each host from specific hosts.
+    received: Vec<f64>,
+    /// Index of each host's switch in `attachments`.
     place: Vec<u32>,
     /// Switches with hosts, numbered as in the graph.
     attachments: Vec<u32>,
-    /// From switch (row) to switch (column) among them; empty as long as nothing goes between given hosts, and in a
-    /// regular shape.
+    /// Traffic from switch (row) to switch (column) of `attachments`. Empty if no traffic has a specific destination,
+    /// and in a regular shape.
     between: Vec<f64>,
-    /// In a regular shape: what leaves and reaches each switch with hosts, and each pod.
+    /// Regular shape, with the sums of its traffic.
     sums: Option<(Regular, Sums)>,
 }
 
-/// Bytes per second between switches with hosts and between pods of a regular shape.
+/// Traffic between switches with hosts and between pods of a regular shape, in bytes per second.
 struct Sums {
-    /// Per switch: to others.
+    /// From each switch to others.
     out: Vec<f64>,
-    /// Per switch: from others.
+    /// From others to each switch.
     into: Vec<f64>,
-    /// Per pod: to others.
+    /// From each pod to others.
     pod_out: Vec<f64>,
-    /// Per pod: from others.
+    /// From others to each pod.
     pod_into: Vec<f64>,
 }
 
 impl Sums {
-    fn new(of: Regular) -> Self {
-        let (switches, pods) = (of.with_hosts() as usize, of.pods() as usize);
+    fn new(shape: Regular) -> Self {
+        let (switches, pods) = (shape.with_hosts() as usize, shape.pods() as usize);
         Self {
             out: vec![0.0; switches],
             into: vec![0.0; switches],
@@ -284,7 +287,7 @@ impl Sums {
         }
     }
 
-    /// Adds what goes from one switch to another.
+    /// Adds traffic from one switch to another.
     fn add(&mut self, shape: Regular, from: u32, to: u32, bytes: f64) {
         if from == to {
             return;
@@ -298,24 +301,24 @@ impl Sums {
         }
     }
 
-    /// Adds what hosts send to any other host alike, per switch `any` of them.
+    /// Adds traffic from hosts to any other host, where `any` is the traffic from the hosts of each switch.
     fn add_any(&mut self, shape: Regular, any: &[f64], hosts: f64) {
         let on_switch = hosts / any.len() as f64;
         let in_pod = hosts / self.pod_out.len() as f64;
         let all: f64 = any.iter().sum();
-        let mut of_pod = vec![0.0; self.pod_out.len()];
-        for (switch, own) in any.iter().enumerate() {
-            of_pod[shape.pod_of(switch as u32) as usize] += own;
-            self.out[switch] += own * (hosts - on_switch) / (hosts - 1.0);
-            self.into[switch] += (all - own) * on_switch / (hosts - 1.0);
+        let mut by_pod = vec![0.0; self.pod_out.len()];
+        for (switch, from_here) in any.iter().enumerate() {
+            by_pod[shape.pod_of(switch as u32) as usize] += from_here;
+            self.out[switch] += from_here * (hosts - on_switch) / (hosts - 1.0);
+            self.into[switch] += (all - from_here) * on_switch / (hosts - 1.0);
         }
-        for (pod, own) in of_pod.iter().enumerate() {
-            self.pod_out[pod] += own * (hosts - in_pod) / (hosts - 1.0);
-            self.pod_into[pod] += (all - own) * in_pod / (hosts - 1.0);
+        for (pod, from_here) in by_pod.iter().enumerate() {
+            self.pod_out[pod] += from_here * (hosts - in_pod) / (hosts - 1.0);
+            self.pod_into[pod] += (all - from_here) * in_pod / (hosts - 1.0);
         }
     }
 
-    /// The part of a link from one switch to another: each hop takes an equal share.
+    /// Returns the traffic on the link between two switches: equal-cost links carry equal shares.
     fn on(&self, shape: Regular, switches: u32, from: u32, to: u32) -> f64 {
         let edges = shape.with_hosts();
         match shape {
@@ -347,7 +350,7 @@ impl Traffic {
         Self {
             sent: vec![0.0; hosts as usize],
             sent_to_any: vec![0.0; hosts as usize],
-            got: vec![0.0; hosts as usize],
+            received: vec![0.0; hosts as usize],
             place: (0..hosts).map(place).collect(),
             attachments,
             between: Vec::new(),
@@ -362,7 +365,7 @@ impl Traffic {
             return;
         };
         self.sent[from] += offer.bytes_per_s;
-        self.got[to as usize] += offer.bytes_per_s;
+        self.received[to as usize] += offer.bytes_per_s;
         if let Some((shape, sums)) = &mut self.sums {
             let place = |host: u32| self.place[host as usize];
             sums.add(*shape, place(offer.from), place(to), offer.bytes_per_s);
@@ -376,7 +379,7 @@ impl Traffic {
         self.between[pair] += offer.bytes_per_s;
     }
 
-    /// Bytes per second on every link.
+    /// Returns the traffic on every link in bytes per second.
     fn over_links(mut self, network: &Network, graph: &SwitchGraph) -> Vec<f64> {
         let mut links = vec![0.0; network.links.len()];
         let others = f64::from(network.hosts()) - 1.0;
@@ -384,18 +387,19 @@ impl Traffic {
         let places = self.attachments.len();
         let (mut hosts_on, mut any_from) = (vec![0.0; places], vec![0.0; places]);
         for host in 0..network.hosts() as usize {
-            let own = self.sent_to_any[host];
-            links[network.uplink[host] as usize] += self.sent[host] + own;
-            links[network.downlink[host] as usize] += self.got[host] + (any - own) / others;
+            let to_any = self.sent_to_any[host];
+            links[network.uplink[host] as usize] += self.sent[host] + to_any;
+            links[network.downlink[host] as usize] += self.received[host] + (any - to_any) / others;
             hosts_on[self.place[host] as usize] += 1.0;
-            any_from[self.place[host] as usize] += own;
+            any_from[self.place[host] as usize] += to_any;
         }
         if let Some((shape, sums)) = &mut self.sums {
             let hosts = network.hosts();
             sums.add_any(*shape, &any_from, f64::from(hosts));
             let between =
                 |link: &crate::topology::DirectedLink| link.from >= hosts && link.to >= hosts;
-            for (index, link) in network.links.iter().enumerate().filter(|it| between(it.1)) {
+            let switch_links = (network.links.iter().enumerate()).filter(|(_, link)| between(link));
+            for (index, link) in switch_links {
                 links[index] += sums.on(
                     *shape,
                     network.switches(),
@@ -408,8 +412,8 @@ impl Traffic {
         let mut spread = Spread::new(graph);
         for (column, &to) in self.attachments.iter().enumerate() {
             let offered = |row: usize| {
-                let given = self.between.get(row * places + column).copied();
-                given.unwrap_or(0.0) + any_from[row] * hosts_on[column] / others
+                let specific = self.between.get(row * places + column).copied();
+                specific.unwrap_or(0.0) + any_from[row] * hosts_on[column] / others
             };
             let rows = (0..places).filter(|&row| row != column);
             let demands = rows.map(|row| (self.attachments[row], offered(row)));
@@ -419,13 +423,13 @@ impl Traffic {
     }
 }
 
-/// Spreads traffic towards one switch after another over the shortest paths.
+/// Spreads traffic over the shortest paths, one destination switch at a time.
 struct Spread<'a> {
     graph: &'a SwitchGraph,
     distance: Vec<u32>,
-    /// Per switch: what passes it.
+    /// Traffic that passes each switch.
     passing: Vec<f64>,
-    /// Switches, farthest first.
+    /// Switches in order of decreasing distance.
     order: Vec<u32>,
 }
 
@@ -516,7 +520,7 @@ mod tests {
     use duetime_core::random::{Purpose, Streams};
 
     #[test]
-    fn sums_over_a_regular_shape_are_those_of_a_search() {
+    fn sums_match_search_in_regular_shapes() {
         let mut stream = Streams::new(3, 0).stream(0, Purpose::Size);
         for network in regular_shapes() {
             let plain = Network {

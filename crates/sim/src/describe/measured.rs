@@ -1,10 +1,11 @@
-//! How many flows will be measured: those that start in the measurement window, [warm-up, duration).
+//! Expected number of measured flows or queries: those that start within the measurement window, [warm-up, duration).
 
 use crate::workload::oldi;
 use duetime_core::Span;
 use duetime_scenario::model::{Scenario, WorkloadKind};
 
-/// Queries (of trees) or flows that are expected in the measurement window; `None` where that depends on the network.
+/// Returns the number of flows, or queries of trees, expected in the measurement window, or `None` if it depends on the
+/// network.
 pub(super) fn expected(
     scenario: &Scenario,
     kind: &WorkloadKind,
@@ -13,7 +14,7 @@ pub(super) fn expected(
 ) -> Option<f64> {
     let (from, until) = (scenario.warm_up, scenario.duration);
     let measured = until.saturating_sub(from).as_secs_f64();
-    // The share of a round, whose flows start within `jitter` of `at`, that starts in time.
+    // Share of a round's flows that start in the window, if they start uniformly within `jitter` of `at`.
     let share = |at: Span, jitter: Span| {
         if jitter == Span::ZERO {
             return f64::from(at >= from && at < until);
@@ -37,7 +38,7 @@ pub(super) fn expected(
             jitter,
             ..
         } => {
-            // Rounds before the first that can be measured need not be looked at, nor those after the last.
+            // Skip the rounds that are certainly before the window, and stop after it.
             let skipped = from
                 .saturating_sub(*at + *jitter)
                 .as_ps()

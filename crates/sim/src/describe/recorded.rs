@@ -1,6 +1,6 @@
-//! Recorded queries: what they offer, and which of them cannot be in time.
+//! Recorded queries: their load, and deadlines that they cannot meet.
 
-use super::hopeless::{Judged, Site as Judge, TOLD, shorter, some};
+use super::infeasible::{Judged, MIN_SHARE, Site as Judge, sample, share_late};
 use super::workloads::{Site, WorkloadDescription};
 use crate::workload::priority::{Mixture, quantile};
 use crate::workload::{draw, needed, oldi};
@@ -59,31 +59,31 @@ impl Site<'_> {
 }
 
 impl Judge<'_> {
-    /// Recorded queries, and their answers, that are late even where each message is alone.
+    /// Reports recorded queries and answers that are late even if each message is alone.
     pub(super) fn recorded(&mut self, spans: &Spans, placed: &oldi::Oldi, duration: Span) {
         let started: Vec<(u32, &RecordedQuery)> = (0u32..)
             .zip(&spans.queries)
             .filter(|(_, query)| query.start < duration)
             .collect();
-        let looked_at: Vec<(u32, &RecordedQuery)> = some(&started).copied().collect();
-        if spans.deadline != Deadline::None && !looked_at.is_empty() {
-            self.recorded_answers(spans, placed, &looked_at);
+        let sampled: Vec<(u32, &RecordedQuery)> = sample(&started).copied().collect();
+        if spans.deadline != Deadline::None && !sampled.is_empty() {
+            self.recorded_answers(spans, placed, &sampled);
         }
         let Some(&budget) = spans.objective.within.first() else {
             return;
         };
         let mut alone = (Span::MAX, Span::ZERO);
         let mut late = 0u32;
-        for &(tree, query) in &looked_at {
-            let time = self.soonest(spans, placed, tree, query);
+        for &(tree, query) in &sampled {
+            let time = self.min_query_time(spans, placed, tree, query);
             if time > budget {
                 late += 1;
                 alone = (alone.0.min(time), alone.1.max(time));
             }
         }
         if late > 0 {
-            let share = f64::from(late) / looked_at.len() as f64;
-            self.tell(Judged::Queries, share, budget, alone);
+            let share = f64::from(late) / sampled.len() as f64;
+            self.report(Judged::Queries, share, budget, alone);
         }
     }
 
@@ -91,16 +91,16 @@ impl Judge<'_> {
         &mut self,
         spans: &Spans,
         placed: &oldi::Oldi,
-        looked_at: &[(u32, &RecordedQuery)],
+        sampled: &[(u32, &RecordedQuery)],
     ) {
         let mut parts: Mixture = Vec::new();
         let (mut all, mut late) = (0.0, 0.0);
         let mut alone = (Span::MAX, Span::ZERO);
-        for &(tree, query) in looked_at {
+        for &(tree, query) in sampled {
             let depths = depths(query);
             let layers = depths.iter().copied().max().unwrap_or(1);
             let answers: Vec<(usize, (u32, u32))> = (1..).zip(ends(placed, tree)).collect();
-            for &(position, ends) in some(&answers) {
+            for &(position, ends) in sample(&answers) {
                 let node = &query.nodes[position];
                 let compute = match spans.deadline_from {
                     DeadlineFrom::Query => node.compute,
@@ -110,28 +110,29 @@ impl Judge<'_> {
                 let share = oldi::recorded_share(layers, depths[position]);
                 alone = (alone.0.min(time), alone.1.max(time));
                 all += 1.0;
-                late += shorter(&spans.deadline, share, time);
+                late += share_late(&spans.deadline, share, time);
                 parts.push((1.0, spans.deadline, share));
             }
         }
         let share = late / all;
-        if share >= TOLD {
+        if share >= MIN_SHARE {
             for part in &mut parts {
                 part.0 /= all;
             }
-            self.tell(Judged::Answers, share, quantile(&parts, 0.01), alone);
+            self.report(Judged::Answers, share, quantile(&parts, 0.01), alone);
         }
     }
 
-    /// The soonest that enough leaves' answers can be at the root: the time of each leaf's way, were it alone.
-    fn soonest(
+    /// Returns the minimum time from a query's arrival until enough leaves' answers are at the root, if each message is
+    /// alone.
+    fn min_query_time(
         &mut self,
         spans: &Spans,
         placed: &oldi::Oldi,
         tree: u32,
         query: &RecordedQuery,
     ) -> Span {
-        let mut ways = vec![Span::ZERO; query.nodes.len()];
+        let mut times = vec![Span::ZERO; query.nodes.len()];
         let mut leaves = Vec::new();
         let ends = ends(placed, tree);
         for (position, node) in query.nodes.iter().enumerate().skip(1) {
@@ -142,9 +143,9 @@ impl Judge<'_> {
             let up = self
                 .alone
                 .time(self.workload, (child, parent), node.response.0);
-            ways[position] = ways[node.parent as usize] + down + node.compute + up;
+            times[position] = times[node.parent as usize] + down + node.compute + up;
             if node.children == 0 {
-                leaves.push(ways[position]);
+                leaves.push(times[position]);
             }
         }
         leaves.sort_unstable();
@@ -153,13 +154,13 @@ impl Judge<'_> {
     }
 }
 
-/// The hosts of every child and its parent in a tree.
+/// Returns the hosts of every child and its parent in a tree.
 fn ends(placed: &oldi::Oldi, tree: u32) -> Vec<(u32, u32)> {
     let edges = placed.edges(tree);
     edges.map(|(_, child, parent)| (child, parent)).collect()
 }
 
-/// Of each node, the links up to its root.
+/// Returns the number of links from each node to the root.
 fn depths(query: &RecordedQuery) -> Vec<usize> {
     let mut depths = vec![0; query.nodes.len()];
     for (position, node) in query.nodes.iter().enumerate().skip(1) {

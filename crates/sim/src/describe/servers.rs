@@ -1,7 +1,7 @@
-//! Computation that the workloads offer to the servers of each host, before anything runs.
+//! Load that the workloads offer to the servers of each host, computed without a run.
 //!
-//! The load of a host's servers is the mean rate of its computations times their mean time, over its slots. Hedges and
-//! retries are left out.
+//! The load of a host's servers is the mean rate of its computations times their mean time, divided by its number of
+//! slots. Hedges and retries are left out.
 
 use super::load::{LISTED, WorkloadLoad};
 use crate::topology::Network;
@@ -14,19 +14,19 @@ use std::cmp::Reverse;
 /// Load of the servers of hosts with slots.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ServersDescription {
-    /// True if some workload computes.
+    /// True if any workload computes.
     pub computes: bool,
-    /// Computations that each host runs at once, or `None` if servers are unlimited.
+    /// Number of computations that each host runs at once, or `None` if servers are unlimited.
     pub slots: Option<u32>,
     /// Busiest hosts, busiest first; at most ten. Empty if servers are unlimited.
     pub hosts: Vec<HostLoad>,
-    /// Hosts that compute with a sustained load.
+    /// Number of hosts that compute with a sustained load.
     pub of_hosts: u32,
     /// Mean load of these hosts.
     pub mean_load: f64,
-    /// Hosts with a load above 90 %.
+    /// Number of hosts with a load above 90 %.
     pub heavy_hosts: u32,
-    /// Hosts with a load above 100 %: their servers cannot compute everything that is offered.
+    /// Number of hosts with a load above 100 %, whose servers cannot compute everything that is offered.
     pub overloaded_hosts: u32,
 }
 
@@ -35,9 +35,9 @@ pub struct ServersDescription {
 pub struct HostLoad {
     /// Name of the host.
     pub host: String,
-    /// Mean number of busy slots that the computations need.
+    /// Mean number of slots that the computations occupy.
     pub offered_slots: f64,
-    /// These slots as a share of the host's slots.
+    /// `offered_slots` as a share of the host's slots.
     pub load: f64,
     /// Loads by workload, largest first; only workloads that compute at the host.
     pub by_workload: Vec<WorkloadLoad>,
@@ -49,25 +49,25 @@ pub(super) fn describe(
     network: &Network,
     workloads: &Workloads,
 ) -> ServersDescription {
-    let computes = scenario.workloads.iter().any(|of| computes(&of.kind));
+    let computes = (scenario.workloads.iter()).any(|workload| computes(&workload.kind));
     let Some(limit) = scenario.host.servers.slots() else {
         return ServersDescription {
             computes,
             ..ServersDescription::default()
         };
     };
-    // By workload and host.
+    // Busy slots by workload and host.
     let busy: Vec<Vec<f64>> = (0..scenario.workloads.len())
         .map(|index| busy_slots(scenario, network, workloads, index))
         .collect();
     let slots = f64::from(limit.slots);
     let loads: Vec<f64> = (0..network.hosts() as usize)
-        .map(|host| busy.iter().map(|of| of[host]).sum::<f64>() / slots)
+        .map(|host| busy.iter().map(|workload| workload[host]).sum::<f64>() / slots)
         .collect();
     let mut order: Vec<usize> = (0..loads.len()).filter(|&host| loads[host] > 0.0).collect();
     let of_hosts = order.len() as u32;
     let sum: f64 = order.iter().map(|&host| loads[host]).sum();
-    // Sums of many terms differ in their last bits; equal hosts stay in the order of the network.
+    // Sums of many terms differ in their last bits; rounding keeps equal hosts in the order of the network.
     let rounded = |host: usize| libm::round(loads[host] * 1e9) as u64;
     order.sort_by_key(|&host| (Reverse(rounded(host)), host));
     order.truncate(LISTED);
@@ -120,8 +120,8 @@ fn computes(kind: &WorkloadKind) -> bool {
     }
 }
 
-/// Returns the mean number of slots of each host that a workload's computations occupy. A workload that asks back to back
-/// offers no load of its own.
+/// Returns the mean number of slots of each host that a workload's computations occupy. Workloads with back-to-back
+/// queries are not counted, because their rate depends on the network.
 fn busy_slots(
     scenario: &Scenario,
     network: &Network,
@@ -158,16 +158,16 @@ fn busy_slots(
     busy
 }
 
-/// Returns the mean computation of a child, in seconds, by the depth of its parent.
+/// Returns the mean computation time of a child in seconds, by the depth of its parent.
 fn by_depth(config: &Oldi) -> Vec<f64> {
     let leaves = config.fan_in.len() - 1;
     let mean = |depth| {
-        let of = if depth == leaves {
+        let compute = if depth == leaves {
             &config.compute
         } else {
             &config.aggregate_compute
         };
-        draw::mean_gap(of).as_secs_f64()
+        draw::mean_gap(compute).as_secs_f64()
     };
     (0..=leaves).map(mean).collect()
 }

@@ -1,4 +1,4 @@
-//! What each workload will offer, as far as it can be known beforehand.
+//! Traffic of each workload, as far as it is known before the run.
 
 use super::LinkLoad;
 use super::measured;
@@ -11,67 +11,67 @@ use duetime_scenario::model::{
 };
 use serde::Serialize;
 
-/// One workload in numbers. Bytes "on the wire" count 40 B of headers, and the frame overhead if any, per segment.
+/// Properties of one workload. Bytes "on the wire" include 40 B of headers per segment, and the frame overhead if any.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WorkloadDescription {
-    /// Its name.
+    /// Name of the workload.
     pub name: String,
-    /// Its kind, as in the file.
+    /// Kind of the workload, as in the scenario file.
     pub kind: &'static str,
-    /// Hosts that send.
+    /// Number of hosts that send.
     pub senders: u32,
-    /// Flows expected to start within the duration, queries included; `None` where it depends on the network.
+    /// Number of flows expected to start within the duration, queries included, or `None` if it depends on the network.
     pub expected_flows: Option<f64>,
-    /// Flows that start together start within this of each other, beside one packet's time; `None` without `jitter`.
+    /// Maximum difference between the starts of flows that start together, not counting the start jitter of one packet
+    /// time, or `None` without `jitter`.
     pub jitter_ns: Option<u64>,
-    /// Mean application bytes of a flow (of an answer, for trees); `None` without an end.
+    /// Mean application bytes of a flow (of an answer, for trees), or `None` for endless flows.
     pub mean_size_bytes: Option<f64>,
-    /// Its mean bytes on the wire.
+    /// Mean bytes on the wire of a flow (of an answer, for trees).
     pub mean_wire_bytes: Option<f64>,
     /// Mean bits per second on the wire, over the duration and the whole network.
     pub offered_bps: Option<f64>,
-    /// Offered share of the access links named by `load_of`.
+    /// Offered load as a share of the access links named by `load_of`.
     pub offered_load: Option<f64>,
-    /// Which links `offered_load` is a share of.
+    /// Links that `offered_load` is a share of.
     pub load_of: Option<&'static str>,
-    /// The directed link on which this workload's sustained load is highest; `None` without a sustained load.
+    /// Directed link with the highest sustained load of this workload, or `None` without a sustained load.
     pub busiest_link: Option<LinkLoad>,
-    /// Flows, or queries of trees, expected to start from the warm-up on and before the duration, so that they count;
-    /// `None` where it depends on the network.
+    /// Number of flows, or queries of trees, expected to start in the measurement window [warm-up, duration), or `None`
+    /// if it depends on the network.
     pub expected_measured: Option<f64>,
-    /// The drawn deadlines of flows (of answers, for trees), from their clock's start.
+    /// Quantiles of the drawn deadlines of flows (of answers, for trees), relative to the start of their clocks.
     pub deadline: Option<DeadlineQuantiles>,
-    /// Bytes on the wire that are sent to one host at once, in the mean: of one burst, or of one query's answers at
-    /// the root.
+    /// Mean bytes on the wire sent to one host at once: of one burst, or of one query's answers at the root.
     pub burst_bytes: Option<f64>,
-    /// The time that this takes on the receiver's link.
+    /// Transmission time of these bytes on the receiver's link.
     pub burst_drain_ns: Option<u64>,
-    /// Trees of all applications.
+    /// Number of trees of all applications.
     pub trees: Option<u32>,
     /// Hosts of the trees' roots.
     pub roots: Vec<u32>,
-    /// Children per node, by layer.
+    /// Number of children per node, by layer.
     pub fan_in: Vec<u32>,
-    /// The most requests of a root, where that differs from query to query.
+    /// Maximum number of requests by a root, if it differs between queries.
     pub largest_fan_in: Option<u32>,
-    /// Answers that complete a query.
+    /// Number of answers that complete a query.
     pub answers_needed: Option<u32>,
-    /// Queries expected within the duration; `None` back to back.
+    /// Number of queries expected within the duration, or `None` if they are back to back.
     pub expected_queries: Option<f64>,
 }
 
 /// Quantiles of a distribution of deadlines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct DeadlineQuantiles {
-    /// 1 % are at most this.
+    /// 1st percentile.
     pub p1_ns: u64,
-    /// A quarter.
+    /// 25th percentile.
     pub p25_ns: u64,
-    /// Half.
+    /// Median.
     pub p50_ns: u64,
-    /// Three quarters.
+    /// 75th percentile.
     pub p75_ns: u64,
-    /// 99 %.
+    /// 99th percentile.
     pub p99_ns: u64,
 }
 
@@ -128,11 +128,11 @@ impl Site<'_> {
         placed: &oldi::Oldi,
         shared: WorkloadDescription,
     ) -> WorkloadDescription {
-        let of = |application: usize| config.answer(application, 0);
+        let answer_size = |application: usize| config.answer(application, 0);
         let applications = f64::from(config.applications);
         let mean = |value: &dyn Fn(&Size) -> f64| {
             (0..config.applications as usize)
-                .map(|application| value(of(application)))
+                .map(|application| value(answer_size(application)))
                 .sum::<f64>()
                 / applications
         };
@@ -142,20 +142,20 @@ impl Site<'_> {
             f64::from(oldi::Shape::new(&config.fan_in).nodes() - 1),
         );
         let query_wire = draw::mean_wire(&Size::Fixed(config.query), self.header);
-        let mut wide = 1.0;
+        let mut width = 1.0;
         let widths = config.fan_in.iter().map(|&fan_in| {
-            wide *= f64::from(fan_in);
-            wide
+            width *= f64::from(fan_in);
+            width
         });
         let widths: Vec<f64> = widths.collect();
         let (mut queries, mut bits, mut load) = (0.0, 0.0, 0.0);
         let back_to_back = config.arrival == QueryArrival::BackToBack;
         for ((application, gap), &root) in placed.mean_gaps().zip(&roots) {
             let Some(gap) = gap else { continue };
-            let answer = draw::mean_wire(of(application), self.header);
+            let answer = draw::mean_wire(answer_size(application), self.header);
             queries += self.duration.as_secs_f64() / gap.as_secs_f64();
-            let answers = |(depth, many): (usize, f64)| {
-                many * draw::mean_wire(config.answer(application, depth), self.header)
+            let answers = |(depth, count): (usize, f64)| {
+                count * draw::mean_wire(config.answer(application, depth), self.header)
             };
             let all: f64 = widths.iter().copied().enumerate().map(answers).sum();
             bits += 8.0 * (all + below * query_wire) / gap.as_secs_f64();
@@ -317,7 +317,7 @@ impl Site<'_> {
         }
     }
 
-    /// What all kinds with drawn sizes have.
+    /// Describes a workload whose flow sizes are drawn.
     fn flows(
         &self,
         count: f64,
@@ -336,7 +336,8 @@ impl Site<'_> {
         }
     }
 
-    /// How many of `repeat` rounds start within the duration; of the last, the share that its jitter leaves in time.
+    /// Returns the number of rounds, out of `repeat`, that start within the duration. The last round counts by the
+    /// share of its flows that start in time.
     fn rounds(&self, at: Span, repeat: u32, every: Span, jitter: Span) -> f64 {
         if at >= self.duration {
             return 0.0;
@@ -387,7 +388,7 @@ impl DeadlineQuantiles {
     }
 }
 
-/// A jitter, if there is one.
+/// Returns a jitter in nanoseconds, or `None` if it is zero.
 fn jitter_ns(jitter: Span) -> Option<u64> {
     (jitter > Span::ZERO).then(|| jitter.as_ns())
 }
