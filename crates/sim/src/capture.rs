@@ -1,23 +1,23 @@
-//! Simulated packets as bytes, for pcapng: IPv4 with what each family of transports puts behind it.
+//! Simulated packets as bytes for pcapng: an IPv4 header followed by the headers of the transport family.
 
 use crate::packet::Packet;
 use duetime_link::Frame;
 use duetime_proto::tcp;
 
-/// What the wire shows of a packet behind its IP header.
+/// Contents of a packet behind its IP header.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decoded {
-    /// Position of its first byte in its stream, or what it acknowledges.
+    /// Stream position of the first byte, or the acknowledged position.
     pub seq: u64,
-    /// Payload, in bytes.
+    /// Payload in bytes.
     pub len: u32,
-    /// The number of its protocol in IP.
+    /// IP protocol number.
     pub protocol: u8,
-    /// Its headers, from the transport's on.
+    /// Headers from the transport's on.
     pub headers: Vec<u8>,
 }
 
-/// The first `snap_length` bytes of the IP packet; payload is zeros.
+/// Returns the first `snap_length` bytes of the IP packet. The payload is zeros.
 pub fn ip_packet(packet: &Packet, decoded: &Decoded, source: u32, snap_length: u32) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(64);
     let flags = packet.tcp_flags();
@@ -41,13 +41,13 @@ pub fn ip_packet(packet: &Packet, decoded: &Decoded, source: u32, snap_length: u
     bytes
 }
 
-/// Host `n` is 10.x.y.z with n in the low 24 bits, from 1.
+/// Returns the address of a host: 10.x.y.z, with the host's index plus one in the low 24 bits.
 fn address(host: u32) -> [u8; 4] {
     let [_, high, middle, low] = (host + 1).to_be_bytes();
     [10, high, middle, low]
 }
 
-/// RFC 1071.
+/// Returns the Internet checksum (RFC 1071).
 fn checksum(header: &[u8]) -> u16 {
     let words = header
         .chunks(2)

@@ -1,21 +1,21 @@
-//! How far a run is, and when it is over.
+//! Progress and end of a run.
 
 use crate::options::Progress;
 use crate::setup::Setup;
 use duetime_core::{Span, Time};
 use std::sync::atomic::Ordering;
 
-/// Between two looks at whether the run is over and what it may report.
+/// Interval between checks for the end of the run and progress reports.
 const STRIDE: Span = Span::from_ms(1);
 
-/// When a run is over, and who is told how far it is.
+/// Decides when a run is over, and reports its progress.
 pub struct Clock<'a> {
     pub setup: &'a Setup,
     pub progress: Option<&'a Progress>,
 }
 
 impl Clock<'_> {
-    /// The first stride boundary after `reached` that has an event before it, at most the cut.
+    /// Returns the first stride boundary after `reached` that has an event before it, at most the cut.
     pub fn next_boundary(&self, next_event: Time, reached: Time) -> Time {
         let time = next_event.max(reached);
         let strides = time.as_ps() / STRIDE.as_ps() + 1;
@@ -26,7 +26,7 @@ impl Clock<'_> {
         Time::ZERO + self.setup.cut
     }
 
-    /// Whether the run ends at `boundary`: every measured flow is done and no source will start another.
+    /// Returns true if the run ends at `boundary`: every measured flow has ended and no source will start another.
     pub fn is_over(&self, boundary: Time, open: i64, wakes: bool, events: bool) -> bool {
         let sources_stopped = boundary >= Time::ZERO + self.setup.duration || !wakes;
         boundary >= self.cut()
@@ -34,12 +34,12 @@ impl Clock<'_> {
             || (open == 0 && sources_stopped && self.ends_when_done(boundary))
     }
 
-    /// Long flows alone keep a run going until its duration.
+    /// A run with endless flows does not end before its duration.
     fn ends_when_done(&self, boundary: Time) -> bool {
         !self.setup.has_long_flows || boundary >= Time::ZERO + self.setup.duration
     }
 
-    /// Tells how far the run is; false if it shall stop.
+    /// Reports the progress of the run. Returns false if the run must stop.
     pub fn report(&self, boundary: Time, packet_hops: u64, open: i64) -> bool {
         let Some(progress) = self.progress else {
             return true;

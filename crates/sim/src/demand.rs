@@ -1,25 +1,26 @@
-//! What the workloads of one run ask of the network, and the earliest that any transport could hand it over.
+//! Demand of one run's workloads, with the earliest time at which any transport could submit and deliver each message.
 //!
-//! The workloads are driven without a network: every message arrives at the earliest instant at which any transport,
-//! over any path, could deliver it: no handshake, no queue, one packet of the least size through each switch before
-//! and after the slowest stage, and the least time that hosts take to receive a packet. So whatever a delivery causes
-//! (a leaf's answer, an aggregator's) is submitted no later than in any run with a transport:
+//! The workloads run without a network. Every message is delivered at the earliest time at which any transport could
+//! deliver it over any path: no handshake, no queues, one minimum-size packet through each switch before and after the
+//! slowest stage, and the hosts' minimum receive delay. Whatever a delivery causes (a leaf's answer, an aggregator's)
+//! is therefore submitted no later than in any run with a transport:
 //!
-//! - A leaf answers a drawn time after its query's arrival, and its query cannot arrive earlier than here.
-//! - An aggregator answers when enough of its children have, or when it gives up. The n-th arrival of an answer is no
-//!   earlier in a run than here, as no single one is; it gives up a drawn time after its own query's arrival.
+//! - A leaf answers a drawn time after its query arrives, and its query cannot arrive earlier than here.
+//! - An aggregator answers when enough of its children have answered or when it times out. No answer arrives earlier
+//!   than here, so neither does the n-th answer. The timeout is a drawn time after the aggregator's own query arrives.
 //!
-//! What is not bounded: in a tree whose queries follow each other (`arrival = "back-to-back"`), a faster transport is
-//! asked more. Such workloads are listed in [`Demand::unknown`], and nothing of them is in the demand.
+//! The demand is unknown for trees whose queries follow each other (`arrival = "back-to-back"`), because a faster
+//! transport causes more queries, and for trees with hedges, retries or cancelled leaves. Such workloads are listed in
+//! [`Demand::unknown`] and have no flows in the demand.
 
+mod paths;
 mod queries;
-mod ways;
 
+pub use paths::{Crossing, SharedLink, Tier};
 pub use queries::AskedQuery;
-pub use ways::{Crossing, SharedLink, Tier};
 
 use crate::SetupError;
-use crate::setup::least_receive_delay;
+use crate::setup::min_receive_delay;
 use crate::topology::Network;
 use crate::workload::{Actions, Message, Wake, Workloads};
 use duetime_core::random::Streams;
@@ -28,53 +29,54 @@ use duetime_results::Class;
 use duetime_scenario::model::{
     DeadlineFrom, Oldi, Protocol, QueryArrival, Scenario, Servers, WorkloadKind,
 };
+use paths::Paths;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use ways::Ways;
 
-/// Bytes of IP and TCP headers on every segment; D3's packets have no fewer.
+/// Bytes of IP and TCP headers of every segment; D3's headers are not smaller.
 const HEADER_BYTES: u32 = 40;
 
-/// What the workloads of one run ask.
+/// Demand of the workloads of one run.
 #[derive(Debug)]
 pub struct Demand {
-    /// Every message, by (hand-over, source, number at the source). Flows without an end are among them.
+    /// All messages, endless flows included, sorted by submission, source and index at the source.
     pub flows: Vec<AskedFlow>,
-    /// Every query that is judged.
+    /// All queries that are judged.
     pub queries: Vec<AskedQuery>,
-    /// The workloads of which nothing is known beforehand, by index.
+    /// Indices of the workloads with unknown demand.
     pub unknown: Vec<u16>,
-    ways: Ways,
+    paths: Paths,
 }
 
-/// A message that some transport has to carry.
+/// A message that a transport must carry.
 #[derive(Clone, Debug)]
 pub struct AskedFlow {
-    /// The message. Its hand-over is the earliest that any transport can bring about; see `clock` for its deadline.
+    /// The message. It is submitted at the earliest time that any transport permits; for its deadline, see `clock`.
     pub message: Message,
-    /// Its bytes on a link: payload, and headers on each of the fewest packets that the scenario's transports need.
+    /// Bytes on a link: the payload, and the headers of the minimum number of packets under the scenario's transports.
     pub wire_bytes: u64,
-    /// The earliest that it can be delivered, were it alone.
+    /// Earliest delivery if the message is alone in the network.
     pub earliest: Time,
-    /// What its deadline depends on.
+    /// Dependence of the deadline on the transport.
     pub clock: Clock,
 }
 
-/// What an absolute deadline depends on.
+/// Dependence of an absolute deadline on the transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// On nothing: it is the same under every transport.
+    /// The deadline is the same under every transport.
     Fixed,
-    /// On when a query arrived at the sender or its parent. It is as if queries were delivered at once; a transport
-    /// that holds them back moves it.
+    /// The deadline depends on when a query arrived at the sender or its parent. It is computed as if queries were
+    /// delivered at once; a transport that delays them moves it.
     Query,
-    /// On when the answers of its children arrived, or a server became free. Only the time from hand-over to deadline is known.
+    /// The deadline depends on when the answers of the sender's children arrived or when a server became free. Only the
+    /// time from submission to deadline is known.
     Answers,
 }
 
 impl AskedFlow {
-    /// Late under every transport: even alone it takes longer than it may. Holds for every [`Clock`], since the hand-over
-    /// and the deadline move together.
+    /// Returns true if the message is late under every transport, because even alone it takes longer than it may. Valid
+    /// for every [`Clock`], because submission and deadline move together.
     pub fn is_hopeless(&self) -> bool {
         self.message
             .deadline
@@ -83,38 +85,37 @@ impl AskedFlow {
 }
 
 impl Demand {
-    /// What run `run` of the scenario asks of its network.
+    /// Computes the demand of run `run` of the scenario.
     pub fn new(scenario: &Scenario, run: u64, network: &Network) -> Result<Self, SetupError> {
         let streams = Streams::new(scenario.seed, run);
-        // Waits for servers depend on when the network delivers queries; without them all answers come earliest.
+        // Waits for servers depend on when the network delivers queries. Without them, all answers are earliest.
         let mut unlimited = scenario.clone();
         unlimited.host.servers = Servers::Unlimited;
         let mut workloads = Workloads::new(&unlimited, network, &streams)?;
         let header = HEADER_BYTES + scenario.host.frame_overhead;
         let kinds = scenario.workloads.iter().enumerate();
-        // What is asked depends on how the network serves it: the next query of a loop, or a leaf asked again or
-        // cancelled.
-        let depends = |kind: &WorkloadKind| {
-            let of =
+        // The demand depends on the network if queries are back to back, or if leaves are hedged, retried or cancelled.
+        let depends_on_network = |kind: &WorkloadKind| {
+            let depends =
                 |oldi: &Oldi| oldi.arrival == QueryArrival::BackToBack || oldi.follows_leaves();
-            matches!(kind, WorkloadKind::Oldi(oldi) if of(oldi))
+            matches!(kind, WorkloadKind::Oldi(oldi) if depends(oldi))
         };
         let unknown: Vec<u16> = kinds
-            .filter(|(_, workload)| depends(&workload.kind))
+            .filter(|(_, workload)| depends_on_network(&workload.kind))
             .map(|(index, _)| index as u16)
             .collect();
         let mut driver = Driver {
             scenario,
             payloads: most_payload(scenario),
             header,
-            ways: Ways::new(network, header + 1, least_receive_delay(&scenario.host)),
+            paths: Paths::new(network, header + 1, min_receive_delay(&scenario.host)),
             unknown: &unknown,
             queue: BinaryHeap::new(),
             flows: Vec::new(),
         };
         driver.drive(&mut workloads);
         let Driver {
-            mut flows, ways, ..
+            mut flows, paths, ..
         } = driver;
         flows.sort_by_key(|flow| (flow.message.submitted, flow.message.flow));
         let queries = queries::judged(&mut workloads, &flows, &unknown);
@@ -122,55 +123,58 @@ impl Demand {
             flows,
             queries,
             unknown,
-            ways,
+            paths,
         })
     }
 
-    /// The links that flows share. Each flow crosses at most one of each [`Tier`].
+    /// Returns the links that flows share. A flow crosses at most one link of each [`Tier`].
     pub fn links(&self) -> &[SharedLink] {
-        self.ways.links()
+        self.paths.links()
     }
 
-    /// The shared links that a flow crosses.
+    /// Returns the shared links that a flow crosses.
     pub fn crossings(&self, flow: &AskedFlow) -> impl Iterator<Item = Crossing> {
-        self.ways
+        self.paths
             .crossings(flow.message.source, flow.message.destination)
     }
 }
 
-/// Per workload: the most payload in bytes of one packet under any transport of the scenario that it may have.
+/// Returns the maximum payload in bytes of one packet under any transport of the scenario, by workload.
 pub fn most_payload(scenario: &Scenario) -> Vec<u64> {
-    let of = |protocol: &Protocol| match protocol {
+    let payload = |protocol: &Protocol| match protocol {
         Protocol::Tcp(config) => config.mss,
         Protocol::D3(config) => config.mtu.saturating_sub(HEADER_BYTES),
     };
-    let compared = scenario.transports.iter().map(|it| of(&it.protocol)).max();
+    let compared = (scenario.transports.iter())
+        .map(|transport| payload(&transport.protocol))
+        .max();
     let workloads = scenario.workloads.iter();
     workloads
         .map(|workload| {
-            let own = workload.transport.as_ref().map(|it| of(&it.protocol));
-            u64::from(own.or(compared).unwrap_or(1).max(1))
+            let specific =
+                (workload.transport.as_ref()).map(|transport| payload(&transport.protocol));
+            u64::from(specific.or(compared).unwrap_or(1).max(1))
         })
         .collect()
 }
 
-/// Drives the workloads, with messages that arrive as early as they can.
+/// Runs the workloads with messages that arrive as early as possible.
 struct Driver<'a> {
     scenario: &'a Scenario,
     payloads: Vec<u64>,
     header: u32,
-    ways: Ways,
+    paths: Paths,
     unknown: &'a [u16],
     queue: BinaryHeap<Reverse<(Time, Event)>>,
     flows: Vec<AskedFlow>,
 }
 
-/// Simultaneous events happen in this order, whatever the order in which they were asked for.
+/// Events, in the order of simultaneous ones; this does not depend on the order of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// The delivery of the flow with this number at its source; then its place in the list.
+    /// Delivery of a flow, by its index at the source; then its index in the list.
     Delivery(u64, usize),
-    /// Host, workload, token.
+    /// Wake-up: host, workload, token.
     Wake(u32, u16, u64),
 }
 
@@ -204,7 +208,7 @@ impl Driver<'_> {
                 .push(Reverse((at.max(now), Event::Wake(host, workload, token))));
         }
         for message in actions.sends.drain(..) {
-            // What follows from its delivery would be as unknown as it is.
+            // Messages of unknown demand are dropped, because what they cause is unknown as well.
             if !self.unknown.contains(&message.workload) {
                 self.send(workloads, message);
             }
@@ -239,8 +243,8 @@ impl Driver<'_> {
 
     fn earliest(&mut self, message: &Message, wire_bytes: u64) -> Time {
         let (from, to) = (message.source, message.destination);
-        self.ways.explore(from);
-        message.submitted + least_way(&self.ways, (from, to), wire_bytes)
+        self.paths.explore(from);
+        message.submitted + min_time(&self.paths, (from, to), wire_bytes)
     }
 
     fn clock(&self, workloads: &Workloads, message: &Message) -> Clock {
@@ -255,11 +259,12 @@ impl Driver<'_> {
         };
         let depth = trees.depth_of(message.tag);
         match (message.class, deadline_from) {
-            // A query's clock starts at its hand-over: at once at the root, when it has come there below.
+            // A query's deadline counts from its submission, which at the root is its arrival and below the root
+            // depends on the network.
             (Class::Query, _) | (Class::Response, DeadlineFrom::Query) if depth == 1 => {
                 Clock::Fixed
             }
-            // A wait for a server moves a leaf's deadline, too.
+            // A wait for a server also moves a leaf's deadline.
             (Class::Response, DeadlineFrom::Response)
                 if !trees.is_leaf(message.tag) || self.scenario.host.servers.slots().is_some() =>
             {
@@ -270,52 +275,54 @@ impl Driver<'_> {
     }
 }
 
-/// The time that messages take at least, each alone in the network.
+/// Minimum times of messages, each alone in the network.
 pub(crate) struct Alone {
     payloads: Vec<u64>,
     header: u32,
-    ways: Ways,
-    /// Switches whose ways are still worth the search: from others, the network between switches counts as free.
+    paths: Paths,
+    /// Number of switches whose paths may still be searched. From other switches, the network between switches is
+    /// assumed to take no time.
     searches: u64,
 }
 
 impl Alone {
     pub(crate) fn new(scenario: &Scenario, network: &Network) -> Self {
-        /// Hops that all searches may look at.
+        /// Number of hops that all searches together may examine.
         const HOPS: u64 = 20_000_000;
         let header = HEADER_BYTES + scenario.host.frame_overhead;
         Self {
             payloads: most_payload(scenario),
             header,
-            ways: Ways::new(network, header + 1, least_receive_delay(&scenario.host)),
+            paths: Paths::new(network, header + 1, min_receive_delay(&scenario.host)),
             searches: (HOPS / (network.links.len() as u64 + 1)).max(4),
         }
     }
 
-    /// The time of a message of `bytes` between two hosts (from, to) under the transports of a workload.
+    /// Returns the minimum time of a message of `bytes` between two hosts (from, to) under the transports of a
+    /// workload.
     pub(crate) fn time(&mut self, workload: usize, ends: (u32, u32), bytes: u64) -> Span {
-        if self.searches > 0 && self.ways.explore(ends.0) {
+        if self.searches > 0 && self.paths.explore(ends.0) {
             self.searches -= 1;
         }
         let packets = bytes.div_ceil(self.payloads[workload]);
         let headers = packets.saturating_mul(u64::from(self.header));
-        least_way(&self.ways, ends, bytes.saturating_add(headers))
+        min_time(&self.paths, ends, bytes.saturating_add(headers))
     }
 }
 
-/// The least time of so many bytes on the wire between two hosts (from, to).
-fn least_way(ways: &Ways, (from, to): (u32, u32), wire_bytes: u64) -> Span {
-    let links = ways.links();
-    let stages = ways.crossings(from, to).map(|crossing| {
-        let work = least_time(links[crossing.link].rate, wire_bytes);
+/// Returns the minimum time of `wire_bytes` between two hosts (from, to).
+fn min_time(paths: &Paths, (from, to): (u32, u32), wire_bytes: u64) -> Span {
+    let links = paths.links();
+    let stages = paths.crossings(from, to).map(|crossing| {
+        let work = min_transmission(links[crossing.link].rate, wire_bytes);
         let around = (crossing.before + crossing.after).as_ps();
         Span::from_ps(around.saturating_add(work))
     });
     stages.max().unwrap_or(Span::ZERO)
 }
 
-/// The picoseconds that `bytes` take, rounded down.
-fn least_time(rate: Rate, bytes: u64) -> u64 {
+/// Returns the transmission time of `bytes` in picoseconds, rounded down.
+fn min_transmission(rate: Rate, bytes: u64) -> u64 {
     let ps = rate.transmit(bytes).as_ps();
     ps.saturating_sub(u64::from(rate.transmit_cost().ps_per_byte().is_none()))
 }

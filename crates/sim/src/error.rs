@@ -1,85 +1,85 @@
-//! What can be wrong with a scenario that is well-formed as a file.
+//! Errors in a scenario that is valid as a file.
 
-/// Why a run cannot be set up. Each message names the value and says what is allowed.
+/// Reason why a run cannot be set up. Each message contains the value and the allowed ones.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SetupError {
     /// A link to be sampled or captured does not exist.
     #[error("{key}: no link `{name}`; links are named `from->to`, such as `{example}`")]
     NoSuchLink {
-        /// The key of the scenario.
+        /// Key of the scenario.
         key: &'static str,
-        /// The name given.
+        /// Name given.
         name: String,
-        /// A name that exists.
+        /// Name of an existing link.
         example: String,
     },
-    /// The shape of the network makes no sense.
+    /// The shape of the network is invalid.
     #[error("topology: {0}")]
     Shape(String),
-    /// A host must have exactly one link.
+    /// A host does not have exactly one link.
     #[error("topology: host `{host}` has {links} links; every host needs exactly one, to a switch")]
     HostLinks {
-        /// Its name.
+        /// Name of the host.
         host: String,
-        /// How many it has.
+        /// Number of its links.
         links: usize,
     },
-    /// Two hosts are joined without a switch.
+    /// Two hosts are connected without a switch.
     #[error(
         "topology: host `{host}` is joined to host `{other}`; every host needs exactly one link, to a switch"
     )]
     HostToHost {
-        /// One of the two.
+        /// Name of one host.
         host: String,
-        /// The other.
+        /// Name of the other host.
         other: String,
     },
-    /// Not every host can reach every other.
+    /// Some hosts cannot reach each other.
     #[error(
         "topology: no path from `{from}` to `{to}`; every host must be able to reach every other"
     )]
     Disconnected {
-        /// A node of one part.
+        /// Name of a node of one part.
         from: String,
-        /// A node of another part.
+        /// Name of a node of another part.
         to: String,
     },
-    /// The network is beyond what the tables can hold.
-    #[error("topology: {what} is {value}; at most {allowed} can be handled")]
+    /// A number exceeds what the simulator supports.
+    #[error("topology: {what} is {value}; the limit is {allowed}")]
     TooLarge {
-        /// What there is too much of.
+        /// Quantity that is too large.
         what: &'static str,
-        /// How much.
+        /// Its value.
         value: u64,
-        /// The limit.
+        /// Its limit.
         allowed: u64,
     },
-    /// A workload needs more hosts than there are.
+    /// A workload needs more hosts than the network has.
     #[error(
         "workload `{workload}`: {what} needs {needed} hosts, but the topology has {hosts}{hint}"
     )]
     TooFewHosts {
         /// Name of the workload.
         workload: String,
-        /// What needs them.
+        /// Part of the workload that needs the hosts.
         what: String,
-        /// How many are needed.
+        /// Number of hosts needed.
         needed: u64,
-        /// How many there are.
+        /// Number of hosts in the network.
         hosts: u32,
-        /// What could be done, or nothing.
+        /// Suggestion, or empty.
         hint: &'static str,
     },
-    /// A workload names a host that does not exist.
-    #[error("workload `{workload}`: {what} is host {host}; allowed are 0 to {last}")]
+    /// A workload refers to a host that does not exist.
+    #[error("workload `{workload}`: {what} is host {host}; allowed: 0 to {last}")]
     NoSuchHost {
         /// Name of the workload.
         workload: String,
-        /// Which value names it.
+        /// Setting that refers to the host.
         what: String,
-        /// The host named.
+        /// Index of the host.
         host: u32,
-        /// The last host there is.
+        /// Index of the last host.
         last: u32,
     },
     /// A workload sends from a host to itself.
@@ -89,9 +89,9 @@ pub enum SetupError {
     ToItself {
         /// Name of the workload.
         workload: String,
-        /// Which flow.
+        /// Flow that the error is about.
         what: String,
-        /// The host.
+        /// Index of the host.
         host: u32,
     },
     /// A value of a workload is out of its range.
@@ -99,7 +99,7 @@ pub enum SetupError {
     Workload {
         /// Name of the workload.
         workload: String,
-        /// The value and what is allowed.
+        /// The value and the allowed ones.
         what: String,
     },
 }

@@ -1,8 +1,8 @@
-//! Faults put in on purpose: lost requests, dying hosts and misbehaving ones. For tests; a scenario knows nothing of them.
+//! Fault injection for tests: lost requests, dying hosts and misbehaving hosts. Scenarios cannot configure faults.
 
 use duetime_core::Span;
 
-/// What goes wrong in a run; by default nothing.
+/// Faults of a run; none by default.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Faults {
     /// Probability, on every link, that a packet with a D3 request is lost, in [0, 1).
@@ -13,31 +13,31 @@ pub struct Faults {
     pub misbehaving: Vec<MisbehavingHost>,
 }
 
-/// A host forgets all its endpoints without a word, and starts again at once: what it sends later is new.
+/// Death of a host: it loses all its endpoints without notice and restarts at once. Its later flows are new.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Death {
-    /// When, since the start of the run.
+    /// Time since the start of the run.
     pub at: Span,
-    /// Which host.
+    /// Index of the host.
     pub host: u32,
 }
 
-/// A host whose D3 senders do not keep to the protocol.
+/// A host whose D3 senders violate the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MisbehavingHost {
-    /// Which host.
+    /// Index of the host.
     pub host: u32,
-    /// What it does.
+    /// Kind of the violation.
     pub how: Misbehaviour,
 }
 
-/// Ways to misbehave towards D3's routers (D3 §4.4).
+/// Kinds of misbehaviour towards D3's routers (D3 §4.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misbehaviour {
-    /// Asks for this many times what it needs, and returns what it asked for.
+    /// Requests this many times the rate that it needs, and returns what it requested.
     AsksTooMuch(u8),
     /// Never returns an allocation or a desired rate, not even with its FIN.
     KeepsEverything,
-    /// Sends as fast as its own link can, whatever it is granted; what it returns is honest.
+    /// Sends at the full rate of its link regardless of grants, but returns honest values.
     IgnoresGrants,
 }

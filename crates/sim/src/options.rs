@@ -1,4 +1,4 @@
-//! How to run: what the caller of [`run`](crate::run()) chooses and watches.
+//! Options of [`run`](crate::run()), and the state that it shares with the caller.
 
 use crate::faults::Faults;
 use duetime_core::Span;
@@ -7,55 +7,55 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// How to run.
+/// Options of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Threads that the run is split over; 0 and 1 are one. Results do not depend on it. A run that is watched packet
-    /// by packet, for a trace or a capture, takes one.
+    /// Number of threads; 0 and 1 both mean one. Results do not depend on it. A run that is watched packet by packet,
+    /// for a trace or a capture, uses one thread.
     pub threads: usize,
-    /// Sub-partitions that each thread's partition is run in, one after the other; 0: as many as pay at the network's
-    /// size. Results do not depend on it. A run that is watched packet by packet or whose windows are sampled takes
-    /// one.
+    /// Number of sub-partitions per thread, which run one after the other; 0 chooses a number that suits the size of
+    /// the network. Results do not depend on it. A run that is watched packet by packet, or whose windows are sampled,
+    /// uses one.
     pub subpartitions: usize,
-    /// Where to say how far the run is, and where to be told to stop.
+    /// Progress of the run, with a flag to cancel it.
     pub progress: Option<Arc<Progress>>,
-    /// The flows whose events are wanted.
+    /// Flows to watch.
     pub watch: Watch,
-    /// Which of their events are kept.
+    /// Events of the watched flows to keep.
     pub keep: Keep,
-    /// Sampling period of the windows of TCP senders; `None`: no samples.
+    /// Sampling period of the windows of TCP senders, or `None` for no samples.
     pub windows: Option<Span>,
-    /// What goes wrong on purpose.
+    /// Faults to inject.
     pub faults: Faults,
 }
 
-/// Flows that are watched event by event.
+/// Selection of flows that are watched event by event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Watch {
-    /// None.
+    /// No flows.
     #[default]
     Nothing,
-    /// These, by `FlowRecord::flow`; from their submission on.
+    /// These flows, by `FlowRecord::flow`, from their submission on.
     Flows(BTreeSet<u64>),
-    /// These, each from submission to delivery.
+    /// These flows, by `FlowRecord::flow`, each from its submission to its delivery.
     Deliveries(BTreeSet<u64>),
-    /// All of this query, by `QueryRecord::query`: its ways down and its answers, each from submission to delivery.
+    /// All messages of this query, by `QueryRecord::query`, each from its submission to its delivery.
     Query(u64),
 }
 
-/// Which events of the watched flows are kept.
+/// Selection of the events that are kept of watched flows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Keep {
-    /// All.
+    /// All events.
     #[default]
     All,
-    /// What happens at the port of this link, by its number in the network, and what tells how far a flow is: its
-    /// submission, deliveries and end, timeouts, pauses and the rates that it is granted. A third of all or less.
+    /// Events at the port of this link, by index in the network, and events that show a flow's progress: submission,
+    /// deliveries, end, timeouts, pauses and granted rates. This is at most a third of all events.
     Port(u32),
 }
 
 impl Keep {
-    /// Whether this one is.
+    /// Returns true if the event is kept.
     pub fn holds(self, what: &FlowEventKind) -> bool {
         let Self::Port(port) = self else { return true };
         match *what {
@@ -85,21 +85,21 @@ impl Keep {
 }
 
 impl Watch {
-    /// One flow.
+    /// Selects one flow.
     pub fn flow(flow: u64) -> Self {
         Self::Flows(BTreeSet::from([flow]))
     }
 }
 
-/// How far a run is; shared between the run and whoever shows it.
+/// Progress of a run, shared between the run and the code that displays it.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Simulated picoseconds.
+    /// Simulated time in picoseconds.
     pub simulated_ps: AtomicU64,
-    /// Packets that have crossed a link.
+    /// Number of packet-hops so far.
     pub packet_hops: AtomicU64,
-    /// Measured flows that are not finished; from the duration on they are what the run still waits for.
+    /// Number of unfinished measured flows; after the duration, the flows that the run still waits for.
     pub open_flows: AtomicU64,
-    /// Set from outside to end the run early.
+    /// Set by the caller to end the run early.
     pub cancel: AtomicBool,
 }

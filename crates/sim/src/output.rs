@@ -1,38 +1,38 @@
-//! What a run gives.
+//! Output of a run.
 
 use duetime_core::Time;
 use duetime_results::{CapturedPacket, FlowTrace, PortRecord, RunRecords};
 
-/// What a run gives.
+/// Output of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunOutput {
-    /// Flows, queries, ports, series and totals.
+    /// Records of flows, queries and ports, series and totals.
     pub records: RunRecords,
-    /// The ports over the whole run, as `records.ports` has them over the measurement window.
+    /// Port records over the whole run; `records.ports` covers the measurement window.
     pub whole_ports: Vec<PortRecord>,
-    /// The watched flows that were submitted, by flow.
+    /// Traces of the watched flows that were submitted, by flow.
     pub traces: Vec<FlowTrace>,
     /// Captured packets, by time.
     pub captures: Vec<CapturedPacket>,
-    /// Windows of TCP senders, by time, then flow.
+    /// Window samples of TCP senders, by time, then flow.
     pub windows: Vec<WindowSample>,
-    /// Names of the captured links, by `CapturedPacket::link`.
+    /// Index and name of each captured link, as in `CapturedPacket::link`.
     pub capture_links: Vec<(u32, String)>,
-    /// D3: what the routers that were asked for anything, or police, held at the end, by link.
+    /// Final states of the D3 routers that received a request or police, by link.
     pub allocators: Vec<AllocatorState>,
-    /// Packet-hops of each partition: how the threads shared the work.
+    /// Number of packet-hops of each partition, which shows how the threads shared the work.
     pub partition_hops: Vec<u64>,
     /// False if the run was cancelled.
     pub complete: bool,
 }
 
-/// What the D3 router of one port holds: nothing, if all flows have ended and nothing was lost (D3 §4.3). Rates are in
-/// 1/256 of an encoded unit.
+/// Final state of the D3 router of one port. All sums are zero if all flows have ended and nothing was lost (D3 §4.3).
+/// Rates are in 1/256 of an encoded unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllocatorState {
-    /// The directed link behind the port, as `from->to`.
+    /// Directed link behind the port, as `from->to`.
     pub link: String,
-    /// N: flows.
+    /// N: number of flows.
     pub flows: u64,
     /// D: sum of desired rates.
     pub demand: u64,
@@ -40,19 +40,19 @@ pub struct AllocatorState {
     pub allocated: u64,
     /// C: adapted capacity.
     pub capacity: u64,
-    /// Packets dropped because more came over their link than was granted (`d3.police`); the port's drops hold them too.
+    /// Packets dropped because their link exceeded its grants (`d3.police`); also counted in the port's drops.
     pub policed: u64,
 }
 
-/// A TCP sender's state at one moment, while its connection is open.
+/// State of a TCP sender at one moment, while its connection is open.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WindowSample {
-    /// The flow that opened the connection, by `FlowRecord::flow`.
+    /// Flow that opened the connection, by `FlowRecord::flow`.
     pub flow: u64,
-    /// When.
+    /// Time of the sample.
     pub at: Time,
-    /// Its congestion window, in bytes.
+    /// Congestion window in bytes.
     pub window_bytes: u64,
-    /// α, the fraction of marked bytes that the congestion controller has estimated, in [0, 1].
+    /// α, the congestion controller's estimate of the fraction of marked bytes, in [0, 1].
     pub alpha: f64,
 }

@@ -1,10 +1,8 @@
-//! One run on several threads: conservative windows. All partitions process the events before a common horizon, the
-//! earliest pending event plus the shortest latency between partitions; then they exchange the packets that crossed.
+//! Runs one simulation on several threads as a conservative parallel simulation. All partitions process the events
+//! before a common horizon: the earliest pending event plus the shortest latency between partitions. Then they exchange
+//! the packets that crossed.
 
-#![expect(
-    clippy::disallowed_methods,
-    reason = "threads are what this module is for"
-)]
+#![expect(clippy::disallowed_methods, reason = "this module implements threads")]
 
 use crate::clock::Clock;
 use crate::engine::{Messages, Partition};
@@ -13,14 +11,14 @@ use std::num::NonZeroUsize;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
-/// What partitions tell each other before a window.
+/// State that partitions exchange before a window.
 struct Window {
     status: Vec<Status>,
-    /// By receiver, then sender.
+    /// Messages by receiver, then sender.
     messages: Vec<Vec<Mutex<Messages>>>,
 }
 
-/// What a partition tells the others before a window.
+/// State that a partition publishes before a window.
 #[derive(Default)]
 struct Status {
     next_event_ps: AtomicU64,
@@ -30,14 +28,15 @@ struct Status {
 }
 
 struct Shared {
-    /// Of the even windows and of the odd ones: a partition may be a window ahead of another that still reads.
+    /// Even and odd windows, because a partition may be one window ahead of another that still reads.
     windows: [Window; 2],
     barrier: Barrier,
     stop: AtomicBool,
     cancelled: AtomicBool,
 }
 
-/// Runs the partitions to the end of the run; the same results as one partition on one thread.
+/// Runs the partitions to the end of the run, with the same results as one partition on one thread. Returns the
+/// partitions, the end of the run, and false if it was cancelled.
 pub(crate) fn run(
     clock: &Clock<'_>,
     partitions: Vec<Partition>,
@@ -87,13 +86,13 @@ fn worker(
     let mut first_sent = Time::MAX;
     let [mut window, mut following] = shared.windows.each_ref();
     loop {
-        window.tell(&partition, index, first_sent);
+        window.publish(&partition, index, first_sent);
         shared.barrier.wait();
         let next = window.earliest_event();
         for from in &window.messages[index] {
             partition.receive_messages(&mut from.lock().expect("no partition panics"));
         }
-        // A mark is reached when no partition has an event before it, nor is any packet under way that would be one.
+        // A mark is reached when no partition has an event before it and no packet in flight arrives before it.
         partition.mark(next.min(boundary.unwrap_or(Time::ZERO)));
         match boundary {
             Some(reached) if next >= reached => {
@@ -125,18 +124,20 @@ fn worker(
 }
 
 impl Window {
-    /// Tells the others how partition `index` stands, and when the first packet that it has sent them arrives.
-    fn tell(&self, partition: &Partition, index: usize, first_sent: Time) {
-        let own = &self.status[index];
+    /// Publishes the state of partition `index`. `first_sent` is the arrival time of the first packet that it sent to
+    /// the other partitions.
+    fn publish(&self, partition: &Partition, index: usize, first_sent: Time) {
+        let status = &self.status[index];
         let next = partition.next_event().min(first_sent);
-        own.next_event_ps.store(next.as_ps(), Ordering::Release);
-        own.open.store(partition.open(), Ordering::Release);
-        own.wakes.store(partition.has_wakes(), Ordering::Release);
-        own.packet_hops
+        status.next_event_ps.store(next.as_ps(), Ordering::Release);
+        status.open.store(partition.open(), Ordering::Release);
+        status.wakes.store(partition.has_wakes(), Ordering::Release);
+        status
+            .packet_hops
             .store(partition.packet_hops(), Ordering::Release);
     }
 
-    /// The earliest event of all, when all have told.
+    /// Returns the earliest event of all partitions, after all have published their state.
     fn earliest_event(&self) -> Time {
         let next = self
             .status
@@ -163,32 +164,32 @@ impl Shared {
             .iter()
             .map(|status| status.packet_hops.load(Ordering::Acquire))
             .sum();
-        let going = clock.report(boundary, hops, open);
-        self.cancelled.fetch_or(!going, Ordering::AcqRel);
+        let continues = clock.report(boundary, hops, open);
+        self.cancelled.fetch_or(!continues, Ordering::AcqRel);
         self.stop.store(
-            !going || clock.is_over(boundary, open, wakes, next != Time::MAX),
+            !continues || clock.is_over(boundary, open, wakes, next != Time::MAX),
             Ordering::Release,
         );
     }
 }
 
-/// A barrier that spins: windows are a fraction of a millisecond long.
+/// A spinning barrier, because windows last a fraction of a millisecond.
 struct Barrier {
     count: usize,
-    /// Looks at the others before the processor is offered to them.
+    /// Number of checks before the processor is yielded.
     spins: u32,
     arrived: AtomicUsize,
     round: AtomicUsize,
-    /// A partition panicked and will not come.
+    /// True after a partition panicked, so that it will not arrive.
     broken: AtomicBool,
 }
 
 impl Barrier {
-    /// Enough for an even split, short enough for a busy machine.
+    /// Enough for evenly split work, short enough for a busy machine.
     const SPINS: u32 = 2_000;
 
     fn new(count: usize) -> Self {
-        // More partitions than processors: the others cannot come while this one looks.
+        // With more partitions than processors, the others cannot arrive while this one spins.
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let spins = if count > processors { 0 } else { Self::SPINS };
         Self {
@@ -223,7 +224,7 @@ impl Barrier {
     }
 }
 
-/// Breaks the barrier when its partition panics, so that the others do not wait for ever.
+/// Breaks the barrier if its partition panics, so that the others do not wait forever.
 struct Guard<'a>(&'a Barrier);
 
 impl Drop for Guard<'_> {

@@ -1,4 +1,4 @@
-//! What each query needs, and how much of that it could have if it were alone.
+//! Requirements of each query, and how many of its answers could be in time if each were alone.
 
 use super::AskedFlow;
 use crate::workload::{Workloads, oldi};
@@ -6,36 +6,36 @@ use duetime_core::Time;
 use duetime_results::{Class, QueryRecord};
 use std::collections::BTreeMap;
 
-/// A query, with the answers that its root is to get.
+/// A query with the answers that its root expects.
 #[derive(Clone, Debug)]
 pub struct AskedQuery {
-    /// As in [`QueryRecord::query`].
+    /// Id of the query, as in [`QueryRecord::query`].
     pub query: u64,
-    /// Index of its workload.
+    /// Index of the workload.
     pub workload: u16,
-    /// The root's host.
+    /// Host of the root.
     pub root: u32,
-    /// In the measurement window.
+    /// True if the query is in the measurement window.
     pub measured: bool,
-    /// Leaves whose answers it needs.
+    /// Number of leaves whose answers the query needs.
     pub needed: u32,
-    /// When it needs them; `None`: each leaf's answer by its own deadline.
+    /// Time by which it needs them, or `None` if each leaf's answer has its own deadline.
     pub due: Option<Time>,
-    /// The answers of the root's children, by index into the flows.
+    /// Answers of the root's children, as indices into the flows.
     pub answers: Vec<usize>,
-    /// Leaves whose answers one of these can carry.
+    /// Maximum number of leaves in one of these answers.
     pub leaves_per_answer: u32,
-    /// Leaves whose answers could be at the root in time, were each of them alone.
+    /// Number of leaves whose answers could be at the root in time if each were alone.
     pub reachable: u32,
 }
 
-/// The queries that have a time to be done by, by workload and number.
+/// Returns the queries with a budget or deadlines, by workload and number.
 pub(super) fn judged(
     workloads: &mut Workloads,
     flows: &[AskedFlow],
     unknown: &[u16],
 ) -> Vec<AskedQuery> {
-    // By query, then role: the flow.
+    // Answers of each query by role, as indices into the flows.
     let mut answers: BTreeMap<u64, Vec<(u32, usize)>> = BTreeMap::new();
     for (index, flow) in flows.iter().enumerate() {
         if let (Class::Response, Some(query)) = (flow.message.class, flow.message.query) {
@@ -45,8 +45,8 @@ pub(super) fn judged(
                 .push((flow.message.tag, index));
         }
     }
-    for of in answers.values_mut() {
-        of.sort_unstable();
+    for roles in answers.values_mut() {
+        roles.sort_unstable();
     }
     let records = workloads.take_queries();
     let known = records
@@ -68,7 +68,7 @@ pub(super) fn judged(
 struct Query<'a> {
     trees: &'a oldi::Oldi,
     flows: &'a [AskedFlow],
-    /// By role: the answer.
+    /// Answers as (role, index into `flows`), sorted by role.
     answers: &'a [(u32, usize)],
 }
 
@@ -81,7 +81,7 @@ impl Query<'_> {
             .filter(|(role, _)| self.trees.is_leaf(*role));
         let in_time = |&&(role, _): &&(u32, usize)| match record.due {
             Some(due) => self.at_root(role) <= due,
-            None => self.has_a_chance(role),
+            None => self.is_feasible(role),
         };
         AskedQuery {
             query: record.query,
@@ -99,8 +99,8 @@ impl Query<'_> {
         }
     }
 
-    /// Whether a leaf's answer, and those of the aggregators above it, could each be in time were it alone.
-    fn has_a_chance(&self, leaf: u32) -> bool {
+    /// Returns true if a leaf's answer, and those of the aggregators above it, could each be in time if it were alone.
+    fn is_feasible(&self, leaf: u32) -> bool {
         let mut role = leaf;
         loop {
             let flow = self.answer(role);
@@ -115,17 +115,17 @@ impl Query<'_> {
     }
 
     fn answer(&self, role: u32) -> Option<&AskedFlow> {
-        let place = self.answers.binary_search_by_key(&role, |&(role, _)| role);
-        place.ok().map(|place| &self.flows[self.answers[place].1])
+        let index = self.answers.binary_search_by_key(&role, |&(role, _)| role);
+        index.ok().map(|index| &self.flows[self.answers[index].1])
     }
 
-    /// The earliest that a leaf's answer can be at the root, through the aggregators above it.
+    /// Returns the earliest time at which a leaf's answer can be at the root, through the aggregators above it.
     fn at_root(&self, leaf: u32) -> Time {
         let mut role = leaf;
         let mut submitted = Time::ZERO;
         loop {
             let Some(flow) = self.answer(role) else {
-                // An aggregator that waits without end never answers.
+                // An aggregator that waits without limit may never answer.
                 return Time::MAX;
             };
             let submitted_here = submitted.max(flow.message.submitted);

@@ -1,6 +1,7 @@
-//! A receiver-driven transport: a sender transmits its first packets without a handshake, the others when the receiver
-//! grants them. One receiver per host spans all flows into it and grants those with the fewest bytes left; it chooses
-//! the class of the packets that it grants, the sender that of the first ones.
+//! A receiver-driven transport: a sender transmits its first packets without a handshake, and further packets when the
+//! receiver grants them. One receiver per host schedules all flows into it and grants packets of the flows with the
+//! fewest remaining bytes. The receiver chooses the class of the packets that it grants; the sender chooses the class
+//! of the first packets.
 
 use crate::capture::Decoded;
 use crate::engine::context::Context;
@@ -12,38 +13,38 @@ use duetime_core::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-/// The transport of this name is this one.
+/// Name of the transport that uses this family.
 pub const NAME: &str = "grants";
 /// Payload of a packet, in bytes.
 pub const PAYLOAD: u64 = 1_460;
 const HEADER_BYTES: u32 = 40;
-/// Packets that a sender transmits at once, and packets that a receiver has under way.
+/// Number of packets that a sender transmits at once, and that a receiver keeps in flight.
 const WINDOW: u64 = 16;
-/// Classes: what repairs a loss and control, the first packets, and those granted to the flows with the fewest bytes
-/// left and the second fewest.
+/// Classes: retransmissions and control packets, first packets, and packets granted to the flows with the fewest and
+/// second fewest remaining bytes.
 const REPAIR: u8 = 0;
 const FIRST: u8 = 1;
 const GRANTED: [u8; 2] = [2, 3];
-/// Silence after which something was lost.
+/// Period of silence after which a packet is assumed lost.
 const SILENCE: Span = Span::from_ms(4);
 
-/// The family.
+/// Family of the transport.
 pub enum Grants {}
 
-/// What a packet carries.
+/// Contents of a packet.
 #[derive(Debug)]
 pub enum Extra {
-    /// Packet `number` of a message, from sender `reply`.
+    /// Packet `number` of a message from the sender with index `reply`.
     Data {
         message: Message,
         number: u64,
         reply: u32,
     },
-    /// Packets below `up_to` may be sent, in class `class`.
+    /// Grant of the packets below `up_to`, to be sent in class `class`.
     Grant { up_to: u64, class: u8 },
-    /// This packet is missing.
+    /// Request to retransmit packet `number`.
     Resend { number: u64 },
-    /// All have come.
+    /// Notice that all packets arrived.
     Done,
 }
 
@@ -72,10 +73,10 @@ impl Endpoint for Grants {
     }
 }
 
-/// The sender of a message.
+/// Sending end of a message.
 pub struct Sending {
     message: Message,
-    /// The next packet that was never sent.
+    /// Next packet that was never sent.
     next: u64,
     granted: u64,
     class: u8,
@@ -120,16 +121,16 @@ impl Sender for Sending {
         &mut self,
         binding: &mut Binding,
         context: &mut Context,
-        own: u32,
+        index: u32,
     ) -> Option<Packet> {
-        let again = self.resend.pop_first();
-        let number = match again {
+        let resent = self.resend.pop_first();
+        let number = match resent {
             Some(number) => number,
             None if self.next < self.granted => self.next,
             None => return None,
         };
         self.next = self.next.max(number + 1);
-        binding.class = match again {
+        binding.class = match resent {
             Some(_) => REPAIR,
             None if number < WINDOW => FIRST,
             None => self.class,
@@ -146,7 +147,7 @@ impl Sender for Sending {
         packet.extra = context.attach::<Grants>(Extra::Data {
             message: self.message.clone(),
             number,
-            reply: own,
+            reply: index,
         });
         Some(packet)
     }
@@ -159,7 +160,7 @@ impl Sender for Sending {
         self.timer
     }
 
-    /// Nothing came back: all packets were lost, or the last answer was.
+    /// All packets or the last answer may have been lost, so the first packet is sent again.
     fn timeout(&mut self, _binding: &mut Binding, context: &mut Context) {
         self.resend.insert(0);
         self.timer = context.now() + SILENCE;
@@ -168,12 +169,12 @@ impl Sender for Sending {
     fn abort(
         &mut self,
         _context: &mut Context,
-        _is_meant: &dyn Fn(&Message) -> bool,
+        _matches: &dyn Fn(&Message) -> bool,
     ) -> Option<(u32, Aborted)> {
         None
     }
 
-    fn has_news(&self) -> bool {
+    fn needs_settling(&self) -> bool {
         self.done
     }
 
@@ -186,18 +187,18 @@ impl Sender for Sending {
     fn finish(&mut self, _context: &mut Context) {}
 }
 
-/// The receiver of all flows into a host.
+/// Receiving end of all flows into a host.
 pub struct Receiving {
-    /// By flow.
+    /// Incomplete flows, by flow.
     incoming: BTreeMap<u64, Incoming>,
-    /// Flows of which all packets have come.
+    /// Flows of which all packets arrived.
     complete: BTreeSet<u64>,
     delivered: VecDeque<Message>,
     answers: VecDeque<Answer>,
     timer: Time,
 }
 
-/// A flow of which packets are missing.
+/// A flow with missing packets.
 struct Incoming {
     message: Message,
     to: Peer,
@@ -207,7 +208,7 @@ struct Incoming {
     progress: Time,
 }
 
-/// Where a flow's sender is.
+/// Address of a flow's sender.
 #[derive(Clone, Copy)]
 struct Peer {
     host: u32,
@@ -273,7 +274,7 @@ impl Receiver for Receiving {
         if incoming.received.insert(number) {
             incoming.progress = context.now();
         }
-        let ended = incoming.left() == 0;
+        let ended = incoming.missing() == 0;
         if ended {
             let over = self.incoming.remove(&flow).expect("just found");
             self.complete.insert(flow);
@@ -298,14 +299,14 @@ impl Receiver for Receiving {
         &mut self,
         _binding: &mut Binding,
         context: &mut Context,
-        own: u32,
+        index: u32,
     ) -> Option<Packet> {
         let Answer { to, extra } = self.answers.pop_front()?;
         let mut packet = Packet::new(
             to.host,
             to.sender,
             to.hash,
-            own,
+            index,
             HEADER_BYTES as u16,
             REVERSE | Packet::label(Grants::FAMILY as u16, REPAIR),
         );
@@ -321,7 +322,7 @@ impl Receiver for Receiving {
         self.timer
     }
 
-    /// Asks silent flows for what is missing.
+    /// Requests the missing packets of silent flows.
     fn timeout(&mut self, context: &mut Context) {
         let now = context.now();
         let silent = self.incoming.values_mut();
@@ -346,10 +347,10 @@ impl Receiver for Receiving {
 }
 
 impl Receiving {
-    /// Grants to the two flows with the fewest bytes left, so that each has a window under way.
+    /// Grants packets of the two flows with the fewest remaining packets, so that each has a window in flight.
     fn schedule(&mut self) {
         let mut flows: Vec<&mut Incoming> = self.incoming.values_mut().collect();
-        flows.sort_by_key(|flow| (flow.left(), flow.message.flow));
+        flows.sort_by_key(|flow| (flow.missing(), flow.message.flow));
         for (flow, class) in flows.into_iter().zip(GRANTED) {
             let up_to = (flow.received.len() as u64 + WINDOW).min(flow.packets);
             if up_to > flow.granted {
@@ -362,8 +363,8 @@ impl Receiving {
 }
 
 impl Incoming {
-    /// Packets that are missing.
-    fn left(&self) -> u64 {
+    /// Returns the number of missing packets.
+    fn missing(&self) -> u64 {
         self.packets - self.received.len() as u64
     }
 }

@@ -1,5 +1,5 @@
-//! A port that serves the first packet of the first class, and that drops the last packet of the last class when it is
-//! full, whichever packet arrives.
+//! A port discipline that serves the first packet of the highest class, and that drops the last packet of the lowest
+//! class when the queue is full, whichever packet arrives.
 
 use crate::engine::wire::discipline::Queue;
 use crate::packet::Packet;
@@ -8,12 +8,12 @@ use duetime_core::Time;
 use duetime_link::{Frame, Offer, Port, Sent};
 use duetime_scenario::Scenario;
 
-/// Scenarios of this name have this discipline at the ports of their switches.
+/// Name of the scenarios that use this discipline at the ports of their switches.
 pub const NAME: &str = "lowest-last";
-/// Packets that wait at most.
-const MOST: usize = 16;
+/// Maximum number of queued packets.
+const MAX_WAITING: usize = 16;
 
-/// The packets that wait, in the order in which they leave.
+/// Queued packets, in the order of departure.
 #[derive(Default)]
 pub struct LowestLast {
     waiting: Vec<Packet>,
@@ -42,11 +42,11 @@ impl Queue for LowestLast {
             .waiting
             .partition_point(|other| other.class() <= packet.class());
         self.waiting.insert(place, packet);
-        if self.waiting.len() > MOST {
-            let last = self.waiting.pop().expect("more than `MOST`");
+        if self.waiting.len() > MAX_WAITING {
+            let last = self.waiting.pop().expect("more than `MAX_WAITING`");
             port.refuse(last);
             dropped.push(last);
-            if place == MOST {
+            if place == MAX_WAITING {
                 return Offer::Dropped;
             }
         }
@@ -73,7 +73,7 @@ mod tests {
     use duetime_core::{Rate, Span};
 
     #[test]
-    fn the_last_packet_of_the_last_class_makes_way() {
+    fn last_packet_of_lowest_class_is_dropped() {
         let (mut queue, mut dropped) = (LowestLast::default(), Vec::new());
         let mut port = Port::new(Rate::from_gbps(1), Span::ZERO);
         let packet = |number, class| Packet::new(0, 0, 0, number, 1_500, Packet::label(0, class));
@@ -100,11 +100,11 @@ mod tests {
         let mut served = Vec::new();
         loop {
             let free = port.busy_until();
-            let Some((_, again)) = queue.departure(&mut port, free) else {
+            let Some((_, wake)) = queue.departure(&mut port, free) else {
                 break;
             };
             served.push(port.last_sent().expect("just sent").seq);
-            assert_eq!(again.is_some(), served.len() < 16);
+            assert_eq!(wake.is_some(), served.len() < 16);
         }
         assert_eq!(served, [17].into_iter().chain(1..=15).collect::<Vec<_>>());
     }

@@ -1,5 +1,5 @@
-//! Proof that the engine is open: a receiver-driven transport and a port discipline that drops another packet than the
-//! one that arrives, in tests only. Each is one line in a list of the engine.
+//! Tests of the engine's extension points: a receiver-driven transport, and a port discipline that may drop a packet
+//! other than the arriving one. Each is one line in a list of the engine.
 
 mod grants;
 mod lowest_last;
@@ -12,8 +12,8 @@ use duetime_results::digest;
 use duetime_scenario::{NoFiles, Scenario};
 use std::fmt::Write as _;
 
-/// Ten flows of 15 to 330 KB to one host in another rack, at once, by the receiver-driven transport. The scenario's
-/// name chooses the discipline.
+/// Runs ten simultaneous flows of 15 to 330 KB to one host in another rack with the receiver-driven transport. The name
+/// of the scenario selects the discipline.
 fn burst(name: &str, threads: usize) -> RunOutput {
     let mut text = format!(
         r#"
@@ -46,12 +46,12 @@ buffer = "unlimited"
         threads,
         ..Options::default()
     };
-    // A run ends with its last flow. In run 0 a packet without payload is still on its way then.
+    // A run ends with its last flow. In run 0, a packet without payload would still be in flight.
     run(&scenario, 0, 1, &options).expect("a valid scenario")
 }
 
-/// All flows are over, nothing is left in the network, and what was injected went somewhere.
-fn is_complete(output: &RunOutput) {
+/// Checks that all flows ended, that the network is empty, and that bytes are conserved.
+fn assert_complete(output: &RunOutput) {
     let flows = &output.records.flows;
     assert_eq!(flows.len(), 10);
     assert!(flows.iter().all(|flow| flow.finish.is_some()));
@@ -64,19 +64,18 @@ fn is_complete(output: &RunOutput) {
 }
 
 #[test]
-fn a_receiver_schedules_the_flows_of_a_burst() {
+fn receiver_schedules_flows_of_a_burst() {
     let output = burst("strict-priority", 1);
-    is_complete(&output);
-    // The shortest remaining flow first: they end in the order of their sizes.
+    assert_complete(&output);
+    // Shortest remaining flow first, so flows end in the order of their sizes.
     let mut flows = output.records.flows.clone();
     flows.sort_by_key(|flow| flow.size_bytes);
     assert!(flows.windows(2).all(|pair| pair[0].finish < pair[1].finish));
-    // Without a handshake: data flows as soon as it may, the whole burst within its time on the link and two round
-    // trips more.
+    // Without a handshake, the burst takes its transmission time and at most two more round trips.
     let bytes: u64 = flows.iter().map(|flow| flow.size_bytes).sum();
     let last = flows[9].finish.expect("checked above").as_ps() as f64 / 1e6;
-    let least = bytes as f64 * (1500.0 / grants::PAYLOAD as f64) / 125.0;
-    assert!((least..least + 500.0).contains(&last), "{last} us, {least}");
+    let min = bytes as f64 * (1500.0 / grants::PAYLOAD as f64) / 125.0;
+    assert!((min..min + 500.0).contains(&last), "{last} us, {min}");
     assert_eq!(
         digest(&output.records),
         digest(&burst("strict-priority", 2).records)
@@ -84,9 +83,9 @@ fn a_receiver_schedules_the_flows_of_a_burst() {
 }
 
 #[test]
-fn a_port_drops_another_packet_than_the_one_that_arrives() {
+fn port_may_drop_a_queued_packet() {
     let output = burst(lowest_last::NAME, 1);
-    is_complete(&output);
+    assert_complete(&output);
     let ports = &output.records.ports;
     assert!(ports.iter().map(|port| port.drops).sum::<u64>() > 0);
     assert_eq!(

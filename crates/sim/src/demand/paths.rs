@@ -1,36 +1,36 @@
-//! The links that every flow between two hosts must share with others, and how far they are from its ends.
+//! Links that every flow between two hosts must share with others, and the minimum times from the flow's ends to them.
 
 use crate::topology::Network;
 use duetime_core::{Rate, Span};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A link, or several that flows can be spread over, that a flow cannot avoid.
+/// A link that a flow cannot avoid, or a group of links over which flows can be spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedLink {
-    /// Which of a flow's links.
+    /// Position of the link on a flow's path.
     pub tier: Tier,
-    /// The host, or the switch among the network's nodes.
+    /// Host, or node index of the switch.
     pub node: u32,
-    /// Capacity, of all its links together.
+    /// Total capacity of the links.
     pub rate: Rate,
 }
 
-/// The links that a flow crosses, in order. A flow between two hosts of one switch crosses the first and the last.
+/// Position of a link on a flow's path. A flow between two hosts of one switch crosses only the first and the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tier {
-    /// The sending host's link.
+    /// Link of the sending host.
     Sending,
-    /// All links from the sender's switch to other switches, as one.
+    /// All links from the sender's switch to other switches together.
     RackOut,
-    /// All links from other switches to the receiver's switch, as one.
+    /// All links from other switches to the receiver's switch together.
     RackIn,
-    /// The receiving host's link.
+    /// Link of the receiving host.
     Receiving,
 }
 
 impl Tier {
-    /// All, in the order of a flow's way.
+    /// All tiers, in the order of a flow's path.
     pub const ALL: [Self; 4] = [Self::Sending, Self::RackOut, Self::RackIn, Self::Receiving];
 }
 
@@ -39,31 +39,32 @@ impl Tier {
 pub struct Crossing {
     /// Index into the shared links.
     pub link: usize,
-    /// From hand-over to the first bit on the link, at least.
+    /// Minimum time from submission to the first bit on the link.
     pub before: Span,
-    /// From the last bit on the link to delivery, at least.
+    /// Minimum time from the last bit on the link to delivery.
     pub after: Span,
 }
 
-/// The shared links of a network, and the fastest ways between its switches.
+/// Shared links of a network, and the fastest paths between its switches.
 #[derive(Debug)]
-pub(super) struct Ways {
+pub(super) struct Paths {
     links: Vec<SharedLink>,
     hosts: usize,
-    /// From the NIC of any host to its transport, at least.
+    /// Minimum time from the NIC of any host to its transport.
     receive: Span,
-    /// Per host: its switch, among switches.
+    /// Switch of each host, as an index among switches.
     switch: Vec<usize>,
-    /// Per host: propagation on its link, each way, and the time of the least packet on it.
+    /// Propagation on each host's link in one direction, and transmission of a minimum-size packet on it.
     access: Vec<Hop>,
-    /// Per switch: hops to other switches.
+    /// Hops to other switches, by switch.
     neighbours: Vec<Vec<(usize, Hop)>>,
-    /// Per switch: the longest transmission of the least packet out of it.
+    /// Longest transmission of a minimum-size packet out of each switch.
     slowest_out: Vec<Span>,
-    /// Per switch: the longest hop into it, and the least propagation.
+    /// Longest hop into each switch.
     longest_in: Vec<Span>,
+    /// Shortest propagation into each switch.
     nearest_in: Vec<Span>,
-    /// Per switch: the fastest way of the least packet to every other, once explored.
+    /// Time of the fastest path of a minimum-size packet from each switch to every other, or `None` if not explored.
     fastest: Vec<Option<Vec<Span>>>,
 }
 
@@ -79,8 +80,8 @@ impl Hop {
     }
 }
 
-impl Ways {
-    /// Prepares the network; no packet is smaller than `packet_bytes`, and none takes less than `receive` at its host.
+impl Paths {
+    /// Prepares the network. No packet is smaller than `packet_bytes`, and none takes less than `receive` at its host.
     pub(super) fn new(network: &Network, packet_bytes: u32, receive: Span) -> Self {
         let (hosts, switches) = (network.hosts() as usize, network.switches() as usize);
         let hop = |link: u32| {
@@ -148,7 +149,7 @@ impl Ways {
         &self.links
     }
 
-    /// Finds the fastest ways from a host, before its crossings are asked for; tells whether they had to be searched for.
+    /// Finds the fastest paths from a host; call before [`Self::crossings`]. Returns true if a search was needed.
     pub(super) fn explore(&mut self, from: u32) -> bool {
         let start = self.switch[from as usize];
         if self.fastest[start].is_some() {
@@ -172,8 +173,8 @@ impl Ways {
         true
     }
 
-    /// What a flow between these two hosts crosses. Where the ways from its source have not been explored, the network
-    /// between switches takes no time.
+    /// Returns the shared links that a flow between two hosts crosses. If the paths from the source were not explored,
+    /// the network between switches is assumed to take no time.
     pub(super) fn crossings(&self, from: u32, to: u32) -> impl Iterator<Item = Crossing> + use<> {
         let (source, sink) = (from as usize, to as usize);
         let (first, mut last) = (self.access[source], self.access[sink]);
