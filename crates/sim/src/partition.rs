@@ -1,28 +1,28 @@
-//! Cutting a network into partitions for threads, and a large partition into sub-partitions that fit the processor's
-//! caches: a rack's switch and hosts stay together.
+//! Splits a network into partitions for threads, and a large partition into sub-partitions that fit the processor's
+//! caches. A rack's switch and hosts are never separated.
 
 use crate::topology::{DirectedLink, Network};
 use duetime_core::Span;
 use std::collections::BTreeMap;
 
-/// In [`Cut::partition_of`]: the switch is divided. Most of its ports are in the partition that they lead to, and what
-/// arrives at the switch is processed where the port is by which it leaves.
+/// Marks a divided switch in [`Cut::partition_of`]. Most of its ports are in the partition that they lead to, and a
+/// packet that arrives at the switch is processed in the partition of its output port.
 pub const DIVIDED: u16 = u16::MAX;
 
-/// A cut.
+/// Partitions of a network.
 pub struct Cut {
-    /// Per node: its partition, or [`DIVIDED`].
+    /// Partition of each node, or [`DIVIDED`].
     pub partition_of: Vec<u16>,
-    /// Per link: the partition of the port at its near end.
+    /// Partition of the port at the near end of each link.
     pub port_in: Vec<u16>,
-    /// How many partitions.
+    /// Number of partitions.
     pub partitions: usize,
-    /// The shortest latency between two partitions: nothing that happens in one is felt in another sooner.
+    /// Shortest latency between two partitions: no event in one affects another sooner.
     pub lookahead: Span,
 }
 
-/// Cuts the network into at most `threads` partitions of about equal work; into one where it cannot be cut.
-/// `divides`: switches between racks may be divided.
+/// Splits the network into at most `threads` partitions with about equal work, or into one if it cannot be split.
+/// `divides` permits to divide switches between racks.
 pub fn cut(network: &Network, threads: usize, divides: bool) -> Cut {
     let divided = if divides && threads > 1 {
         divided(network)
@@ -48,10 +48,10 @@ pub fn cut(network: &Network, threads: usize, divides: bool) -> Cut {
     }
     let port_in = |link: &DirectedLink| match partition_of[link.from as usize] {
         DIVIDED => partition_of[link.to as usize],
-        own => own,
+        partition => partition,
     };
     let mut port_in: Vec<u16> = network.links.iter().map(port_in).collect();
-    even_out(network, &partition_of, &mut port_in, &mut load);
+    balance(network, &partition_of, &mut port_in, &mut load);
     let mut cut = Cut {
         partition_of,
         port_in,
@@ -76,15 +76,15 @@ pub fn cut(network: &Network, threads: usize, divides: bool) -> Cut {
 }
 
 impl Cut {
-    /// Whether packets on a link may arrive in another partition than that of its port.
+    /// Returns true if packets on a link may arrive in a partition other than that of the link's port.
     pub fn is_crossing(&self, network: &Network, link: usize) -> bool {
         self.port_in[link] != self.partition_of[network.links[link].to as usize]
     }
 }
 
-/// Moves ports of divided switches from the partition with the most work to that with the least, while that makes the
-/// largest share smaller.
-fn even_out(network: &Network, partition_of: &[u16], port_in: &mut [u16], load: &mut [u128]) {
+/// Moves ports of divided switches from the most loaded partition to the least loaded one while that reduces the
+/// maximum load.
+fn balance(network: &Network, partition_of: &[u16], port_in: &mut [u16], load: &mut [u128]) {
     for (link, port_in) in network.links.iter().zip(port_in) {
         let weight = u128::from(link.rate.as_bps());
         let by_load = (0..load.len()).min_by_key(|&partition| load[partition]);
@@ -99,9 +99,9 @@ fn even_out(network: &Network, partition_of: &[u16], port_in: &mut [u16], load: 
     }
 }
 
-/// Per node: whether it is a switch that is divided. That is one between switches none of which is divided: half of
-/// the packets that cross it stay in their partition, and a packet that does not crosses over once. The far end of a
-/// link that loses packets at random is in one place.
+/// Returns, for each node, true if it is a switch to divide. These are switches that connect only to undivided
+/// switches: half of the packets through such a switch stay in their partition, and the others cross partitions once. A
+/// switch at the far end of a link with random loss is not divided, because the losses must be drawn in one partition.
 fn divided(network: &Network) -> Vec<bool> {
     let mut divided: Vec<bool> = network
         .nodes
@@ -122,19 +122,18 @@ fn divided(network: &Network) -> Vec<bool> {
     divided
 }
 
-/// The sub-partitions of a partition. What happens in one is felt in another only after the latency of the links
-/// between them.
+/// Sub-partitions of a partition. An event in one affects another only after the latency of the links between them.
 #[derive(Clone, Debug)]
 pub struct Subpartitions {
-    /// Per node: its sub-partition; 0 for the nodes of other partitions.
+    /// Sub-partition of each node; 0 for nodes of other partitions.
     pub of_node: Vec<u16>,
-    /// Per sub-partition: those with a link into it, each with the shortest latency of these links.
+    /// Neighbours of each sub-partition that have a link into it, with the shortest latency of these links.
     pub neighbours: Vec<Vec<(u16, Span)>>,
 }
 
 impl Subpartitions {
-    /// Cuts partition `index` of `partition_of` into at most `count` sub-partitions of about equal work and of
-    /// neighbouring racks; into one where two would be joined by a link without latency.
+    /// Splits partition `index` of `partition_of` into at most `count` sub-partitions of neighbouring racks with about
+    /// equal work, or into one if a link without latency would join two.
     pub fn cut(network: &Network, partition_of: &[u16], index: u16, count: usize) -> Self {
         let mut groups = groups(network, &vec![false; network.nodes.len()]);
         groups.retain(|(_, nodes)| partition_of[nodes[0] as usize] == index);
@@ -147,22 +146,22 @@ impl Subpartitions {
         };
         let mut before = 0;
         for (weight, nodes) in groups {
-            let own = (before * count as u128 / total.max(1)) as u16;
+            let subpartition = (before * count as u128 / total.max(1)) as u16;
             before += weight;
             for node in nodes {
-                subpartitions.of_node[node as usize] = own;
+                subpartitions.of_node[node as usize] = subpartition;
             }
         }
         let mut neighbours = vec![BTreeMap::new(); count];
         for link in &network.links {
             let [from, to] = [link.from, link.to].map(|node| node as usize);
-            let [own, other] = [from, to].map(|node| partition_of[node]);
+            let [from_partition, to_partition] = [from, to].map(|node| partition_of[node]);
             let [sent, reached] = [from, to].map(|node| subpartitions.of_node[node]);
-            if own == index && other == index && sent != reached {
-                let least = neighbours[usize::from(reached)]
+            if from_partition == index && to_partition == index && sent != reached {
+                let shortest = neighbours[usize::from(reached)]
                     .entry(sent)
                     .or_insert(link.latency);
-                *least = link.latency.min(*least);
+                *shortest = link.latency.min(*shortest);
             }
         }
         if neighbours
@@ -178,7 +177,7 @@ impl Subpartitions {
         subpartitions
     }
 
-    /// The whole partition as one.
+    /// Creates a single sub-partition of the whole partition.
     pub fn one(network: &Network) -> Self {
         Self {
             of_node: vec![0; network.nodes.len()],
@@ -186,15 +185,15 @@ impl Subpartitions {
         }
     }
 
-    /// How many.
+    /// Returns the number of sub-partitions.
     pub fn len(&self) -> usize {
         self.neighbours.len()
     }
 }
 
-/// Nodes that stay together with their weight, heaviest first; without `divided` switches. A node's work is the packets
-/// that reach it, so its incoming capacity stands for it; a host's transports make it count double. What reaches a
-/// divided switch is the work of the node behind the port.
+/// Returns the groups of nodes that stay together, divided switches excluded, with their weights, heaviest first. A
+/// node's work is the number of packets that reach it, estimated by its incoming capacity. A host counts twice because
+/// of its transports. Packets that reach a divided switch are the work of the node behind the output port.
 fn groups(network: &Network, divided: &[bool]) -> Vec<(u128, Vec<u32>)> {
     let racks = network
         .nodes
@@ -244,7 +243,7 @@ mod tests {
         Network::build(&topology).expect("a network")
     }
 
-    /// The links from spines to racks.
+    /// Returns the links from spines to racks.
     fn down(network: &Network) -> impl Iterator<Item = usize> + '_ {
         let first_spine = (network.nodes.iter())
             .position(|node| node.name.starts_with("spine"))
@@ -255,9 +254,9 @@ mod tests {
             .map(|(number, _)| number)
     }
 
-    /// With an even number of racks each port of a spine is where its rack is, and only links into spines cross.
+    /// With an even number of racks, each port of a spine is in its rack's partition, and only links into spines cross.
     #[test]
-    fn a_spine_is_divided_among_its_racks() {
+    fn spines_are_divided_among_racks() {
         let network = leaf_spine(6, 2, 0.0);
         let cut = cut(&network, 2, true);
         assert_eq!((cut.partitions, cut.lookahead), (2, Span::from_us(20)));
@@ -269,10 +268,10 @@ mod tests {
         assert_eq!(in_first.count(), 6, "of twelve");
     }
 
-    /// With an odd number some ports make up for the rack that one partition has more: a rack's work is five times that
-    /// of its port.
+    /// With an odd number of racks, ports compensate for the rack that one partition has more. A rack's work is five
+    /// times that of its port.
     #[test]
-    fn ports_of_a_spine_even_out_what_racks_cannot() {
+    fn spine_ports_balance_odd_racks() {
         let network = leaf_spine(25, 1, 0.0);
         let cut = cut(&network, 2, true);
         let elsewhere = down(&network)
@@ -287,9 +286,9 @@ mod tests {
         assert_eq!(shares, [4 * 13 + 11, 4 * 12 + 14]);
     }
 
-    /// The draws of losses on a link are in one place, and so is what a caller says is not to be divided.
+    /// A switch is not divided if losses are drawn on its links or if the caller forbids it.
     #[test]
-    fn a_spine_stays_whole_where_it_must() {
+    fn spines_stay_whole_if_required() {
         for (loss, divides) in [(0.01, true), (0.0, false)] {
             let network = leaf_spine(4, 1, loss);
             let cut = cut(&network, 2, divides);

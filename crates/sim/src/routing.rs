@@ -1,15 +1,15 @@
 //! Shortest paths by number of links, with equal-cost paths chosen per flow.
 //!
-//! The table has a column per switch that has hosts. A switch has few different entries: most name the one link to
-//! take, the others a list of equally good links, shared by all columns that need the same one. So a row holds small
-//! codes, numbered as they first appear along it, and switches in like places share one: a fat-tree of 16,000 hosts has
-//! 42 rows for 2,000 switches, and what a packet needs stays in the cache.
+//! The table has one column per switch with hosts. A switch has few different entries: most are the single link to
+//! take, the others are lists of equally good links, shared by all columns that need the same list. A row therefore
+//! contains small codes, numbered in order of appearance, and switches in equivalent positions share a row. A fat-tree
+//! of 16,000 hosts has 42 rows for 2,000 switches, and what a packet needs stays in the cache.
 
 use crate::SetupError;
 use crate::topology::{Network, Regular, Towards};
 use rustc_hash::FxHashMap;
 
-/// Where every switch sends what is for any host.
+/// Routing table: the next link at every switch towards every host.
 #[derive(Clone, Debug)]
 pub struct Routing {
     hosts: u32,
@@ -23,34 +23,35 @@ pub struct Routing {
     key: u64,
 }
 
-/// A host's place.
+/// Attachment of a host.
 #[derive(Clone, Copy, Debug)]
 struct Attachment {
-    /// The switch it is on, which needs no table.
+    /// Switch of the host, which needs no table entry for it.
     switch: u32,
     column: u32,
     downlink: u32,
 }
 
-/// A switch's part of the table.
+/// Part of the table that belongs to a switch.
 #[derive(Clone, Copy, Debug)]
 struct Switch {
-    /// Where its row starts in `codes`.
+    /// Start of the switch's row in `codes`.
     row: u32,
-    /// Where its entries start, by code.
+    /// Start of the switch's entries, which codes index.
     entries: u32,
 }
 
-// An entry is a link, or `MULTI` with a list's offset and length, or, while the table is made, `LOCAL`.
+// An entry is a link, or `MULTI` with the offset and length of a list, or, during construction, `LOCAL`.
 const MULTI: u32 = 1 << 31;
 const COUNT_BITS: u32 = 10;
 const MAX_COUNT: u32 = (1 << COUNT_BITS) - 1;
 const MAX_OFFSET: u32 = (1 << (31 - COUNT_BITS)) - 1;
-/// The host is on this very switch. No list has this entry: it would be at the last offset and of full length.
+/// Entry for a host on the switch itself. No list has this entry, because it would have the maximum length at the last
+/// offset.
 const LOCAL: u32 = u32::MAX;
 
 impl Routing {
-    /// All shortest paths: those of a regular shape follow from its numbers, others are searched for.
+    /// Computes all shortest paths: from the numbering of a regular shape, or else by search.
     pub fn build(network: &Network) -> Result<Self, SetupError> {
         let graph = SwitchGraph::of(network);
         let attachments = graph.attachments(network);
@@ -90,15 +91,16 @@ impl Routing {
         })
     }
 
-    /// Draws the choice among equal paths by `key`: flows that share a path under one key part under others.
+    /// Sets the key that randomises the choice among equal paths: flows that share a path under one key may use
+    /// different paths under another.
     #[must_use]
     pub const fn keyed(mut self, key: u64) -> Self {
         self.key = key;
         self
     }
 
-    /// The link that `node` takes towards a host. `flow_hash` must be well mixed and the same for all packets of a
-    /// flow in one direction; each switch salts it, so that the choices along a path do not go together.
+    /// Returns the link that `node` takes towards a host. `flow_hash` must be well mixed and equal for all packets of a
+    /// flow in one direction. Each switch salts it, so that the choices along a path are independent.
     #[inline]
     pub fn next(&self, node: u32, dst_host: u32, flow_hash: u32) -> u32 {
         match node.checked_sub(self.hosts) {
@@ -107,12 +109,12 @@ impl Routing {
         }
     }
 
-    /// The number of a switch's node for [`Routing::next_at_switch`].
+    /// Returns the switch index of a node for [`Routing::next_at_switch`].
     pub fn switch(&self, node: u32) -> u32 {
         node - self.hosts
     }
 
-    /// The same as [`Routing::next`], by the number of a switch.
+    /// Returns the link that a switch takes towards a host; see [`Routing::next`].
     #[inline(always)]
     pub fn next_at_switch(&self, switch: u32, dst_host: u32, flow_hash: u32) -> u32 {
         let Attachment {
@@ -133,8 +135,7 @@ impl Routing {
         self.choices[(offset + self.pick(flow_hash, switch, count)) as usize]
     }
 
-    /// Picks one of `count` by the key, the flow and the switch: two rounds of multiply and fold, then the high half of a
-    /// product.
+    /// Picks one of `count` by key, flow and switch: two rounds of multiply and fold, then the high half of a product.
     #[inline]
     fn pick(&self, flow_hash: u32, switch: u32, count: u32) -> u32 {
         let mut x = (self.key ^ (u64::from(flow_hash) << 32 | u64::from(switch)))
@@ -143,7 +144,7 @@ impl Routing {
         (((x >> 32) * u64::from(count)) >> 32) as u32
     }
 
-    /// The links from one host to another, in order.
+    /// Returns the links from one host to another, in order.
     pub fn path(
         &self,
         network: &Network,
@@ -160,7 +161,7 @@ impl Routing {
         links
     }
 
-    /// Bytes that the tables take.
+    /// Returns the size of the tables in bytes.
     pub fn table_bytes(&self) -> usize {
         4 * (self.uplink.len() + self.entries.len() + self.choices.len())
             + 2 * self.codes.len()
@@ -169,7 +170,7 @@ impl Routing {
     }
 }
 
-/// The rows of a regular shape.
+/// Returns the rows of a regular shape.
 fn regular_rows(
     regular: Regular,
     graph: &SwitchGraph,
@@ -180,7 +181,7 @@ fn regular_rows(
     let switches = (0..graph.switches() as u32).map(|switch| {
         row.clear();
         row.resize(regular.with_hosts() as usize, LOCAL);
-        regular.ways(graph, switch, |columns, towards| {
+        regular.routes(graph, switch, |columns, towards| {
             let entry = match towards {
                 Towards::Link(link) | Towards::AnyOf(&[link]) => link,
                 Towards::AnyOf(links) => lists.entry(links)?,
@@ -193,7 +194,7 @@ fn regular_rows(
     switches.collect()
 }
 
-/// The entries of all switches (rows) in all columns: one breadth-first search over the switches per column.
+/// Returns the entries of all switches (rows) in all columns, by one breadth-first search over the switches per column.
 fn table(
     network: &Network,
     graph: &SwitchGraph,
@@ -216,7 +217,7 @@ fn table(
         }
         for switch in 0..graph.switches() {
             let here = distance[switch];
-            // A switch cut off from all hosts is never asked.
+            // A switch without a path to hosts is never used.
             if here == 0 || here == u32::MAX {
                 continue;
             }
@@ -243,7 +244,7 @@ fn first_host_on(network: &Network, switch: u32) -> String {
     network.nodes[host as usize].name.clone()
 }
 
-/// The lists of equally good links, each stored once.
+/// Lists of equally good links, each stored once.
 #[derive(Default)]
 struct Lists {
     links: Vec<u32>,
@@ -282,7 +283,7 @@ impl Lists {
     }
 }
 
-/// The rows of the table, each stored once, and the entries of every switch.
+/// Rows of the table, each stored once, and the entries of every switch.
 #[derive(Default)]
 struct Rows {
     codes: Vec<u16>,
@@ -296,10 +297,10 @@ impl Rows {
         let first = self.entries.len();
         let mut code_of = FxHashMap::default();
         let mut row = Vec::with_capacity(columns.len());
-        // The entry before: columns that follow each other mostly share theirs.
+        // Previous entry, because consecutive columns mostly have the same one.
         let mut before = (LOCAL, 0);
         for &entry in columns {
-            // Never asked for, so it may look like the others.
+            // This code is never read, so it can be chosen to make rows equal.
             if entry == LOCAL {
                 row.push(0);
                 continue;
@@ -334,7 +335,7 @@ impl Rows {
     }
 }
 
-/// The switches and the links between them; switches are numbered from 0 here.
+/// Graph of the switches and the links between them. Switches are indexed from 0.
 pub(crate) struct SwitchGraph {
     first: Vec<u32>,
     edges: Vec<(u32, u32)>,
@@ -369,12 +370,12 @@ impl SwitchGraph {
         self.first.len() - 1
     }
 
-    /// (switch, link to it).
+    /// Returns the neighbours of a switch as (switch, link to it).
     pub(crate) fn neighbours(&self, switch: usize) -> &[(u32, u32)] {
         &self.edges[self.first[switch] as usize..self.first[switch + 1] as usize]
     }
 
-    /// The switches that have hosts, in order.
+    /// Returns the switches that have hosts, in order.
     pub(crate) fn attachments(&self, network: &Network) -> Vec<u32> {
         let mut has_hosts = vec![false; self.switches()];
         for host in 0..network.hosts() {
@@ -385,7 +386,7 @@ impl SwitchGraph {
             .collect()
     }
 
-    /// Links to every switch from `from`; `u32::MAX` where there is no path.
+    /// Computes the number of links from `from` to every switch; `u32::MAX` if there is no path.
     pub(crate) fn distances(&self, from: u32, distance: &mut Vec<u32>) {
         distance.clear();
         distance.resize(self.switches(), u32::MAX);
@@ -411,7 +412,7 @@ pub(crate) mod tests {
     use duetime_core::{Rate, Span};
     use duetime_scenario::model::{Link, Topology};
 
-    /// Regular shapes of all kinds, the smallest among them.
+    /// Returns regular shapes of all kinds, including the smallest ones.
     pub(crate) fn regular_shapes() -> Vec<Network> {
         let link = |gbps| Link {
             rate: Rate::from_gbps(gbps),
@@ -441,7 +442,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn computed_routes_are_those_that_a_search_finds() {
+    fn computed_routes_match_search() {
         for network in regular_shapes() {
             assert!(network.regular.is_some());
             let computed = Routing::build(&network).expect("routes");

@@ -1,4 +1,5 @@
-//! One run: on one thread, or split by rack over several with the latency of the links between them as lookahead.
+//! A run of a scenario, on one thread or split by rack over several, with the latency of the links between partitions
+//! as lookahead.
 
 use crate::clock::Clock;
 use crate::engine::{Observed, PartRecords, Partition, merge, subpartitions};
@@ -13,7 +14,8 @@ use duetime_scenario::Scenario;
 use duetime_scenario::model::Buffer;
 use std::sync::Arc;
 
-/// Runs the scenario under its transport number `transport`; `run` numbers the repetition and so its random streams.
+/// Runs the scenario with the transport at index `transport`. `run` is the number of the repetition, which selects the
+/// random streams.
 pub fn run(
     scenario: &Scenario,
     transport: usize,
@@ -56,10 +58,12 @@ pub fn run(
     };
     let (partitions, end, complete) = run_partitions(&clock, partitions, cut.lookahead);
     let partition_hops = partitions.iter().map(Partition::packet_hops).collect();
-    let mut records: Vec<PartRecords> = partitions.into_iter().map(|of| of.finish(end)).collect();
+    let mut records: Vec<PartRecords> = (partitions.into_iter())
+        .map(|partition| partition.finish(end))
+        .collect();
     let mut allocators: Vec<_> = records
         .iter_mut()
-        .flat_map(|of| of.allocators.drain(..))
+        .flat_map(|part| part.allocators.drain(..))
         .collect();
     allocators.sort_unstable_by_key(|(link, _)| *link);
     let allocators = allocators.into_iter().map(|(_, state)| state).collect();
@@ -82,12 +86,12 @@ pub fn run(
     })
 }
 
-/// Whether the ports of a switch have no state in common, nor the ends of a link: then a switch can be divided.
+/// Returns true if switches may be divided: neither the ports of a switch nor the ends of a link share state.
 fn may_divide(scenario: &Scenario, options: &Options) -> bool {
     !matches!(scenario.switch.buffer, Buffer::Dynamic { .. }) && options.faults == Faults::default()
 }
 
-/// Runs the partitions to the end of the run; returns them, the end, and whether the run was not cancelled.
+/// Runs the partitions to the end of the run. Returns them, the end of the run, and false if it was cancelled.
 fn run_partitions(
     clock: &Clock<'_>,
     partitions: Vec<Partition>,
@@ -113,10 +117,10 @@ fn run_alone(clock: &Clock<'_>, mut partitions: Vec<Partition>) -> (Vec<Partitio
         }
         partition.run_before(boundary);
         partition.mark(boundary);
-        let going = clock.report(boundary, partition.packet_hops(), partition.open());
+        let continues = clock.report(boundary, partition.packet_hops(), partition.open());
         let events = partition.next_event() != Time::MAX;
-        if !going || clock.is_over(boundary, partition.open(), partition.has_wakes(), events) {
-            return (partitions, boundary, going);
+        if !continues || clock.is_over(boundary, partition.open(), partition.has_wakes(), events) {
+            return (partitions, boundary, continues);
         }
     }
 }

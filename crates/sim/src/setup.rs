@@ -1,4 +1,4 @@
-//! What every partition of a run shares: the network, the routes, the transports' options, the seeded orders.
+//! Setup shared by all partitions of a run: the network, the routes, the transports' options and the random streams.
 
 use crate::routing::Routing;
 use crate::topology::Network;
@@ -14,59 +14,61 @@ use duetime_scenario::model::{
     WorkloadKind,
 };
 
-/// How many links are sampled where the scenario names none: series of a thousand trees would outgrow the flows.
+/// Number of links that are sampled if the scenario names none. Series of a thousand trees would be larger than the
+/// flow records.
 const SAMPLED_SINKS: usize = 32;
 
-/// Strict-priority classes of any scenario, at most.
-const MOST_CLASSES: u8 = 4;
+/// Maximum number of strict-priority classes.
+const MAX_CLASSES: u8 = 4;
 
-/// The smallest packet of any transport, in bytes: an acknowledgement of TCP.
+/// Size of the smallest packet of any transport, in bytes: an acknowledgement of TCP.
 const SMALLEST_PACKET: u64 = 40;
 
-/// The read-only part of a run.
+/// Read-only setup of a run.
 pub struct Setup {
     /// Nodes and links.
     pub network: Network,
-    /// Who sends where.
+    /// Routing table.
     pub routing: Routing,
-    /// Options of each transport in use; entry 0 is the one compared.
+    /// Options of the transports in use; entry 0 is the transport under comparison.
     pub transports: Vec<Transport>,
-    /// Per workload: index into `transports`.
+    /// Index into `transports`, by workload.
     pub workload_transport: Vec<u8>,
-    /// Per workload: whether its flows share connections.
+    /// Connection type, by workload.
     pub connections: Vec<Connection>,
-    /// Per workload: the strict-priority class of its messages, where it has one of its own.
+    /// Configured strict-priority class of the messages, by workload, or `None`.
     pub priorities: Vec<Option<u8>>,
-    /// Strict-priority classes at every port.
+    /// Number of strict-priority classes at every port.
     pub classes: u8,
-    /// The random streams of this run.
+    /// Random streams of the run.
     pub streams: Streams,
     /// Bytes added to each packet on the wire.
     pub frame_overhead: u16,
-    /// Network cards pull from the flows.
+    /// True if NICs pull from the flows.
     pub nic_pulls: bool,
-    /// The bound of the random delay of packets at their host.
+    /// Upper bound of the random delay of packets at the sending host.
     pub send_jitter: Span,
-    /// The time for which a host holds each packet that reaches it, and what is drawn and added to that.
+    /// Fixed delay of each packet at the receiving host, and distribution of the random delay that is added.
     pub receive: (Span, Gap),
-    /// Flows that start from here on are not measured, and sources stop.
+    /// End of the measurement window, at which sources stop.
     pub duration: Span,
-    /// The run is cut here.
+    /// Time at which the run is cut off.
     pub cut: Span,
-    /// The longest base round trip: propagation both ways over the longest path, and both hosts' least time to receive.
+    /// Longest base round trip: propagation in both directions over the longest path, and the minimum receive delay of
+    /// both hosts.
     pub base_round_trip: Span,
-    /// The links whose queue and throughput are sampled.
+    /// Links whose queue and throughput are sampled.
     pub sampled_links: Vec<u32>,
-    /// Some flow never ends.
+    /// True if some flow is endless.
     pub has_long_flows: bool,
-    /// D3's options with the scale chosen, if any transport is D3.
+    /// Options of D3, with its rate scale chosen, if any transport is D3.
     pub d3: Option<d3::Config>,
-    /// By node: the links into it, by number, where its ports police what comes over them.
+    /// Links into each node whose packets its ports police.
     pub policed: Vec<Vec<u32>>,
 }
 
 impl Setup {
-    /// Prepares run `run` of the scenario under its transport number `transport`.
+    /// Creates the setup of run `run` of the scenario with the transport at index `transport`.
     pub fn new(scenario: &Scenario, transport: usize, run: u64) -> Result<Self, SetupError> {
         let mut network = Network::build(&scenario.topology)?;
         network
@@ -79,7 +81,7 @@ impl Setup {
         let workload_transport = scenario
             .workloads
             .iter()
-            .map(|workload| numbered(workload, &mut transports))
+            .map(|workload| transport_index(workload, &mut transports))
             .collect::<Result<_, _>>()?;
         let slowest = network
             .links
@@ -108,8 +110,8 @@ impl Setup {
             .map(|link| link.latency)
             .max()
             .unwrap_or(Span::ZERO);
-        let base_round_trip = latency * u64::from(2 * network.longest_path())
-            + least_receive_delay(&scenario.host) * 2;
+        let base_round_trip =
+            latency * u64::from(2 * network.longest_path()) + min_receive_delay(&scenario.host) * 2;
         let sampled_links = sampled_links(scenario, &network, streams)?;
         let has_long_flows = scenario
             .workloads
@@ -147,26 +149,26 @@ impl Setup {
         })
     }
 
-    /// Returns the time that all but one in a hundred packets take at most from their host's NIC to the transport.
+    /// Returns the 99th percentile of the time from a host's NIC to the transport.
     pub fn usual_reception(&self) -> Span {
         let (delay, jitter) = &self.receive;
         *delay + gap_at(jitter, 0.99)
     }
 
-    /// The links captured to pcapng.
+    /// Returns the links that are captured to pcapng.
     pub fn tapped_links(&self, scenario: &Scenario) -> Result<Vec<u32>, SetupError> {
         links_by_name(&self.network, &scenario.record.pcap, "record.pcap")
     }
 
-    /// The bound of the random delay of packets that a host sends on `uplink`, in picoseconds: at most the time of the
-    /// smallest packet, so that none overtakes another.
+    /// Returns the upper bound (exclusive) of the random delay of packets that a host sends on `uplink`, in
+    /// picoseconds. It is at most the transmission time of the smallest packet, so that no packet overtakes another.
     pub fn send_jitter(&self, uplink: u32) -> u32 {
         let rate = self.network.links[uplink as usize].rate;
-        let most = rate.transmit(SMALLEST_PACKET).min(self.send_jitter);
-        u32::try_from(most.as_ps()).unwrap_or(u32::MAX)
+        let max = rate.transmit(SMALLEST_PACKET).min(self.send_jitter);
+        u32::try_from(max.as_ps()).unwrap_or(u32::MAX)
     }
 
-    /// The ports of all links, by link.
+    /// Creates the ports of all links, by link.
     pub fn ports(&self, scenario: &Scenario) -> Vec<Port<Packet>> {
         let limit = match scenario.switch.buffer {
             Buffer::Static(amount) => limit_of(amount),
@@ -191,7 +193,7 @@ impl Setup {
             .collect()
     }
 
-    /// The shared memories, one per switch, and per link the index of its memory (or `u32::MAX`).
+    /// Creates the shared memories, one per switch. Also returns, by link, the index of its memory or `u32::MAX`.
     pub fn pools(&self, scenario: &Scenario) -> (Vec<SharedBuffer>, Vec<u32>) {
         let mut pool_of = vec![u32::MAX; self.network.links.len()];
         let mut pools = Vec::new();
@@ -213,45 +215,45 @@ impl Setup {
     }
 }
 
-/// The time that any packet takes at least from the NIC of its host to its transport.
-pub(crate) fn least_receive_delay(host: &Host) -> Span {
+/// Returns the minimum time from the NIC of a host to its transport.
+pub(crate) fn min_receive_delay(host: &Host) -> Span {
     host.receive_delay + min_gap(&host.receive_jitter)
 }
 
-/// The workloads' own classes.
+/// Returns the configured strict-priority classes of the workloads.
 fn priorities(scenario: &Scenario) -> Result<Vec<Option<u8>>, SetupError> {
-    let own = scenario.workloads.iter();
-    own.map(|workload| match workload.priority {
-        Some(class) if class >= MOST_CLASSES => Err(SetupError::Workload {
+    let workloads = scenario.workloads.iter();
+    let classes = workloads.map(|workload| match workload.priority {
+        Some(class) if class >= MAX_CLASSES => Err(SetupError::Workload {
             workload: workload.name.clone(),
-            what: format!("`priority` is {class}; allowed: 0 to {}", MOST_CLASSES - 1),
+            what: format!("`priority` is {class}; allowed: 0 to {}", MAX_CLASSES - 1),
         }),
-        own => Ok(own),
-    })
-    .collect()
+        class => Ok(class),
+    });
+    classes.collect()
 }
 
-/// The number of the workload's transport in `transports`, which it joins if it is new there.
-fn numbered(workload: &Workload, transports: &mut Vec<Transport>) -> Result<u8, SetupError> {
-    let Some(own) = &workload.transport else {
+/// Returns the index in `transports` of the workload's transport, which is appended if it is new.
+fn transport_index(workload: &Workload, transports: &mut Vec<Transport>) -> Result<u8, SetupError> {
+    let Some(transport) = &workload.transport else {
         return Ok(0);
     };
-    let known = transports.iter().position(|other| other == own);
-    let number = known.unwrap_or(transports.len());
+    let known = transports.iter().position(|other| other == transport);
+    let index = known.unwrap_or(transports.len());
     if known.is_none() {
-        transports.push(own.clone());
+        transports.push(transport.clone());
     }
-    u8::try_from(number).map_err(|_| SetupError::Workload {
+    u8::try_from(index).map_err(|_| SetupError::Workload {
         workload: workload.name.clone(),
         what: format!(
-            "transport `{}` is one too many; {} different ones can be handled",
-            own.name,
+            "transport `{}` exceeds the limit of {} different transports",
+            transport.name,
             u8::MAX
         ),
     })
 }
 
-/// The links whose series are kept: those of the scenario, or else those into the first hosts where many flows meet.
+/// Returns the sampled links: those of the scenario, or else the links into the first hosts where many flows meet.
 pub fn sampled_links(
     scenario: &Scenario,
     network: &Network,
@@ -286,23 +288,23 @@ fn links_by_name(
     names.iter().map(find).collect()
 }
 
-/// A link that a scenario records, but its network does not have.
+/// A link that a scenario records but that its network does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownLink {
     /// The key of `[record]`: `links` or `pcap`.
     pub key: &'static str,
-    /// Which entry of its list.
+    /// Index in the list.
     pub index: usize,
-    /// A link of the network that may have been meant.
+    /// Similar name of a link that exists, if any.
     pub near: Option<String>,
-    /// Some link of the network.
+    /// Name of a link that exists.
     pub example: String,
 }
 
-/// The first link of `[record]` that the network does not have; `None` also where there is no such network, which is
-/// said when it is built.
+/// Returns the first link of `[record]` that the network does not have. Also returns `None` if the network cannot be
+/// built; building it reports that error.
 pub fn unknown_link(scenario: &Scenario) -> Option<UnknownLink> {
-    /// Names of more links are not compared.
+    /// Number of links whose names are compared.
     const COMPARED: usize = 20_000;
     let record = &scenario.record;
     if record.links.is_empty() && record.pcap.is_empty() {
@@ -312,7 +314,7 @@ pub fn unknown_link(scenario: &Scenario) -> Option<UnknownLink> {
     let lists = [("links", &record.links), ("pcap", &record.pcap)];
     let mut names = lists
         .into_iter()
-        .flat_map(|(key, names)| names.iter().enumerate().map(move |it| (key, it)));
+        .flat_map(|(key, names)| names.iter().enumerate().map(move |entry| (key, entry)));
     let (key, (index, name)) = names.find(|(_, (_, name))| network.find_link(name).is_none())?;
     let links = (0..network.links.len().min(COMPARED) as u32).map(|link| network.link_name(link));
     let links: Vec<String> = links.collect();
@@ -325,7 +327,7 @@ pub fn unknown_link(scenario: &Scenario) -> Option<UnknownLink> {
     })
 }
 
-/// The limit that an amount of a scenario stands for.
+/// Converts an amount of a scenario to a limit.
 pub fn limit_of(amount: Amount) -> Limit {
     match amount {
         Amount::Packets(packets) => Limit::Packets(packets),
@@ -333,7 +335,8 @@ pub fn limit_of(amount: Amount) -> Limit {
     }
 }
 
-/// The threshold of the fastest listed rate that is not above the link's, or of the slowest listed.
+/// Returns the ECN threshold of the highest listed rate that is not above the link's rate, or else of the lowest listed
+/// rate.
 pub fn mark_at(thresholds: &[(Rate, Amount)], rate: Rate) -> Limit {
     let below = thresholds
         .iter()

@@ -1,6 +1,6 @@
-//! The network as the engine sees it: nodes, directed links, and each host's place.
+//! Network of the engine: nodes, directed links and the attachment of hosts.
 //!
-//! Nodes are numbered hosts first (node i is host i), then switches, each in the order in which the shape lists them.
+//! Nodes are numbered hosts first (node i is host i), then switches, both in the order of the shape.
 
 mod regular;
 mod shapes;
@@ -11,31 +11,31 @@ use duetime_core::{Rate, Span};
 use duetime_scenario::model::{Link, Topology};
 pub(crate) use regular::{Regular, Towards};
 
-/// Nodes and directed links.
+/// Nodes and directed links of a network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
-    /// Hosts first, then switches.
+    /// Nodes: hosts first, then switches.
     pub nodes: Vec<Node>,
-    /// Links 2i and 2i+1 are the two directions of one full-duplex link.
+    /// Directed links; 2i and 2i+1 are the two directions of one full-duplex link.
     pub links: Vec<DirectedLink>,
-    /// Per host: its node. Always the identity; kept so that readers need not know.
+    /// Node of each host. Always the identity; kept so that callers need not rely on it.
     pub hosts: Vec<u32>,
-    /// Per host: the link to its switch.
+    /// Link from each host to its switch.
     pub uplink: Vec<u32>,
-    /// Per host: the link from its switch.
+    /// Link to each host from its switch.
     pub downlink: Vec<u32>,
-    /// The shape, if it is a regular one.
+    /// Regular shape of the network, or `None`.
     pub(crate) regular: Option<Regular>,
 }
 
 /// A host or a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// Its name: `host0`, `rack3`, `spine0`, … or the file's.
+    /// Name of the node: `host0`, `rack3`, `spine0`, …, or as in the file.
     pub name: String,
-    /// Which host it is; `None` for a switch.
+    /// Index of the host, or `None` for a switch.
     pub host: Option<u32>,
-    /// A hint for splitting the network: a switch and the hosts on it share one number, no two switches do.
+    /// Hint for splitting the network: a switch and its hosts share one number, and each switch has a different one.
     pub rack: u32,
 }
 
@@ -46,7 +46,7 @@ pub struct DirectedLink {
     pub from: u32,
     /// Receiving node.
     pub to: u32,
-    /// Capacity.
+    /// Rate of the link.
     pub rate: Rate,
     /// Propagation delay.
     pub latency: Span,
@@ -55,29 +55,29 @@ pub struct DirectedLink {
 }
 
 impl Network {
-    /// Builds the nodes and links of `topology` and checks that every host has one link, to a switch.
+    /// Builds the nodes and links of `topology`, and checks that every host has exactly one link, to a switch.
     pub fn build(topology: &Topology) -> Result<Self, SetupError> {
         shapes::plan(topology)?.finish()
     }
 
-    /// Number of hosts.
+    /// Returns the number of hosts.
     #[inline]
     pub fn hosts(&self) -> u32 {
         self.hosts.len() as u32
     }
 
-    /// Number of switches.
+    /// Returns the number of switches.
     pub fn switches(&self) -> u32 {
         (self.nodes.len() - self.hosts.len()) as u32
     }
 
-    /// The switch on which a host sits, as a node.
+    /// Returns the node of a host's switch.
     #[inline]
     pub fn switch_of(&self, host: u32) -> u32 {
         self.links[self.uplink[host as usize] as usize].to
     }
 
-    /// `from->to`, by node names.
+    /// Returns the name of a link: `from->to`, by node names.
     pub fn link_name(&self, link: u32) -> String {
         let link = &self.links[link as usize];
         format!(
@@ -91,18 +91,18 @@ impl Network {
         &self.nodes[self.hosts[host as usize] as usize].name
     }
 
-    /// The first link with this name, written as [`Network::link_name`] writes it.
+    /// Returns the first link with this name, in the format of [`Network::link_name`], or `None` if there is none.
     pub fn find_link(&self, name: &str) -> Option<u32> {
-        // A node's name may itself hold an arrow, so names are compared whole rather than split.
-        let is_it = |link: &DirectedLink| {
+        // A node's name may contain an arrow, so names are compared whole rather than split.
+        let has_name = |link: &DirectedLink| {
             name.strip_prefix(self.nodes[link.from as usize].name.as_str())
                 .and_then(|rest| rest.strip_prefix("->"))
                 .is_some_and(|to| to == self.nodes[link.to as usize].name)
         };
-        self.links.iter().position(is_it).map(|link| link as u32)
+        self.links.iter().position(has_name).map(|link| link as u32)
     }
 
-    /// Links on the longest of the shortest paths between two hosts; 0 with a single host.
+    /// Returns the maximum length of a shortest path between two hosts, in links; 0 with a single host.
     pub fn longest_path(&self) -> u32 {
         if self.hosts() < 2 {
             return 0;
@@ -126,10 +126,10 @@ impl Network {
     }
 }
 
-/// A network under construction: names and full-duplex links, in any order of hosts and switches.
+/// A network under construction: names and full-duplex links, with hosts and switches in any order.
 #[derive(Default)]
 struct Plan {
-    /// Names, and whether it is a host.
+    /// Name of each node, and true for a host.
     nodes: Vec<(String, bool)>,
     hosts: usize,
     edges: Vec<(usize, usize, Link)>,
@@ -243,7 +243,7 @@ impl Plan {
 }
 
 impl Network {
-    /// Finds each host's one link and gives the host the rack of its switch.
+    /// Finds each host's link, and assigns each host the rack of its switch.
     fn attach(&mut self) -> Result<(), SetupError> {
         let hosts = self.hosts.len();
         let mut count = vec![0; hosts];

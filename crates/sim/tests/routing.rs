@@ -390,7 +390,7 @@ fn wrong_topologies_say_what_is_wrong() {
         (graph(1, 1, &[(0, 1)]), "1 host(s); at least 2"),
         (
             graph(2, 1, &[(0, 2), (1, 7)]),
-            "an edge names node 7; there are 3",
+            "an edge refers to node 7, but there are 3 nodes",
         ),
         (
             Topology::FatTree {

@@ -1,32 +1,32 @@
-//! Shapes whose routes follow from the numbers of their switches, so that none has to be searched for.
+//! Regular shapes, whose routes follow from the numbering of their switches without a search.
 
 use crate::routing::SwitchGraph;
 
-/// A regular shape. Its switches are numbered from 0, those with hosts first.
+/// A regular shape. Switches are numbered from 0, those with hosts first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Regular {
-    /// Racks, then spines; each rack has one link to each spine.
+    /// Racks, followed by spines. Each rack has one link to each spine.
     LeafSpine {
         /// Number of racks.
         racks: u32,
     },
-    /// A fat-tree of 2 `half` pods: edge switches, aggregation switches, cores.
+    /// A fat-tree with 2 `half` pods: edge switches, followed by aggregation switches and core switches.
     FatTree {
-        /// Edge switches in a pod, aggregation switches in a pod, and links from each to the other layer.
+        /// Number of edge switches per pod, of aggregation switches per pod, and of links from each to the other layer.
         half: u32,
     },
 }
 
-/// The links that a switch takes towards hosts on one switch after another.
+/// Links that a switch takes towards hosts on a range of switches.
 pub(crate) enum Towards<'a> {
     /// One link.
     Link(u32),
-    /// Any of these.
+    /// Any of these links.
     AnyOf(&'a [u32]),
 }
 
 impl Regular {
-    /// Number of switches with hosts.
+    /// Returns the number of switches with hosts.
     pub(crate) fn with_hosts(self) -> u32 {
         match self {
             Self::LeafSpine { racks } => racks,
@@ -34,7 +34,7 @@ impl Regular {
         }
     }
 
-    /// Number of groups of switches with hosts that lie alike to all others.
+    /// Returns the number of pods: groups of switches with hosts that have equivalent positions.
     pub(crate) fn pods(self) -> u32 {
         match self {
             Self::LeafSpine { racks } => racks,
@@ -42,7 +42,7 @@ impl Regular {
         }
     }
 
-    /// The group of a switch with hosts, or of an aggregation switch.
+    /// Returns the pod of a switch with hosts or of an aggregation switch.
     pub(crate) fn pod_of(self, switch: u32) -> u32 {
         match self {
             Self::LeafSpine { .. } => switch,
@@ -50,7 +50,7 @@ impl Regular {
         }
     }
 
-    /// Links on the longest of the shortest paths between two hosts.
+    /// Returns the maximum length of a shortest path between two hosts, in links.
     pub(crate) fn longest_path(self) -> u32 {
         match self {
             Self::LeafSpine { racks: 1 } => 2,
@@ -59,9 +59,9 @@ impl Regular {
         }
     }
 
-    /// Where `switch` sends what is for hosts on other switches: tells `each` range of them, in their numbering, and the
-    /// shortest ways there. Its own hosts are left out.
-    pub(crate) fn ways<E>(
+    /// Computes the routes of `switch`: calls `each` with ranges of other switches with hosts and the links of the
+    /// shortest paths to them.
+    pub(crate) fn routes<E>(
         self,
         graph: &SwitchGraph,
         switch: u32,
@@ -80,15 +80,15 @@ impl Regular {
                 each(switch + 1..all, Towards::AnyOf(&up))
             }
             Self::FatTree { half } if switch < 2 * all => {
-                let own = self.pod_of(switch) * half;
+                let first = self.pod_of(switch) * half;
                 let up = above(2 * all);
-                each(0..own, Towards::AnyOf(&up))?;
+                each(0..first, Towards::AnyOf(&up))?;
                 for &(to, link) in neighbours.iter().filter(|(to, _)| *to < all) {
                     each(to..to + 1, Towards::Link(link))?;
                 }
-                each(own + half..all, Towards::AnyOf(&up))
+                each(first + half..all, Towards::AnyOf(&up))
             }
-            // A spine or a core: each of its links leads to a group.
+            // Each link of a spine or core leads to one group.
             _ => {
                 let size = all / self.pods();
                 for &(to, link) in neighbours {

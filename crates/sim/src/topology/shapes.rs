@@ -1,10 +1,10 @@
-//! The named shapes, and how each numbers its hosts and names its switches.
+//! Named shapes: their numbering of hosts and naming of switches.
 
 use super::{Plan, Regular};
 use crate::SetupError;
 use duetime_scenario::model::{Edge, Link, Node, Topology};
 
-/// Lists the nodes and links of a topology.
+/// Returns the nodes and links of a topology.
 pub(super) fn plan(topology: &Topology) -> Result<Plan, SetupError> {
     match topology {
         Topology::Star { hosts, link } => Ok(star(*hosts, *link)),
@@ -27,7 +27,7 @@ pub(super) fn plan(topology: &Topology) -> Result<Plan, SetupError> {
     }
 }
 
-/// `host0`… on `switch`.
+/// Returns a star: hosts `host0`… on `switch`.
 fn star(hosts: u32, link: Link) -> Plan {
     let mut plan = Plan::default();
     let switch = plan.switch("switch");
@@ -35,7 +35,7 @@ fn star(hosts: u32, link: Link) -> Plan {
     plan
 }
 
-/// The hosts of `left` first, then those of `right`.
+/// Returns a dumbbell. The hosts of `left` come first, then those of `right`.
 fn dumbbell([left, right]: [u32; 2], link: Link, bottleneck: Link) -> Plan {
     let mut plan = Plan::default();
     let sides = [plan.switch("left"), plan.switch("right")];
@@ -45,8 +45,8 @@ fn dumbbell([left, right]: [u32; 2], link: Link, bottleneck: Link) -> Plan {
     plan
 }
 
-/// D3 §6: hosts 3r to 3r+2 on `rack`r for r = 0 to 3, the racks on `root`; hosts 12 and 13 are the two traffic
-/// generators, on `root` itself. The paper numbers its hosts from 1: its host h is `host`(h−1).
+/// Returns the testbed of D3 §6: hosts 3r to 3r+2 on `rack`r for r = 0 to 3, and the racks on `root`. Hosts 12 and 13
+/// are the two traffic generators, on `root` itself. The paper numbers its hosts from 1, so its host h is `host`(h−1).
 fn d3_testbed(link: Link) -> Plan {
     let mut plan = Plan::default();
     let racks = [0, 1, 2, 3].map(|rack| plan.switch(format!("rack{rack}")));
@@ -59,7 +59,7 @@ fn d3_testbed(link: Link) -> Plan {
     plan
 }
 
-/// Hosts rack by rack: host h is on `rack`⌊h / hosts per rack⌋; every rack has one link to each `spine`.
+/// Returns a leaf-spine network. Host h is on `rack`⌊h / hosts per rack⌋, and every rack has one link to each `spine`.
 fn leaf_spine(
     racks: u32,
     hosts_per_rack: u32,
@@ -92,8 +92,9 @@ fn leaf_spine(
     Ok(plan)
 }
 
-/// Hosts pod by pod, then edge switch by edge switch: host h is on `edge`⌊2h/k⌋. Pod p holds the edge and
-/// aggregation switches pk/2 to (p+1)k/2−1; the j-th aggregation switch of each pod joins `core`jk/2 to (j+1)k/2−1.
+/// Returns a fat-tree. Hosts are numbered by pod, then by edge switch: host h is on `edge`⌊2h/k⌋. Pod p has the edge
+/// and aggregation switches pk/2 to (p+1)k/2−1. The j-th aggregation switch of each pod connects to `core`jk/2 to
+/// (j+1)k/2−1.
 fn fat_tree(k: u32, link: Link) -> Result<Plan, SetupError> {
     if k < 2 || !k.is_multiple_of(2) {
         return Err(SetupError::Shape(format!(
@@ -132,7 +133,7 @@ fn fat_tree(k: u32, link: Link) -> Result<Plan, SetupError> {
     Ok(plan)
 }
 
-/// The file's nodes; hosts are numbered in the order in which it lists them.
+/// Returns the network of a file. Hosts are numbered in the order of the file.
 fn graph(nodes: &[Node], edges: &[Edge]) -> Result<Plan, SetupError> {
     let mut plan = Plan::default();
     for node in nodes {
@@ -141,7 +142,7 @@ fn graph(nodes: &[Node], edges: &[Edge]) -> Result<Plan, SetupError> {
     for edge in edges {
         if let Some(&end) = [edge.a, edge.b].iter().find(|&&end| end >= nodes.len()) {
             return Err(SetupError::Shape(format!(
-                "an edge names node {end}; there are {}",
+                "an edge refers to node {end}, but there are {} nodes",
                 nodes.len()
             )));
         }

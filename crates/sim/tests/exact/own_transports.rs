@@ -48,7 +48,7 @@ fn as_many_transports_as_can_be_numbered_run_and_one_more_is_refused() {
     match refused {
         Err(SetupError::Workload { what, .. }) => assert_eq!(
             what,
-            "transport `window-256` is one too many; 255 different ones can be handled"
+            "transport `window-256` exceeds the limit of 255 different transports"
         ),
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("accepted"),

@@ -137,7 +137,7 @@ fn impossible_workloads_say_what_is_wrong() {
         (with(&|oldi| oldi.trees = 0), "2 applications of 0 trees"),
         (
             with(&|oldi| oldi.complete_at = 0.0),
-            "`complete_at` is 0; allowed is above 0 to 1",
+            "`complete_at` is 0; allowed: above 0, at most 1",
         ),
         (
             with(&|oldi| {
@@ -153,10 +153,7 @@ fn impossible_workloads_say_what_is_wrong() {
             with(&|oldi| oldi.arrival = QueryArrival::Every(Gap::Exponential(Span::ZERO))),
             "must be longer",
         ),
-        (
-            burst(3, Some(10)),
-            "`receiver` is host 10; allowed are 0 to 9",
-        ),
+        (burst(3, Some(10)), "`receiver` is host 10; allowed: 0 to 9"),
         (
             WorkloadKind::Long {
                 pairs: vec![(0, 1), (3, 3)],

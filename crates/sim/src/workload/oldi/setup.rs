@@ -32,12 +32,12 @@ pub(super) fn check(config: &model::Oldi, place: &Place<'_>) -> Result<(), Setup
     let times = config.retry.map_or(0, |retry| retry.times);
     if times > MAX_RETRIES {
         return Err(place.invalid(format!(
-            "`retry.times` is {times}; allowed is up to {MAX_RETRIES}"
+            "`retry.times` is {times}; allowed: 0 to {MAX_RETRIES}"
         )));
     }
     if !(config.complete_at > 0.0 && config.complete_at <= 1.0) {
         return Err(place.invalid(format!(
-            "`complete_at` is {}; allowed is above 0 to 1",
+            "`complete_at` is {}; allowed: above 0, at most 1",
             config.complete_at
         )));
     }
@@ -133,7 +133,7 @@ pub(super) fn place_recorded(
             let what = || format!("a node of recorded query {}", tree + 1);
             let host = node
                 .host
-                .ok_or_else(|| place.invalid(format!("{} names no host", what())))?;
+                .ok_or_else(|| place.invalid(format!("{} has no host", what())))?;
             placed.push(host);
             if role == root {
                 place.host(host, what)?;
