@@ -34,7 +34,8 @@ impl Clock<'_> {
             || (open == 0 && sources_stopped && self.ends_when_done(boundary))
     }
 
-    /// A run with endless flows does not end before its duration.
+    /// Returns true if the run may end at `boundary` when its flows are done; endless flows keep it going until its
+    /// duration.
     fn ends_when_done(&self, boundary: Time) -> bool {
         !self.setup.has_long_flows || boundary >= Time::ZERO + self.setup.duration
     }

@@ -56,9 +56,9 @@ pub enum Keep {
 
 impl Keep {
     /// Returns true if the event is kept.
-    pub fn holds(self, what: &FlowEventKind) -> bool {
+    pub fn holds(self, kind: &FlowEventKind) -> bool {
         let Self::Port(port) = self else { return true };
-        match *what {
+        match *kind {
             FlowEventKind::Departed { link, .. }
             | FlowEventKind::Dropped { link }
             | FlowEventKind::Lost { link }

@@ -53,7 +53,7 @@ const LOCAL: u32 = u32::MAX;
 impl Routing {
     /// Computes all shortest paths: from the numbering of a regular shape, or else by search.
     pub fn build(network: &Network) -> Result<Self, SetupError> {
-        let graph = SwitchGraph::of(network);
+        let graph = SwitchGraph::new(network);
         let attachments = graph.attachments(network);
         let columns = attachments.len();
         let mut column_of = vec![u32::MAX; graph.switches()];
@@ -342,7 +342,7 @@ pub(crate) struct SwitchGraph {
 }
 
 impl SwitchGraph {
-    pub(crate) fn of(network: &Network) -> Self {
+    pub(crate) fn new(network: &Network) -> Self {
         let hosts = network.hosts();
         let switches = network.switches() as usize;
         let between = || {

@@ -110,7 +110,7 @@ impl Network {
         if let Some(regular) = self.regular {
             return regular.longest_path();
         }
-        let graph = SwitchGraph::of(self);
+        let graph = SwitchGraph::new(self);
         let mut reached = Vec::new();
         let attachments = graph.attachments(self);
         let far = attachments.iter().map(|&from| {

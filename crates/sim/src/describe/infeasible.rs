@@ -106,10 +106,10 @@ pub(super) struct Site<'a> {
 }
 
 impl Site<'_> {
-    pub(super) fn report(&mut self, of: Judged, share: f64, shortest: Span, alone: (Span, Span)) {
+    pub(super) fn report(&mut self, kind: Judged, share: f64, shortest: Span, alone: (Span, Span)) {
         self.found.push(Hopeless {
             workload: self.name.to_owned(),
-            of,
+            of: kind,
             share,
             shortest_ns: shortest.as_ns(),
             alone_ns: alone.0.as_ns(),
@@ -213,7 +213,7 @@ impl Site<'_> {
 
     /// Reports the share of too short deadlines of some parts of a workload. A part is a size, its deadlines and a time
     /// that passes before its messages are submitted.
-    fn check(&mut self, of: Judged, pairs: &[(u32, u32)], parts: &[(&Size, Mixture, Span)]) {
+    fn check(&mut self, kind: Judged, pairs: &[(u32, u32)], parts: &[(&Size, Mixture, Span)]) {
         let has_deadlines = |mixture: &Mixture| {
             (mixture.iter()).all(|(_, deadline, _)| *deadline != Deadline::None)
         };
@@ -247,7 +247,7 @@ impl Site<'_> {
             for part in &mut all {
                 part.0 /= whole;
             }
-            self.report(of, share, quantile(&all, 0.01), alone);
+            self.report(kind, share, quantile(&all, 0.01), alone);
         }
     }
 

@@ -99,7 +99,7 @@ pub(super) fn describe(
     described: &mut [WorkloadDescription],
 ) -> LoadDescription {
     let seconds = scenario.duration.as_secs_f64();
-    let graph = SwitchGraph::of(network);
+    let graph = SwitchGraph::new(network);
     let mut not_sustained = Vec::new();
     let mut packet_hops = 0.0;
     // Workloads with a sustained load, each with its bytes per second by link.
@@ -168,7 +168,7 @@ pub(super) fn describe(
         by_workload.sort_by(|a, b| b.load.total_cmp(&a.load));
         LinkLoad {
             by_workload,
-            ..LinkLoad::of(network, link, total[link])
+            ..LinkLoad::new(network, link, total[link])
         }
     });
     let above = |limit: f64| loads.iter().filter(|load| **load > limit).count() as u32;
@@ -184,7 +184,7 @@ pub(super) fn describe(
 }
 
 impl LinkLoad {
-    fn of(network: &Network, link: usize, bytes_per_s: f64) -> Self {
+    fn new(network: &Network, link: usize, bytes_per_s: f64) -> Self {
         Self {
             link: network.link_name(link as u32),
             rate_bps: network.links[link].rate.as_bps(),
@@ -209,7 +209,7 @@ fn busiest(network: &Network, links: &[f64]) -> Option<LinkLoad> {
             best
         }
     })?;
-    (links[highest] > 0.0).then(|| LinkLoad::of(network, highest, links[highest]))
+    (links[highest] > 0.0).then(|| LinkLoad::new(network, highest, links[highest]))
 }
 
 /// Segmentation of a workload's bytes into packets, by the transport with the smallest packets.
@@ -527,7 +527,7 @@ mod tests {
                 regular: None,
                 ..network.clone()
             };
-            let graph = SwitchGraph::of(&network);
+            let graph = SwitchGraph::new(&network);
             let hosts = u64::from(network.hosts());
             let mut summed = Traffic::new(&network, &graph);
             let mut searched = Traffic::new(&plain, &graph);

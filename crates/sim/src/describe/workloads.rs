@@ -90,7 +90,7 @@ pub(super) fn describe(
         let parts = mixture(kind);
         let shared = WorkloadDescription {
             name: workload.name.clone(),
-            deadline: (!parts.is_empty()).then(|| DeadlineQuantiles::of(&parts)),
+            deadline: (!parts.is_empty()).then(|| DeadlineQuantiles::from_mixture(&parts)),
             ..WorkloadDescription::default()
         };
         let described = match (kind, workloads.oldi(index), workloads.background(index)) {
@@ -312,7 +312,7 @@ impl Site<'_> {
             mean_size_bytes: Some(total(&draw::mean_size) / count),
             mean_wire_bytes: Some(wire / count),
             offered_bps: Some(8.0 * wire / self.duration.as_secs_f64()),
-            deadline: DeadlineQuantiles::of_sorted(&deadlines),
+            deadline: DeadlineQuantiles::from_sorted(&deadlines),
             ..shared
         }
     }
@@ -368,16 +368,16 @@ impl Site<'_> {
 }
 
 impl DeadlineQuantiles {
-    fn of(parts: &Mixture) -> Self {
-        Self::by(|share| quantile(parts, share))
+    fn from_mixture(parts: &Mixture) -> Self {
+        Self::from_quantile(|share| quantile(parts, share))
     }
 
-    fn of_sorted(deadlines: &[Span]) -> Option<Self> {
+    fn from_sorted(deadlines: &[Span]) -> Option<Self> {
         let rank = |share: f64| libm::ceil(share * deadlines.len() as f64).max(1.0) as usize - 1;
-        (!deadlines.is_empty()).then(|| Self::by(|share| deadlines[rank(share)]))
+        (!deadlines.is_empty()).then(|| Self::from_quantile(|share| deadlines[rank(share)]))
     }
 
-    fn by(quantile: impl Fn(f64) -> Span) -> Self {
+    fn from_quantile(quantile: impl Fn(f64) -> Span) -> Self {
         Self {
             p1_ns: quantile(0.01).as_ns(),
             p25_ns: quantile(0.25).as_ns(),

@@ -20,7 +20,7 @@ pub struct LowestLast {
 }
 
 impl Queue for LowestLast {
-    fn of(scenario: &Scenario, setup: &Setup, link: u32) -> Option<(Self, Port<Packet>)> {
+    fn try_new(scenario: &Scenario, setup: &Setup, link: u32) -> Option<(Self, Port<Packet>)> {
         let link = &setup.network.links[link as usize];
         let at_switch = setup.network.nodes[link.from as usize].host.is_none();
         (scenario.name == NAME && at_switch)

@@ -374,10 +374,10 @@ struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn invalid(&self, what: impl Into<String>) -> SetupError {
+    fn invalid(&self, message: impl Into<String>) -> SetupError {
         SetupError::Workload {
             workload: self.name.to_owned(),
-            what: what.into(),
+            what: message.into(),
         }
     }
 

@@ -74,8 +74,8 @@ impl<T: Endpoint> Table<T> {
         let of_host = |(index, end): (usize, &ReceivingEnd<_>)| {
             (end.binding.host == host).then_some(index as u32)
         };
-        let gone: Vec<u32> = self.receivers.iter().filter_map(of_host).collect();
-        for index in gone {
+        let removed: Vec<u32> = self.receivers.iter().filter_map(of_host).collect();
+        for index in removed {
             self.remove_receiver(hosts, index);
         }
     }

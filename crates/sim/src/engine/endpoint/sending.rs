@@ -171,8 +171,8 @@ impl<T: Endpoint> Table<T> {
         let of_host = |(index, end): (usize, &SendingEnd<_>)| {
             (end.binding.host == host).then_some(index as u32)
         };
-        let gone: Vec<u32> = self.senders.iter().filter_map(of_host).collect();
-        for index in gone {
+        let removed: Vec<u32> = self.senders.iter().filter_map(of_host).collect();
+        for index in removed {
             self.remove_sender(context, hosts, index);
         }
     }

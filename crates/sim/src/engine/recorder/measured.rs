@@ -116,7 +116,7 @@ impl Measured {
 /// Copies the counters of all ports at time `at`.
 fn snapshot(wire: &mut Wire, at: Time) -> Vec<Snapshot> {
     (0..wire.links() as u32)
-        .map(|link| Snapshot::of(wire, link, at))
+        .map(|link| Snapshot::take(wire, link, at))
         .collect()
 }
 
@@ -161,7 +161,7 @@ fn records_between(
 }
 
 impl Snapshot {
-    fn of(wire: &mut Wire, link: u32, at: Time) -> Self {
+    fn take(wire: &mut Wire, link: u32, at: Time) -> Self {
         let lost = wire.lost(link);
         let port = wire.drained(link, at);
         let counters = port.counters();

@@ -14,7 +14,7 @@ use duetime_scenario::Scenario;
 )]
 pub trait Queue: Sized {
     /// Creates the queue and the port of `link`, or returns `None` if the scenario does not use the discipline there.
-    fn of(scenario: &Scenario, setup: &Setup, link: u32) -> Option<(Self, Port<Packet>)>;
+    fn try_new(scenario: &Scenario, setup: &Setup, link: u32) -> Option<(Self, Port<Packet>)>;
 
     /// Offers a packet that arrives at the port at `now`. All dropped packets are added to `dropped`; if the result is
     /// [`Offer::Dropped`], the arriving packet is among them.
@@ -53,7 +53,7 @@ macro_rules! disciplines {
         impl Discipline {
             /// Returns the discipline of the port of `link`, whose shared memory, if any, is `pool`. A discipline with
             /// its own queue replaces `port`.
-            pub fn of(
+            pub fn choose(
                 scenario: &Scenario,
                 setup: &Setup,
                 link: u32,
@@ -62,7 +62,7 @@ macro_rules! disciplines {
             ) -> Self {
                 // Avoid unused-variable warnings if the list is empty.
                 let _ = (scenario, setup, link);
-                $($(#[$attribute])* if let Some((queue, queue_port)) = <$queue>::of(scenario, setup, link) {
+                $($(#[$attribute])* if let Some((queue, queue_port)) = <$queue>::try_new(scenario, setup, link) {
                     *port = queue_port;
                     return Self::$name(Box::new(queue));
                 })*

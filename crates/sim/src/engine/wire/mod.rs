@@ -85,7 +85,7 @@ impl Wire {
         let mut programs = Vec::new();
         for (number, (link, port)) in network.links.iter().zip(&mut ports).enumerate() {
             let pool = Some(pool_of[number]).filter(|&pool| pool != NONE);
-            let discipline = Discipline::of(scenario, setup, number as u32, port, pool);
+            let discipline = Discipline::choose(scenario, setup, number as u32, port, pool);
             let mut special = 0;
             let mut set = |condition: bool, bit: u32| special |= if condition { bit } else { 0 };
             let crosses = cut.is_crossing(network, number);

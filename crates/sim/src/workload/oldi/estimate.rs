@@ -92,7 +92,7 @@ impl Times {
 
 impl Declared {
     /// Returns the response times that a workload declares, or `None` if its leaves are not hedged at a percentile.
-    pub(super) fn of(config: &Oldi, plan: &Plan, place: &Place<'_>) -> Option<Self> {
+    pub(super) fn new(config: &Oldi, plan: &Plan, place: &Place<'_>) -> Option<Self> {
         let HedgeAfter::Percentile(share) = config.hedge?.after else {
             return None;
         };

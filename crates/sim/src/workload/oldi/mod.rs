@@ -75,16 +75,16 @@ impl Oldi {
     pub(super) fn new(config: &model::Oldi, place: &Place<'_>) -> Result<Self, SetupError> {
         let plan = Plan::new(config, place)?;
         let trees = plan.gaps.len();
-        Ok(Self::of(plan, trees))
+        Ok(Self::from_plan(plan, trees))
     }
 
     /// Creates one tree for each recorded query.
     pub(super) fn recorded(spans: &model::Spans, place: &Place<'_>) -> Result<Self, SetupError> {
         let plan = Plan::recorded(spans, place)?;
-        Ok(Self::of(plan, spans.queries.len()))
+        Ok(Self::from_plan(plan, spans.queries.len()))
     }
 
-    fn of(plan: Plan, trees: usize) -> Self {
+    fn from_plan(plan: Plan, trees: usize) -> Self {
         Self {
             records: vec![Vec::new(); trees],
             open: vec![FxHashMap::default(); plan.hosts.len()],
@@ -173,7 +173,7 @@ impl Oldi {
     }
 
     pub(super) fn wake(&mut self, call: &mut Call<'_>, token: u64) {
-        let (due, query) = Due::of(token);
+        let (due, query) = Due::from_token(token);
         call.actions.awaited -= i64::from(query.measured);
         match due {
             Due::Arrival => self.query_arrives(call, self.plan.tree(query.role)),

@@ -41,9 +41,8 @@ impl Plan {
         let trees = u64::from(config.applications) * u64::from(config.trees);
         let roles = trees * u64::from(shape.nodes());
         if roles >= MAX_ROLES {
-            let what = "number of nodes of all trees";
             return Err(SetupError::TooLarge {
-                what,
+                what: "number of nodes of all trees",
                 value: roles,
                 allowed: MAX_ROLES - 1,
             });
@@ -67,7 +66,7 @@ impl Plan {
         if config.asks_again() {
             plan.members = plan.hosts_by_tree();
         }
-        plan.declared = Declared::of(config, &plan, place);
+        plan.declared = Declared::new(config, &plan, place);
         plan.gaps = (0..trees as u32)
             .map(|tree| plan.gap(tree, place))
             .collect::<Result<_, _>>()?;

@@ -130,15 +130,15 @@ pub(super) fn place_recorded(
             continue;
         }
         for (role, node) in (root..).zip(&query.nodes) {
-            let what = || format!("a node of recorded query {}", tree + 1);
+            let label = || format!("a node of recorded query {}", tree + 1);
             let host = node
                 .host
-                .ok_or_else(|| place.invalid(format!("{} has no host", what())))?;
+                .ok_or_else(|| place.invalid(format!("{} has no host", label())))?;
             placed.push(host);
             if role == root {
-                place.host(host, what)?;
+                place.host(host, label)?;
             } else {
-                place.ends(host, placed[forest.parent(role) as usize], what)?;
+                place.ends(host, placed[forest.parent(role) as usize], label)?;
             }
         }
     }

@@ -66,7 +66,7 @@ impl At {
 
 impl Due {
     /// Returns the purpose and the query of a token.
-    pub(super) fn of(token: u64) -> (Self, At) {
+    pub(super) fn from_token(token: u64) -> (Self, At) {
         let due = match token >> 60 & 7 {
             0 => Self::Arrival,
             1 => Self::Ask,
