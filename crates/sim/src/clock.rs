@@ -15,7 +15,7 @@ pub struct Clock<'a> {
 }
 
 impl Clock<'_> {
-    /// Returns the first stride boundary after `reached` that has an event before it, at most the cut.
+    /// Returns the first stride boundary after `reached` that has an event before it, but no later than the cut-off.
     pub fn next_boundary(&self, next_event: Time, reached: Time) -> Time {
         let time = next_event.max(reached);
         let strides = time.as_ps() / STRIDE.as_ps() + 1;

@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 pub struct SharedLink {
     /// Position of the link on a flow's path.
     pub tier: Tier,
-    /// Host, or node index of the switch.
+    /// Index of the host, or node index of the switch.
     pub node: u32,
     /// Total capacity of the links.
     pub rate: Rate,

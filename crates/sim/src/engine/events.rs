@@ -33,7 +33,7 @@ const SLOTS_IN_REACH: u64 = 8;
 const MANY_LINKS: u32 = 512;
 /// Number of calls of `adapt_width` per adaptation.
 const ADAPT_INTERVAL: u32 = 16;
-/// Buckets per event: fewer make the buckets narrower, more make them wider. Wide buckets touch fewer cache lines;
+/// Range of buckets per event; outside it, the buckets are made narrower or wider. Wide buckets touch fewer cache lines;
 /// narrow buckets rarely hold two events.
 const BUCKETS_PER_EVENT: std::ops::RangeInclusive<u64> = 2..=9;
 /// Maximum bucket width, as a binary logarithm relative to the initial width.
