@@ -26,8 +26,8 @@ const PROTOCOL: u8 = 253;
 /// Family of D3 and RCPdc.
 pub enum D3 {}
 
-/// A D3 packet with the sender's reply address; a SYN also carries the message. Flow and deadline are for the
-/// simulator's measurements at routers.
+/// A D3 packet with the index of its endpoint, for replies; a SYN also carries the message. Flow and deadline are for
+/// the simulator's measurements at routers.
 #[derive(Debug)]
 pub struct Extra {
     pub packet: d3::Packet,

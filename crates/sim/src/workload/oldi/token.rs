@@ -22,7 +22,7 @@ pub(super) enum Due {
     Computed = 7,
 }
 
-/// Limit of the number of roles.
+/// Limit (exclusive) of the number of roles.
 pub(super) const MAX_ROLES: u64 = 1 << ROLE_BITS;
 /// Mask of the role in a message's tag; the attempt is above it.
 pub(super) const MAX_ROLE: u32 = (1 << ROLE_BITS) - 1;
