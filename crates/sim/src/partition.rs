@@ -22,8 +22,7 @@ pub struct Cut {
 }
 
 /// Splits the network into at most `threads` partitions with about equal work, or into one if it cannot be split.
-/// `divides` permits
-/// dividing switches between racks.
+/// `divides` permits dividing switches between racks.
 pub fn cut(network: &Network, threads: usize, divides: bool) -> Cut {
     let divided = if divides && threads > 1 {
         divided(network)

@@ -29,7 +29,7 @@ const FULL_FRAME: u64 = 1_538;
 /// Approximate number of wheel slots within the reach of the queue's calendars.
 const SLOTS_IN_REACH: u64 = 8;
 
-/// Number of links from which the bucket width of the calendar is adapted. Buckets of smaller networks are wide enough.
+/// Minimum number of links for adapting the bucket width of the calendar. Buckets of smaller networks are wide enough.
 const MANY_LINKS: u32 = 512;
 /// Number of calls of `adapt_width` per adaptation.
 const ADAPT_INTERVAL: u32 = 16;

@@ -15,9 +15,9 @@ use crate::setup::Setup;
 use duetime_link::Port;
 use std::hint::black_box;
 
-/// Number of links from which the packet of the next event is prefetched.
+/// Minimum number of links for prefetching the packet of the next event.
 pub(super) const MEDIUM: usize = 512;
-/// Number of links from which [`Prefetch::read`] pays, or sub-partitions where latencies allow them.
+/// Minimum number of links for which [`Prefetch::read`] pays, or sub-partitions where latencies allow them.
 pub(super) const LARGE: usize = 8_192;
 /// Maximum number of events of one bucket to follow.
 const MAX_EVENTS: usize = 24;

@@ -20,7 +20,7 @@ const LINKS: usize = 640;
 /// is rarely used twice within a window, and sub-partitions gain nothing.
 const PACKETS: u64 = 2;
 
-/// Returns the number of sub-partitions that pays for a network.
+/// Returns the number of sub-partitions that suits the size and latencies of a network.
 pub fn default_subpartitions(network: &Network) -> usize {
     let links = network.links.len();
     if links < prefetch::LARGE {

@@ -22,11 +22,11 @@ use calendar::{BUCKETS, Calendar, Store};
 const MIN_BUCKETS: usize = 64;
 /// Buckets of the horizon per fixed event, if there are fewer than [`MANY`] fixed events.
 const SMALL_BUCKETS_PER_EVENT: usize = 2;
-/// Number of fixed events from which most pending events are due within a few transmission times.
+/// Number of fixed events above which most pending events are due within a few transmission times.
 const MANY: usize = 1_024;
 /// Buckets of the horizon per fixed event from [`MANY`] events on, so that a bucket rarely has two events.
 const BUCKETS_PER_EVENT: usize = 32;
-/// Number of fixed events from which the calendar competes with the network's state for the processor's caches and
+/// Number of fixed events above which the calendar competes with the network's state for the processor's caches and
 /// therefore covers less.
 const VERY_MANY: usize = 16_384;
 const VERY_MANY_BUCKETS: usize = 65_535;

@@ -44,7 +44,7 @@ pub struct Message {
     pub source: u32,
     /// Receiving host.
     pub destination: u32,
-    /// Application bytes, at least 1; `u64::MAX` for a flow without an end.
+    /// Application bytes, at least 1; `u64::MAX` for an endless flow.
     pub bytes: u64,
     /// Time at which the application submitted the message.
     pub submitted: Time,
