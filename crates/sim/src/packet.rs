@@ -17,7 +17,7 @@ pub struct Packet {
     pub flow: u32,
     /// TCP: low 32 bits of the stream position. Other families: free to use.
     pub seq: u32,
-    /// Index into the partition's extras, or [`NONE`].
+    /// Index into the partition's extras, or `NONE`.
     pub extra: u32,
     /// Destination host, length on the wire and flags, in one word because they are used together.
     label: u64,

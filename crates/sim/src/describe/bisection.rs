@@ -14,7 +14,7 @@ struct Residual {
     /// Target of each arc. Arc `a ^ 1` is the reverse of arc `a`.
     to: Vec<u32>,
     /// Residual capacity of each arc.
-    residual: Vec<u64>,
+    capacity: Vec<u64>,
     source: u32,
     sink: u32,
 }
@@ -30,7 +30,7 @@ impl Residual {
         let mut this = Self {
             arcs: vec![Vec::new(); network.switches() as usize + 2],
             to: Vec::new(),
-            residual: Vec::new(),
+            capacity: Vec::new(),
             source: 0,
             sink: 1,
         };
@@ -38,7 +38,7 @@ impl Residual {
         for link in &network.links {
             this.arcs[node(link.from) as usize].push(this.to.len());
             this.to.push(node(link.to));
-            this.residual.push(link.rate.as_bps());
+            this.capacity.push(link.rate.as_bps());
         }
         this
     }
@@ -69,7 +69,7 @@ impl Residual {
             done += 1;
             for &arc in &self.arcs[node as usize] {
                 let to = self.to[arc];
-                if self.residual[arc] > 0 && depth[to as usize] == u32::MAX {
+                if self.capacity[arc] > 0 && depth[to as usize] == u32::MAX {
                     depth[to as usize] = depth[node as usize] + 1;
                     queue.push(to);
                 }
@@ -86,11 +86,11 @@ impl Residual {
         }
         while let Some(&arc) = self.arcs[node as usize].get(next[node as usize]) {
             let to = self.to[arc];
-            if self.residual[arc] > 0 && depth[to as usize] == depth[node as usize] + 1 {
-                let pushed = self.push(to, limit.min(self.residual[arc]), depth, next);
+            if self.capacity[arc] > 0 && depth[to as usize] == depth[node as usize] + 1 {
+                let pushed = self.push(to, limit.min(self.capacity[arc]), depth, next);
                 if pushed > 0 {
-                    self.residual[arc] -= pushed;
-                    self.residual[arc ^ 1] += pushed;
+                    self.capacity[arc] -= pushed;
+                    self.capacity[arc ^ 1] += pushed;
                     return pushed;
                 }
             }
