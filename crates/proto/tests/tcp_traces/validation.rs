@@ -103,7 +103,7 @@ fn acknowledged_small_messages_keep_the_window() {
 }
 
 #[test]
-fn a_loss_reduces_the_whole_validated_window() {
+fn loss_reduces_the_validated_window() {
     // Measured on Linux 6.18 with Reno: the window was 73 segments when the first of the last 25 segments of a message was
     // found lost, and 36 afterwards (`tcp_probe`). Here the window is 160 segments after the first message, and 20 are in
     // flight when one of them is lost.
@@ -111,7 +111,7 @@ fn a_loss_reduces_the_whole_validated_window() {
         let mut pair = Pair::new(Config {
             window_validation,
             rate_reduction: true,
-            ..validating()
+            ..validation_config()
         })
         .losing(move |packet| lost.contains(&packet)); // the SYN is packet 0
         send_in_turn(&mut pair, 1, 150_000, Span::ZERO);

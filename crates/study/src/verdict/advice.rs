@@ -87,7 +87,7 @@ pub fn advise(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
         Limit::Queue if scenario.workloads.len() == 1 => {
             let mut tries = Tries::default();
             tries.add("faster host links", faster_host_links(scenario));
-            tries.words.push("smaller answers".to_owned());
+            tries.names.push("smaller answers".to_owned());
             tries.with("less load", true)
         }
         Limit::Queue => {
