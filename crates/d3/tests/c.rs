@@ -117,7 +117,7 @@ fn programs_in_python_ask_and_answer() {
             "{told}"
         );
     }
-    assert!(server.wait().expect("it ends").success());
+    assert!(server.wait().expect("ended").success());
 
     // What fails is an exception with the library's words.
     let refused = python("client.py")

@@ -55,7 +55,7 @@ fn serve(listener: Listener, streams: usize) -> thread::JoinHandle<io::Result<()
         }
         serving
             .into_iter()
-            .try_for_each(|one| one.join().expect("it does not panic"))
+            .try_for_each(|one| one.join().expect("no panic"))
     })
 }
 

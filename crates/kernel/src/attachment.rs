@@ -140,7 +140,7 @@ impl Attachment {
                 .object
                 .progs_mut()
                 .find(|program| program.name() == name)
-                .expect("the object file has it")
+                .expect("present in the object file")
                 .attach_cgroup(cgroup.as_raw_fd());
             self.links.push(link.map_err(|error| Error::Refused {
                 what: format!("to attach {name} to the cgroup"),
@@ -156,7 +156,7 @@ impl Attachment {
                 .object
                 .maps_mut()
                 .find(|map| map.name() == name)
-                .expect("the object file has it")
+                .expect("present in the object file")
                 .attach_struct_ops();
             self.links.push(link.map_err(|error| {
                 if error.kind() == libbpf_rs::ErrorKind::AlreadyExists {
@@ -177,7 +177,7 @@ fn attach_sockets(object: &Object) -> Result<Link, Error> {
     object
         .progs_mut()
         .find(|program| program.name() == "duetime_sockets")
-        .expect("the object file has it")
+        .expect("present in the object file")
         .attach_iter(find_map(object, "duetime_flows").as_fd())
         .map_err(|error| Error::Refused {
             what: "to attach the list of sockets".into(),

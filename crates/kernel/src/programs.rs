@@ -89,7 +89,7 @@ fn open(parameters: Parameters, links: bool) -> libbpf_rs::Result<OpenObject> {
     let mut map = object
         .maps_mut()
         .find(|map| map.name() == ".rodata.parameters")
-        .expect("the object file has it");
+        .expect("present in the object file");
     map.set_initial_value(&parameters.to_bytes())?;
     Ok(object)
 }
@@ -99,5 +99,5 @@ pub(crate) fn find_map<'a>(object: &'a Object, name: &str) -> libbpf_rs::Map<'a>
     object
         .maps()
         .find(|map| map.name() == name)
-        .expect("the object file has it")
+        .expect("present in the object file")
 }

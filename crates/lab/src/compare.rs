@@ -397,7 +397,7 @@ mod tests {
             let run = |(transport, run)| {
                 let made =
                     duetime_sim::run(&scenario, transport, u64::from(run), &Options::default());
-                let made = made.expect("it runs");
+                let made = made.expect("running");
                 assert!(made.complete);
                 Run {
                     transport,

@@ -360,11 +360,11 @@ mod tests {
     fn all_completion_times_grow_by_the_factor_exactly() {
         const FACTOR: u32 = 10;
         let plain = scenario(EXACT);
-        let slow = scaled(&plain, FACTOR).expect("it can be scaled");
+        let slow = scaled(&plain, FACTOR).expect("a scalable scenario");
         for (transport, name) in plain.transports.iter().map(|of| &of.name).enumerate() {
             let flows = |of: &Scenario| {
                 let run = duetime_sim::run(of, transport, 0, &Options::default());
-                run.expect("it runs").records.flows
+                run.expect("running").records.flows
             };
             let (plain, slow) = (flows(&plain), flows(&slow));
             assert_eq!(plain.len(), 29, "{name}");
@@ -419,7 +419,7 @@ mod tests {
             at = "7 ms"
             "#,
         );
-        let slow = scaled(&plain, 10).expect("it can be scaled");
+        let slow = scaled(&plain, 10).expect("a scalable scenario");
         assert_eq!(scaled(&plain, 1), Ok(plain.clone()));
         assert_eq!(slow.warm_up, Span::from_secs(10));
         assert_eq!(slow.duration, Span::from_secs(30));

@@ -1,20 +1,20 @@
-//! What the switch can carry and how late it is, between namespaces of this machine (as root):
-//! `cargo run --release -p duetime-switch --example forward -- BUSY`, where BUSY threads compute all the while; with
-//! `requests` instead, what D3's router at the port adds where every packet carries a rate request, and with
-//! `requests --json` the same as one line of JSON per measurement.
+//! Measures the switch's throughput and lateness between namespaces (as root):
+//! `cargo run --release -p duetime-switch --example forward -- BUSY`, with BUSY computing threads. With `requests`,
+//! measures the cost of D3's router for packets with rate requests, and with `requests --json` prints one line of JSON
+//! per measurement.
 #![cfg_attr(
     not(target_os = "linux"),
-    allow(unused, reason = "the switch is for Linux")
+    allow(unused, reason = "the switch requires Linux")
 )]
-#![allow(clippy::print_stdout, reason = "it measures")]
+#![allow(clippy::print_stdout, reason = "prints measurements")]
 
 #[cfg(target_os = "linux")]
 #[path = "../tests/network/bench.rs"]
-#[allow(dead_code, reason = "the tests use the rest")]
+#[allow(dead_code, reason = "other parts are used by the tests")]
 mod bench;
 #[cfg(target_os = "linux")]
 #[path = "../tests/network/namespace.rs"]
-#[allow(dead_code, reason = "the tests use the rest")]
+#[allow(dead_code, reason = "other parts are used by the tests")]
 mod namespace;
 
 #[cfg(not(target_os = "linux"))]
@@ -45,7 +45,7 @@ mod measure {
 
     const TIME: Duration = Duration::from_secs(4);
 
-    /// Prints everything, beside this many busy threads.
+    /// Prints all measurements, with this many busy threads.
     pub fn all(busy: usize) {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         println!(
@@ -64,10 +64,10 @@ mod measure {
             }
             for real_time in [false, true] {
                 for bytes in [64, 1_500] {
-                    carried(bytes, real_time);
+                    throughput(bytes, real_time);
                 }
                 for mbps in [10, 100, 250] {
-                    late(mbps, real_time);
+                    lateness(mbps, real_time);
                 }
             }
             stop.store(true, Ordering::Relaxed);
@@ -78,19 +78,19 @@ mod measure {
         if real_time { "SCHED_FIFO" } else { "normal" }
     }
 
-    /// The smallest IP packet that carries a request.
+    /// Size of the smallest IP packet with a request.
     const SMALLEST: usize = UDP_IPV4_BYTES as usize + Request::WIRE_BYTES;
-    /// Runs of each kind, in turn.
+    /// Number of runs per kind, interleaved.
     const TURNS: usize = 7;
-    /// How long each of them sends.
+    /// Duration of each run.
     const TURN: Duration = Duration::from_secs(2);
 
-    /// A kind of packet, and what the port does with it.
+    /// Kind of packet and port.
     struct Kind {
         bytes: usize,
-        /// Packets have a request.
+        /// True if packets have a request.
         asks: bool,
-        /// The port has D3's router.
+        /// True if the port has D3's router.
         routed: bool,
     }
 
@@ -102,7 +102,7 @@ mod measure {
         }
     }
 
-    /// An answered request follows the same packet without an answer, with which it is compared.
+    /// Each kind with a router directly follows the same kind without, for comparison.
     const KINDS: [Kind; 6] = [
         kind(64, false, false),
         kind(SMALLEST, true, false),
@@ -112,8 +112,8 @@ mod measure {
         kind(1_500, true, true),
     ];
 
-    /// Packets a second, and processor time of the switch per packet: plain ones, and with rate requests through a port
-    /// without and with D3's router.
+    /// Measures packets per second and the switch's processor time per packet, for packets without requests, and with
+    /// requests through ports without and with D3's router.
     pub fn requests(as_json: bool) {
         let mut rates = KINDS.map(|_| Vec::new());
         let mut costs = KINDS.map(|_| Vec::new());
@@ -157,14 +157,14 @@ mod measure {
             );
             return;
         }
-        let what = match (asks, routed) {
+        let label = match (asks, routed) {
             (false, _) => "plain",
             (true, false) => "request, not answered",
             (true, true) => "request, answered",
         };
         let ratio = ratio.map_or(String::new(), |ratio| format!(", {ratio:.3} times"));
         println!(
-            "{bytes} bytes, {what}: {rate:.0} packets/s, {cost:.0} ns of processor time each{ratio}"
+            "{bytes} bytes, {label}: {rate:.0} packets/s, {cost:.0} ns processor time per packet{ratio}"
         );
     }
 
@@ -173,7 +173,7 @@ mod measure {
         values[values.len() / 2]
     }
 
-    /// The datagram of a flow that asks for a little in each packet.
+    /// Returns a datagram with a request for a small rate.
     fn asking(bytes: usize) -> Vec<u8> {
         let payload = vec![7; bytes - SMALLEST];
         let rate = EncodedRate::from_byte(1);
@@ -183,7 +183,7 @@ mod measure {
             source: 2,
             window: 0,
             packet: Packet {
-                len: u32::try_from(payload.len()).expect("it is short"),
+                len: u32::try_from(payload.len()).expect("a short payload"),
                 flags: Flags::default(),
                 request: Some(Request {
                     desired: rate,
@@ -195,12 +195,12 @@ mod measure {
             },
         };
         let mut datagram = Vec::new();
-        datagram::encode(&header, (&payload, &[]), &mut datagram).expect("it has a form");
+        datagram::encode(&header, (&payload, &[]), &mut datagram).expect("an encodable header");
         datagram
     }
 
-    /// Two hosts, of which the first sends datagrams with this payload, `pps` a second or as fast as it can, for
-    /// this long.
+    /// Sends datagrams with this payload from the first of two hosts, `pps` per second or as fast as possible, for
+    /// `time`, and returns the switch's report.
     fn flood(
         rate: Rate,
         data: &[u8],
@@ -223,7 +223,7 @@ mod measure {
         let mut sent = 0.0;
         while start.elapsed() < time {
             if sent < start.elapsed().as_secs_f64() * pps {
-                // A full queue is no error here.
+                // A full queue may drop the datagram.
                 let _ = source.send(data);
                 sent += 1.0;
             } else {
@@ -235,7 +235,7 @@ mod measure {
         Some(bench.stop())
     }
 
-    fn carried(bytes: usize, real_time: bool) {
+    fn throughput(bytes: usize, real_time: bool) {
         let Some(report) = flood(
             Rate::from_gbps(400),
             &vec![7; bytes - 28],
@@ -249,7 +249,7 @@ mod measure {
         let packets = report.interfaces[1].sent_packets as f64;
         let seconds = TIME.as_secs_f64();
         println!(
-            "{bytes} bytes, {}: {:.0} packets/s ({:.2} Gbps), {:.0} ns of processor time each, {} lost before the switch",
+            "{bytes} bytes, {}: {:.0} packets/s ({:.2} Gbps), {:.0} ns processor time per packet, {} lost before the switch",
             scheduler(real_time),
             packets / seconds,
             packets * 8.0 * bytes as f64 / seconds / 1e9,
@@ -258,8 +258,8 @@ mod measure {
         );
     }
 
-    /// A port that is loaded to nine tenths with packets of 1500 bytes.
-    fn late(mbps: u64, real_time: bool) {
+    /// Measures lateness at 90 % load with packets of 1500 bytes.
+    fn lateness(mbps: u64, real_time: bool) {
         let pps = 0.9 * mbps as f64 * 1e6 / 12_000.0;
         let Some(report) = flood(
             Rate::from_mbps(mbps),
@@ -274,7 +274,7 @@ mod measure {
         let us = |ns: u64| ns as f64 / 1e3;
         let late = &report.lateness;
         println!(
-            "{mbps} Mbps, {}: late by {:.0} us at the median, {:.0} at 99 %, {:.0} at 99.9 %, {:.0} at most; \
+            "{mbps} Mbps, {}: late by {:.0} us (median), {:.0} (99 %), {:.0} (99.9 %), {:.0} (max); \
              processor {:.1} %; {} behind",
             scheduler(real_time),
             us(late.p50_ns),

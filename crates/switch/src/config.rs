@@ -1,4 +1,4 @@
-//! What a switch is made of.
+//! Configuration of a switch.
 
 mod check;
 
@@ -13,33 +13,33 @@ use std::net::Ipv4Addr;
 /// A network of nodes between interfaces.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The switches; at least one.
+    /// Switches; at least one.
     pub nodes: Vec<NodeConfig>,
-    /// The real interfaces, with a host behind each; at least two.
+    /// Real interfaces, each with a host behind it; at least two.
     pub interfaces: Vec<InterfaceConfig>,
-    /// What holds for all of them.
+    /// Options of the whole switch.
     pub options: Options,
 }
 
 /// A switch of the emulated network.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeConfig {
-    /// What reports call it.
+    /// Name in reports.
     pub name: String,
-    /// Its output ports.
+    /// Output ports.
     pub ports: Vec<PortConfig>,
-    /// For each interface, by its index: the port towards it.
+    /// Ports towards each interface, by interface index.
     pub next_port: Vec<PortChoice>,
-    /// A memory shared by all ports of the node; `None`: each port has memory of its own.
+    /// Buffer shared by all ports of the node, or `None` if each port has its own.
     pub shared_buffer: Option<SharedBufferConfig>,
 }
 
-/// A way out of a node.
+/// Next hop of a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PortChoice {
-    /// This port of the node.
+    /// A port of the node.
     One(usize),
-    /// One of these ports of the node, by a hash of the flow's protocol, addresses and ports.
+    /// One of several ports of the node, selected by a hash of the flow's protocol, addresses and ports.
     Hashed(Vec<usize>),
 }
 
@@ -50,88 +50,88 @@ pub struct PortConfig {
     pub rate: Rate,
     /// Propagation delay; at most 10 s.
     pub latency: Span,
-    /// Share of its packets that the link loses at random, 0 to 0.99.
+    /// Probability that the link loses a packet, 0 to 0.99.
     pub loss: f64,
-    /// How much it may hold, the packet in service included.
+    /// Queue limit, including the packet in service.
     pub limit: Limit,
-    /// K: a packet that finds at least this much in the port gets CE if it is ECN-capable (D2TCP §3).
+    /// Marking threshold K: a packet that finds at least this much in the port gets CE if it is ECN-capable (D2TCP §3).
     pub mark_at: Option<Limit>,
-    /// Strict-priority classes, 1 to 32; 1 is first come, first served.
+    /// Number of strict-priority classes, 1 to 32; 1 is first come, first served.
     pub classes: usize,
-    /// D3's router answers the rate requests that leave through the port, with [`Options::d3`].
+    /// True if a D3 router with [`Options::d3`] answers the rate requests that leave through the port.
     pub d3: bool,
-    /// What is at the far end.
+    /// Far end of the link.
     pub to: End,
 }
 
-/// The far end of a link.
+/// Far end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// A node, by its index.
+    /// Node index.
     Node(usize),
-    /// An interface, by its index.
+    /// Interface index.
     Interface(usize),
 }
 
-/// A memory shared by the ports of a node, with a dynamic threshold per port.
+/// Buffer shared by the ports of a node, with a dynamic threshold per port.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SharedBufferConfig {
-    /// Its size in bytes; below 4 GiB.
+    /// Size in bytes; below 4 GiB.
     pub bytes: u64,
-    /// A port may hold this times what is free; above zero, at most 1024.
+    /// Multiple of the free buffer that a port may use; above zero, at most 1024.
     pub alpha: f64,
 }
 
 /// A real interface and the host behind it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct InterfaceConfig {
-    /// The device's name.
+    /// Device name.
     pub name: String,
-    /// What reports call the host behind it.
+    /// Name of the host in reports.
     pub host: String,
-    /// The host's IPv4 address; `None`: forwarded by link-layer address alone.
+    /// IPv4 address of the host, or `None` to forward by link-layer address only.
     pub address: Option<Ipv4Addr>,
-    /// The host's link-layer address; `None`: learned.
+    /// Link-layer address of the host, or `None` to learn it.
     pub mac: Option<[u8; 6]>,
-    /// The node to which the host is attached, by its index.
+    /// Index of the node to which the host is attached.
     pub node: usize,
-    /// The link from the host's NIC to the node.
+    /// Link from the host's NIC to the node.
     pub uplink: LinkConfig,
 }
 
-/// A link behind a host's NIC. It does not mark.
+/// Link behind a host's NIC; it does not mark.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkConfig {
     /// Capacity; above zero.
     pub rate: Rate,
     /// Propagation delay; at most 10 s.
     pub latency: Span,
-    /// Share of its packets that the link loses at random, 0 to 0.99.
+    /// Probability that the link loses a packet, 0 to 0.99.
     pub loss: f64,
-    /// How much the NIC's queue may hold.
+    /// Limit of the NIC's queue.
     pub limit: Limit,
-    /// Strict-priority classes, 1 to 32; 1 is first come, first served.
+    /// Number of strict-priority classes, 1 to 32; 1 is first come, first served.
     pub classes: usize,
 }
 
-/// What holds for the whole switch.
+/// Options of the whole switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Bytes that each packet weighs beside its IP packet, such as 38 for Ethernet with preamble and gap; at most 1024.
+    /// Bytes added to the size of each IP packet, such as 38 for Ethernet with preamble and gap; at most 1024.
     pub overhead_bytes: u32,
-    /// How a packet's strict-priority class is read.
+    /// Source of a packet's strict-priority class.
     pub classifier: Classifier,
-    /// D3's options, of which the switch reads those of routers ([`d3::Config::for_routers`]). A `scale` of `None` stands
-    /// for the one of the slowest port that has D3.
+    /// D3 options, of which the switch uses those of routers ([`d3::Config::for_routers`]). If `scale` is `None`, the
+    /// scale fits the slowest port with D3.
     pub d3: d3::Config,
-    /// Keep the queues over time.
+    /// Sampling of the queues, or `None` for no samples.
     pub sampling: Option<Sampling>,
-    /// What links draw from that lose packets at random.
+    /// Random streams of links with loss.
     pub streams: Streams,
-    /// How many frames the switch holds at most, in ports and on links; 1 to 2²⁰.
+    /// Maximum number of frames in ports and on links; 1 to 2²⁰.
     pub buffers: usize,
-    /// The thread runs under the real-time scheduler (`SCHED_FIFO`, priority 1) where the kernel permits it, which
-    /// [`crate::Report::real_time`] tells. Without it, packets on a busy machine are late by milliseconds.
+    /// True to run the thread under the real-time scheduler (`SCHED_FIFO`, priority 1) if permitted;
+    /// [`crate::Report::real_time`] tells if it was. Without it, packets on a busy machine are late by milliseconds.
     pub real_time: bool,
 }
 
@@ -149,41 +149,42 @@ impl Default for Options {
     }
 }
 
-/// How a packet's strict-priority class, 0 first, is read. A class beyond the port's last is the last.
+/// Source of a packet's strict-priority class, where 0 is served first. Higher classes than the port has map to its
+/// last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Classifier {
-    /// From the IP precedence (the upper three bits of the DSCP): 7 minus it.
+    /// 7 minus the IP precedence (the upper three bits of the DSCP).
     Precedence,
-    /// The class of each DSCP.
+    /// Class of each DSCP.
     Dscp([u8; 64]),
-    /// From the 802.1p priority of the outer VLAN tag: 7 minus it; untagged is priority 0.
+    /// 7 minus the 802.1p priority of the outer VLAN tag; untagged packets have priority 0.
     Vlan,
 }
 
-/// The queues of ports over time.
+/// Sampling of port queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
-    /// The time between two samples of a port; at least 1 µs.
+    /// Interval between two samples of a port; at least 1 µs.
     pub every: Span,
-    /// How many samples of each port are kept: the first.
+    /// Maximum number of samples per port; later samples are discarded.
     pub keep: usize,
 }
 
 impl Config {
-    /// All interfaces on one switch. Each interface's own port is `port`, whose far end is set here.
+    /// Creates a single switch with all interfaces. Each interface gets a copy of `port`, with its far end set.
     pub fn star(
         name: &str,
         interfaces: Vec<InterfaceConfig>,
         port: &PortConfig,
         shared_buffer: Option<SharedBufferConfig>,
     ) -> Self {
-        let towards = |index| PortConfig {
+        let port_to = |index| PortConfig {
             to: End::Interface(index),
             ..port.clone()
         };
         let node = NodeConfig {
             name: name.to_owned(),
-            ports: (0..interfaces.len()).map(towards).collect(),
+            ports: (0..interfaces.len()).map(port_to).collect(),
             next_port: (0..interfaces.len()).map(PortChoice::One).collect(),
             shared_buffer,
         };
@@ -194,7 +195,7 @@ impl Config {
         }
     }
 
-    /// D3's options with the scale that the ports use; hosts must use the same.
+    /// Returns the D3 options with the scale of the ports, which hosts must also use.
     pub fn d3(&self) -> d3::Config {
         let ports = self.nodes.iter().flat_map(|node| &node.ports);
         let slowest = ports.filter(|port| port.d3).map(|port| port.rate).min();
@@ -202,15 +203,14 @@ impl Config {
         slowest.map_or(config, |slowest| config.for_slowest(slowest))
     }
 
-    /// Checks that the network makes sense: every host is reached from every other on every way that a packet may
-    /// take, and all values are within their ranges.
+    /// Checks all values and that every host reaches every other on all paths that a packet may take.
     pub fn check(&self) -> Result<(), ConfigError> {
         check::check(self)
     }
 }
 
 impl PortChoice {
-    /// The ports that may be taken.
+    /// Returns the ports that a packet may take.
     pub fn ports(&self) -> &[usize] {
         match self {
             Self::One(port) => std::slice::from_ref(port),

@@ -1,4 +1,4 @@
-//! D3's router at a port (D3 §4.3, §4.4): what surrounds the port driver of `proto::d3`.
+//! D3's router at a port (D3 §4.3, §4.4): the driver of `proto::d3` with checksums, policing and counters.
 
 use crate::frame::Frame;
 use crate::headers::changed_checksum;
@@ -10,34 +10,32 @@ use duetime_proto::d3::{Allocator, Config, HopAnswer, HopRequest, Police, PortDr
 
 /// Bytes of a UDP header.
 pub(crate) const UDP: usize = 8;
-/// Bytes of UDP's and D3's headers in front of the payload of a packet with a request.
+/// Bytes of the UDP and D3 headers of a packet with a request.
 pub(crate) const REQUEST_BYTES: usize = UDP + ROUTED_BYTES;
 
-/// The driver of one port, and what it has answered.
 #[derive(Debug)]
 pub(crate) struct Router {
     driver: PortDriver,
     config: Config,
-    /// The exponent of every rate.
+    /// Exponent of all rates.
     scale: i8,
     requests: u64,
     denied: u64,
     unanswered: u64,
-    /// By interface.
     police: Police,
     policed: u64,
 }
 
 impl Router {
-    /// That of the port with this number and rate, idle, at a switch whose interfaces have uplinks of these rates. Ports
-    /// do not all adapt at once.
+    /// Creates the idle router of the port with this index and rate. `uplinks` are the rates of the switch's
+    /// interfaces. Ports adapt at different phases of the update interval.
     pub fn new(
         config: &Config,
         rate: Rate,
-        number: usize,
+        index: usize,
         uplinks: impl Iterator<Item = Rate>,
     ) -> Self {
-        let phase = config.interval() * (number as u64 % 16);
+        let phase = config.interval() * (index as u64 % 16);
         let phase = Span::from_ps(phase.as_ps() / 16);
         Self {
             driver: PortDriver::new(config, rate, phase),
@@ -51,13 +49,13 @@ impl Router {
         }
     }
 
-    /// Whether [`admits`](Self::admits) can say no.
+    /// Returns true if [`admits`](Self::admits) may return false.
     #[inline]
     pub fn polices(&self) -> bool {
         !self.police.is_empty()
     }
 
-    /// Whether a packet of an interface may come to the port.
+    /// Returns true if the policer lets a packet of the interface pass.
     #[cold]
     pub fn admits(&mut self, now: Time, interface: u16, frame: Frame, bytes: &[u8]) -> bool {
         let datagram = frame.request_at().and_then(|at| bytes.get(at..));
@@ -70,7 +68,7 @@ impl Router {
         admitted
     }
 
-    /// A frame comes to the port.
+    /// Samples the queue, if the driver needs it, when a frame reaches the port.
     #[inline]
     pub fn sample(&mut self, now: Time, port: &mut Port<Frame>) {
         if self.driver.needs_sample(&self.config) {
@@ -79,19 +77,19 @@ impl Router {
         }
     }
 
-    /// Answers the request of a frame: these are its headers from UDP's on, and the datagram
-    /// [has one](duetime_proto::d3::datagram::has_request). The result is whether the router was idle until now.
+    /// Answers the request of a frame. `headers` are the bytes from the UDP header on, with a datagram that
+    /// [has a request](duetime_proto::d3::datagram::has_request). Returns true if the router was idle before.
     #[inline(never)]
     pub fn answer(&mut self, now: Time, headers: &mut [u8; REQUEST_BYTES]) -> bool {
         let was_idle = self.next_update() == Time::MAX;
-        if let Some(asked) = self.hear(headers) {
-            let answer = self.driver.answer(&self.config, now, &asked);
-            self.reply(headers, &asked, answer);
+        if let Some(request) = self.read(headers) {
+            let answer = self.driver.answer(&self.config, now, &request);
+            self.reply(headers, &request, answer);
         }
         was_idle
     }
 
-    /// The same where the router polices, for a frame of an interface.
+    /// Like [`Self::answer`], for a router that polices.
     #[cold]
     #[inline(never)]
     pub fn answer_policed(
@@ -101,21 +99,21 @@ impl Router {
         headers: &mut [u8; REQUEST_BYTES],
     ) -> bool {
         let was_idle = self.next_update() == Time::MAX;
-        if let Some(asked) = self.hear(headers) {
+        if let Some(request) = self.read(headers) {
             let (driver, config) = (&mut self.driver, &self.config);
             let ingress = usize::from(interface);
-            let answer = self
-                .police
-                .answering(driver, ingress, |driver| driver.answer(config, now, &asked));
-            self.reply(headers, &asked, answer);
+            let answer = self.police.answering(driver, ingress, |driver| {
+                driver.answer(config, now, &request)
+            });
+            self.reply(headers, &request, answer);
         }
         was_idle
     }
 
-    /// Reads a request and counts it.
+    /// Reads and counts a request.
     #[expect(clippy::inline_always, reason = "the packet path: measured")]
     #[inline(always)]
-    fn hear(&mut self, headers: &[u8; REQUEST_BYTES]) -> Option<HopRequest> {
+    fn read(&mut self, headers: &[u8; REQUEST_BYTES]) -> Option<HopRequest> {
         let found = headers.last_chunk().map_or(Found::Nothing, hop_request);
         match found {
             Found::Nothing => None,
@@ -124,27 +122,32 @@ impl Router {
                 self.unanswered += 1;
                 None
             }
-            Found::Request(asked) => {
+            Found::Request(request) => {
                 self.requests += 1;
-                if asked.scale != self.scale {
+                if request.scale != self.scale {
                     self.unanswered += 1;
                 }
-                Some(asked)
+                Some(request)
             }
         }
     }
 
-    /// The UDP checksum follows what changes; zero, which says that there is none, stays (RFC 768).
+    /// Writes the answer and updates the UDP checksum. Zero, which means no checksum, remains (RFC 768).
     #[expect(clippy::inline_always, reason = "the packet path: measured")]
     #[inline(always)]
-    fn reply(&mut self, headers: &mut [u8; REQUEST_BYTES], asked: &HopRequest, answer: HopAnswer) {
+    fn reply(
+        &mut self,
+        headers: &mut [u8; REQUEST_BYTES],
+        request: &HopRequest,
+        answer: HopAnswer,
+    ) {
         self.denied += u64::from(answer.outcome.denied);
         let (udp, datagram) = headers.split_at_mut(UDP);
         let (Some(checksum), Some(datagram)) = (udp.last_chunk_mut(), datagram.first_chunk_mut())
         else {
             return;
         };
-        if let Some(words) = write_answer(datagram, asked, answer)
+        if let Some(words) = write_answer(datagram, request, answer)
             && *checksum != [0; 2]
         {
             *checksum = match changed_checksum(u16::from_le_bytes(*checksum), words) {
@@ -154,13 +157,13 @@ impl Router {
         }
     }
 
-    /// When the driver next adapts; [`Time::MAX`] while it knows no flow.
+    /// Returns the time of the next update, or [`Time::MAX`] while no flow is registered.
     #[inline]
     pub fn next_update(&self) -> Time {
         self.driver.next_timeout()
     }
 
-    /// The updates that are due by `now`, each at its time.
+    /// Performs the updates due by `now`, each at its own time.
     pub fn update(&mut self, now: Time, port: &mut Port<Frame>) {
         while self.driver.next_timeout() <= now {
             let due = self.driver.next_timeout();
@@ -186,7 +189,7 @@ impl Router {
 }
 
 impl D3Report {
-    /// What an allocator holds, with rates of this scale, and no requests.
+    /// Creates the report of an allocator with rates of this scale and without requests.
     pub fn of(allocator: &Allocator, scale: i8) -> Self {
         Self {
             flows: allocator.flows(),
@@ -199,7 +202,7 @@ impl D3Report {
     }
 }
 
-/// q of capacity adaptation, of a port that was drained (D3 §4.4).
+/// Returns q of the capacity adaptation for a drained port (D3 §4.4).
 fn queue(config: &Config, port: &Port<Frame>) -> u64 {
     if config.queue_in_service {
         port.queue_bytes()
@@ -208,7 +211,7 @@ fn queue(config: &Config, port: &Port<Frame>) -> u64 {
     }
 }
 
-/// A rate in 1/256 of an encoded unit, which is 2^scale bytes per microsecond.
+/// Converts a rate in 1/256 of 2^scale bytes per microsecond to bits per second.
 fn bits_per_second(rate: u64, scale: i8) -> u64 {
     let bits = (u128::from(rate) * 8_000_000) << (i32::from(scale) + 16);
     u64::try_from(bits >> (16 + 8)).unwrap_or(u64::MAX)
@@ -219,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_told_in_bits_per_second() {
+    fn reports_bits_per_second() {
         assert_eq!(bits_per_second(100 * 256, -3), 100_000_000);
         assert_eq!(bits_per_second(125 * 256, 0), 1_000_000_000);
         assert_eq!(bits_per_second(128, 0), 4_000_000);

@@ -3,7 +3,7 @@
 use crate::buffers::Buffers;
 use crate::config::{Classifier, Config, ConfigError, End, PortChoice};
 use crate::d3::{Router, UDP};
-use crate::forwarding::{Forwarding, Towards};
+use crate::forwarding::{Decision, Forwarding};
 use crate::frame::{ALL, Frame};
 use crate::headers::{Headers, Mac, set_ce};
 use crate::loss::Loss;
@@ -14,45 +14,43 @@ use duetime_link::{Frame as _, Offer, Port, Sent, SharedBuffer};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// The emulated network in virtual time.
+/// Emulated network in virtual time.
 ///
-/// Whoever has the interfaces calls [`offer`](Self::offer) for each frame that a host sent, in order of time as well as
-/// they can, then [`poll_transmit`](Self::poll_transmit) until nothing is due, and comes again at
-/// [`next_timeout`](Self::next_timeout). Each frame taken must be given back by [`release`](Self::release).
+/// The driver calls [`offer`](Self::offer) for each frame that a host sent, if possible in order of time, then
+/// [`poll_transmit`](Self::poll_transmit) until nothing is due, and continues at [`next_timeout`](Self::next_timeout).
+/// Each frame from `poll_transmit` must be returned with [`release`](Self::release).
 #[derive(Debug)]
 pub struct Fabric {
-    /// The uplinks, by interface, then the ports of all nodes.
+    /// Uplinks by interface, then the ports of all nodes.
     ports: Vec<Port<Frame>>,
-    /// By port.
     places: Vec<Place>,
     nodes: Vec<Node>,
     pools: Vec<SharedBuffer>,
-    /// The next arrival of each link that carries something.
+    /// Next arrival of each link with packets in flight.
     arrivals: BinaryHeap<Reverse<(Time, u32)>>,
-    /// What has reached its interface and was not taken.
+    /// Frames that have reached their interface.
     ready: VecDeque<Outgoing>,
     buffers: Buffers,
     forwarding: Forwarding,
     classifier: Classifier,
     overhead_bytes: u32,
     sampler: Option<Sampler>,
-    /// The next update of a D3 router, or earlier.
+    /// Time of the next update of a D3 router, or earlier.
     next_update: Time,
-    /// By interface.
     counts: Vec<InterfaceReport>,
-    /// Everything before this has happened.
+    /// Time up to which all events have been processed.
     clock: Time,
 }
 
-/// What the fabric knows of a port beside what the port itself does.
+/// Additional state of a port.
 #[derive(Debug)]
 struct Place {
     name: String,
     to: End,
     pool: Option<u32>,
-    /// Marks that an ECN-capable packet took; the port counts those asked for.
+    /// Marks applied to ECN-capable packets; the port counts all requested marks.
     marks_made: u64,
-    /// Of the link behind it.
+    /// Loss of the link behind the port.
     loss: Option<Box<Loss>>,
     d3: Option<Box<Router>>,
 }
@@ -60,38 +58,38 @@ struct Place {
 #[derive(Debug)]
 struct Node {
     first_port: u32,
-    /// By interface.
     next: Vec<PortChoice>,
 }
 
-/// A frame that has arrived at an interface, for the host behind it.
+/// Frame that has arrived at an interface, for the host behind it.
 #[derive(Debug, PartialEq, Eq)]
-#[must_use = "its buffer is to be given back"]
+#[must_use = "its buffer must be released"]
 pub struct Outgoing {
-    /// The interface, by its index.
+    /// Index of the interface.
     pub interface: usize,
-    /// When its last bit has arrived there.
+    /// Arrival time of its last bit.
     pub due: Time,
     buffer: u32,
 }
 
-/// Why a frame was not taken in.
+/// Reason for which a frame was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// It is shorter than an Ethernet header.
+    /// Shorter than an Ethernet header.
     Runt,
-    /// It is longer than [`Fabric::longest_frame`].
+    /// Longer than [`Fabric::longest_frame`].
     TooLong,
-    /// It is for the host that sent it.
+    /// Addressed to the host that sent it.
     Returning,
     /// All buffers are in use.
     NoBuffer,
-    /// The uplink's queue is full.
+    /// Dropped at the uplink.
     Dropped,
 }
 
 impl Fabric {
-    /// The network at time zero, without packets; a frame has at most `longest_frame` bytes, and at most 65,535.
+    /// Creates the network at time zero, without packets. `longest_frame` is the maximum frame length, at most 65,535
+    /// bytes.
     pub fn new(config: &Config, longest_frame: usize) -> Result<Self, ConfigError> {
         config.check()?;
         let (ports, places, pools) = ports(config);
@@ -130,20 +128,21 @@ impl Fabric {
         })
     }
 
-    /// The longest frame that can be taken in, in bytes.
+    /// Returns the maximum frame length, in bytes.
     pub fn longest_frame(&self) -> usize {
         self.buffers.size()
     }
 
-    /// Everything before this has happened; what is offered with an earlier time counts as of now.
+    /// Returns the time up to which all events have been processed. Frames offered with an earlier time arrive at this
+    /// time.
     pub fn clock(&self) -> Time {
         self.clock
     }
 
-    /// The host at `interface` sent a frame, without its checksum (FCS), at `now`.
+    /// Accepts a frame, without its FCS, that the host at `interface` sent at `now`.
     pub fn offer(&mut self, now: Time, interface: usize, frame: &[u8]) -> Result<(), Refused> {
         self.advance(now.max(self.clock));
-        let result = self.take_in(interface, frame);
+        let result = self.accept(interface, frame);
         let counts = &mut self.counts[interface];
         counts.received_packets += 1;
         counts.received_bytes += frame.len() as u64;
@@ -152,23 +151,23 @@ impl Fabric {
             Err(Refused::TooLong) => counts.too_long += 1,
             Err(Refused::Returning) => counts.returning += 1,
             Err(Refused::NoBuffer) => counts.no_buffer += 1,
-            // The port counts these.
+            // The port counts dropped packets.
             Err(Refused::Dropped) | Ok(()) => {}
         }
         result
     }
 
-    fn take_in(&mut self, interface: usize, bytes: &[u8]) -> Result<(), Refused> {
+    fn accept(&mut self, interface: usize, bytes: &[u8]) -> Result<(), Refused> {
         let headers = Headers::read(bytes).ok_or(Refused::Runt)?;
         if bytes.len() > self.buffers.size() {
             return Err(Refused::TooLong);
         }
         let from = interface as u16;
         self.forwarding.learn(from, &headers);
-        let Towards {
+        let Decision {
             interface: destination,
             mac,
-        } = self.forwarding.towards(&headers);
+        } = self.forwarding.decide(&headers);
         if destination == from {
             return Err(Refused::Returning);
         }
@@ -193,8 +192,8 @@ impl Fabric {
         }
     }
 
-    /// When something next happens in the network, [`Time::MAX`] if nothing is on its way: not later than the next
-    /// frame for a host is due.
+    /// Returns the time of the next event in the network, at the latest when the next frame for a host is due, or
+    /// [`Time::MAX`] if no packet is in flight.
     pub fn next_timeout(&self) -> Time {
         if let Some(ready) = self.ready.front() {
             return ready.due;
@@ -204,7 +203,7 @@ impl Fabric {
             .map_or(Time::MAX, |Reverse((at, _))| *at)
     }
 
-    /// A frame that has reached a host by `now`, first those that came first.
+    /// Returns the next frame that has reached a host by `now`, in order of arrival.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Outgoing> {
         if self.ready.is_empty() {
             self.advance(now);
@@ -219,23 +218,23 @@ impl Fabric {
         Some(outgoing)
     }
 
-    /// The bytes of a frame that was taken.
+    /// Returns the bytes of a frame from [`Self::poll_transmit`].
     pub fn bytes(&self, outgoing: &Outgoing) -> &[u8] {
         self.buffers.bytes(outgoing.buffer)
     }
 
-    /// Gives back a frame that was sent.
-    #[expect(clippy::needless_pass_by_value, reason = "it cannot be used any more")]
+    /// Releases the buffer of a frame from [`Self::poll_transmit`].
+    #[expect(clippy::needless_pass_by_value, reason = "the frame is consumed")]
     pub fn release(&mut self, outgoing: Outgoing) {
         self.buffers.release(outgoing.buffer);
     }
 
-    /// Buffers that hold a frame.
+    /// Returns the number of buffers in use.
     pub fn buffers_in_use(&self) -> usize {
         self.buffers.in_use()
     }
 
-    /// Lets happen what is due by `now`.
+    /// Processes all events due by `now`.
     fn advance(&mut self, now: Time) {
         while let Some(&Reverse((at, port))) = self.arrivals.peek()
             && at <= now
@@ -259,7 +258,8 @@ impl Fabric {
         }
     }
 
-    /// The updates of the D3 routers that are due by `now`, each at its time: nothing comes to a port before `now`.
+    /// Performs the updates of the D3 routers due by `now`, each at its own time. No packet reaches a port before
+    /// `now`.
     fn update(&mut self, now: Time) {
         self.next_update = Time::MAX;
         for (place, port) in self.places.iter_mut().zip(&mut self.ports) {
@@ -270,7 +270,7 @@ impl Fabric {
         }
     }
 
-    /// A packet arrives at the far end of the link behind `port`.
+    /// Handles the arrival of a packet at the far end of the link behind `port`.
     fn arrive(&mut self, port: u32) {
         let link = &mut self.ports[port as usize];
         let frame = link.arriving();
@@ -279,13 +279,13 @@ impl Fabric {
         }
         let place = &mut self.places[port as usize];
         if let Some(loss) = &mut place.loss
-            && loss.takes(frame.wire_bytes())
+            && loss.drops(frame.wire_bytes())
         {
             self.buffers.release(frame.buffer);
             return;
         }
         match place.to {
-            End::Node(node) if frame.destination == ALL => self.spread(node, frame),
+            End::Node(node) if frame.destination == ALL => self.flood(node, frame),
             End::Node(node) => self.forward(node, frame),
             End::Interface(interface) => {
                 if frame.is_marked() {
@@ -310,24 +310,24 @@ impl Fabric {
         self.send(port, frame);
     }
 
-    /// Sends a copy to every host but the sender. From here on each is a packet of its own, so that loops in the network
-    /// do no harm.
-    fn spread(&mut self, node: usize, frame: Frame) {
+    /// Sends a copy to every host but the sender. The copies are independent packets, so loops in the network cause no
+    /// storms.
+    fn flood(&mut self, node: usize, frame: Frame) {
         let from = self.buffers.source(frame.buffer);
         for destination in 0..self.counts.len() as u16 {
             if destination == from {
                 continue;
             }
             match self.buffers.copy(frame.buffer) {
-                Some(buffer) => self.forward(node, frame.copied(buffer, destination)),
+                Some(buffer) => self.forward(node, frame.copy_to(buffer, destination)),
                 None => self.counts[usize::from(from)].no_buffer += 1,
             }
         }
         self.buffers.release(frame.buffer);
     }
 
-    /// Offers a packet to a port now; false: dropped. Every packet comes to every port by this way, uplinks included,
-    /// so this is where D3's router sees it first, dropped or not, as in the simulator.
+    /// Offers a packet to a port and returns false if it is dropped. All packets to all ports, uplinks included, pass
+    /// here, so D3's router sees each packet before it is queued or dropped, as in the simulator.
     fn send(&mut self, to: u32, frame: Frame) -> bool {
         let place = &mut self.places[to as usize];
         let port = &mut self.ports[to as usize];
@@ -352,13 +352,13 @@ impl Fabric {
                 }
             }
         }
-        let asked = port.counters().marks;
+        let marks_before = port.counters().marks;
         let offer = match place.pool {
             None => port.offer(self.clock, frame),
             Some(pool) => self.pools[pool as usize].offer(&mut self.ports, to, self.clock, frame),
         };
         if frame.can_be_marked() {
-            place.marks_made += self.ports[to as usize].counters().marks - asked;
+            place.marks_made += self.ports[to as usize].counters().marks - marks_before;
         }
         match offer {
             Offer::Sent(Sent { arrival, first }) => {
@@ -372,7 +372,7 @@ impl Fabric {
         offer != Offer::Dropped
     }
 
-    /// What the ports have done by the clock: the uplinks by interface, then the ports of all nodes.
+    /// Returns the counters of the uplinks by interface, then of the ports of all nodes, up to the clock.
     pub fn ports(&mut self) -> Vec<PortReport> {
         let clock = self.clock;
         let ports = self.ports.iter_mut().zip(&self.places);
@@ -388,22 +388,22 @@ impl Fabric {
         ports.map(report).collect()
     }
 
-    /// What came from and went to the hosts, by interface.
+    /// Returns the counters by interface.
     pub fn interfaces(&self) -> &[InterfaceReport] {
         &self.counts
     }
 
-    /// A frame to the host at `interface` could not be sent.
+    /// Counts a frame to the host at `interface` that could not be sent.
     pub(crate) fn count_unsent(&mut self, interface: usize) {
         self.counts[interface].unsent += 1;
     }
 
-    /// A frame from the host at `interface` came without a finished checksum, which was completed.
+    /// Counts a frame from the host at `interface` whose checksum was completed.
     pub(crate) fn count_completed(&mut self, interface: usize) {
         self.counts[interface].checksums_completed += 1;
     }
 
-    /// The sampled queues, by port as in [`Self::ports`]; empty without [`crate::Sampling`].
+    /// Returns the sampled queues by port, as in [`Self::ports`]; empty without [`crate::Sampling`].
     pub fn series(&self) -> Vec<Series> {
         let names = self.places.iter().map(|place| place.name.clone());
         self.sampler
@@ -413,7 +413,7 @@ impl Fabric {
     }
 }
 
-/// All ports with their places, and the shared memories.
+/// Creates all ports with their additional state, and the shared buffers.
 fn ports(config: &Config) -> (Vec<Port<Frame>>, Vec<Place>, Vec<SharedBuffer>) {
     let (mut ports, mut places, mut pools) = (Vec::new(), Vec::new(), Vec::new());
     let d3 = config.d3();
@@ -450,23 +450,26 @@ fn ports(config: &Config) -> (Vec<Port<Frame>>, Vec<Place>, Vec<SharedBuffer>) {
                 marks_made: 0,
                 loss: Loss::new(port.loss, streams, places.len()),
                 d3: port.d3.then(|| {
-                    let uplinks = config.interfaces.iter().map(|one| one.uplink.rate);
+                    let uplinks = config
+                        .interfaces
+                        .iter()
+                        .map(|interface| interface.uplink.rate);
                     Box::new(Router::new(&d3, port.rate, ports.len(), uplinks))
                 }),
             });
-            let made = Port::new(port.rate, port.latency)
+            let new = Port::new(port.rate, port.latency)
                 .with_limit(port.limit)
                 .with_classes(port.classes);
             ports.push(match port.mark_at {
-                Some(threshold) => made.with_mark_at(threshold),
-                None => made,
+                Some(threshold) => new.with_mark_at(threshold),
+                None => new,
             });
         }
     }
     (ports, places, pools)
 }
 
-/// One of `count`, by the flow and the node, so that the choices along a way do not go together.
+/// Picks one of `count` by flow and node, so that the choices along a path are independent.
 fn pick(flow: u32, node: usize, count: usize) -> usize {
     let mut x = (u64::from(flow) << 32 | node as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

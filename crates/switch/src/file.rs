@@ -1,4 +1,4 @@
-//! A switch described in a TOML file, as `docs/switch.md` shows it: all interfaces on one switch.
+//! TOML file format of a single switch, documented in `docs/switch.md`.
 
 use crate::config::{Config, End, InterfaceConfig, LinkConfig, PortConfig, SharedBufferConfig};
 use duetime_core::{Rate, Span};
@@ -11,7 +11,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// The rate of an uplink that shapes nothing.
+/// Rate of an uplink without shaping.
 const UNSHAPED: Rate = Rate::from_gbps(400);
 
 const PORT: [&str; 7] = [
@@ -37,7 +37,7 @@ const INTERFACE: [&str; 11] = [
 ];
 const TOP: [&str; 4] = ["port", "switch", "d3", "interface"];
 
-/// A port as it is when only its rate is given.
+/// Returns a port with this rate and default values.
 pub fn plain_port(rate: Rate) -> PortConfig {
     PortConfig {
         rate,
@@ -51,7 +51,8 @@ pub fn plain_port(rate: Rate) -> PortConfig {
     }
 }
 
-/// An interface of which only the name is known, whose host sends as fast as it can, over a link like that of `port`.
+/// Returns an interface with default values: a host that sends as fast as it can, over a link with the latency and loss
+/// of `port`.
 pub fn plain_interface(name: &str, port: &PortConfig) -> InterfaceConfig {
     InterfaceConfig {
         name: name.to_owned(),
@@ -69,7 +70,7 @@ pub fn plain_interface(name: &str, port: &PortConfig) -> InterfaceConfig {
     }
 }
 
-/// Reads an amount that a queue may hold: "100 packets" or "512 KB".
+/// Parses a queue limit, such as "100 packets" or "512 KB".
 pub fn parse_limit(text: &str) -> Result<Limit, NotQuantity> {
     if text.contains("packet") {
         return parse_packets(text).map(Limit::Packets);
@@ -82,7 +83,7 @@ pub fn parse_limit(text: &str) -> Result<Limit, NotQuantity> {
 }
 
 impl Config {
-    /// Reads a switch: `text` is the file's content, `file` what errors call it.
+    /// Parses a switch from the file's content `text`. `file` is its name in errors.
     pub fn parse(text: &str, file: &str) -> Result<Self, Diagnostic> {
         let reader = Reader { text, file };
         let document = DeTable::parse(text).map_err(|error| {
@@ -91,7 +92,7 @@ impl Config {
         })?;
         let top = document.get_ref();
         reader.known(top, &TOP, "the file")?;
-        let missing = |what: &str| Diagnostic::of_file(file, format!("there is no {what}"));
+        let missing = |table: &str| Diagnostic::of_file(file, format!("{table} is missing"));
         let port = top.get("port").ok_or_else(|| missing("[port]"))?;
         let table = reader.table(port)?;
         reader.known(table, &PORT, "[port]")?;
@@ -108,18 +109,18 @@ impl Config {
             return Err(wrong.allowed("[[interface]]"));
         };
         let mut ports = Vec::new();
-        let mut read = Vec::new();
+        let mut parsed = Vec::new();
         for value in tables {
             let table = reader.table(value)?;
             reader.known(table, &INTERFACE, "[[interface]]")?;
-            let own = reader.port(table, &port)?;
-            read.push(reader.interface(value.span(), table, &own)?);
-            ports.push(own);
+            let own_port = reader.port(table, &port)?;
+            parsed.push(reader.interface(value.span(), table, &own_port)?);
+            ports.push(own_port);
         }
-        let mut config = Self::star("switch", read, &port, None);
-        for (number, own) in ports.into_iter().enumerate() {
-            let to = End::Interface(number);
-            config.nodes[0].ports[number] = PortConfig { to, ..own };
+        let mut config = Self::star("switch", parsed, &port, None);
+        for (index, own_port) in ports.into_iter().enumerate() {
+            let to = End::Interface(index);
+            config.nodes[0].ports[index] = PortConfig { to, ..own_port };
         }
         if let Some(value) = top.get("switch") {
             reader.switch(reader.table(value)?, &mut config)?;
@@ -146,12 +147,11 @@ impl Reader<'_> {
         Diagnostic::at(self.file, self.text, span, message)
     }
 
-    /// A mistake in the value of a key.
-    fn wrong(&self, key: &str, value: &Value<'_>, wrong: NotQuantity) -> Diagnostic {
-        self.at(value.span(), wrong.message)
+    fn wrong(&self, key: &str, value: &Value<'_>, error: NotQuantity) -> Diagnostic {
+        self.at(value.span(), error.message)
             .key(key)
             .value(&self.text[value.span()])
-            .allowed(wrong.allowed)
+            .allowed(error.allowed)
     }
 
     fn table<'v>(&self, value: &'v Value<'v>) -> Result<&'v DeTable<'v>, Diagnostic> {
@@ -177,7 +177,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The value of a text, if the key is there.
+    /// Parses a string value. Returns `None` if the key is absent.
     fn read<T>(
         &self,
         table: &DeTable<'_>,
@@ -187,19 +187,20 @@ impl Reader<'_> {
         let Some(value) = table.get(key) else {
             return Ok(None);
         };
-        let read = match value.get_ref() {
+        let parsed = match value.get_ref() {
             DeValue::String(text) => parse(text),
-            // What the text would have to be, in the words of its parser.
+            // The parser's own error for an empty string says which strings are allowed.
             _ => match parse("") {
                 Err(wrong) => Err(wrong),
-                Ok(_) => Err(not("not a text", "a text")),
+                Ok(_) => Err(not("not a string", "a string")),
             },
         };
-        read.map(Some)
+        parsed
+            .map(Some)
             .map_err(|wrong| self.wrong(key, value, wrong))
     }
 
-    /// A number that TOML writes without quotes, if the key is there.
+    /// Parses an unquoted number. Returns `None` if the key is absent.
     fn number<T: std::str::FromStr>(
         &self,
         table: &DeTable<'_>,
@@ -214,14 +215,15 @@ impl Reader<'_> {
             DeValue::Float(number) => number.as_str(),
             _ => "",
         };
-        let read = written
+        let parsed = written
             .parse()
-            .map_err(|_| not("not such a number", allowed));
-        read.map(Some)
+            .map_err(|_| not("not a valid number", allowed));
+        parsed
+            .map(Some)
             .map_err(|wrong| self.wrong(key, value, wrong))
     }
 
-    /// A share, with or without quotes, if the key is there.
+    /// Parses a share, quoted or not. Returns `None` if the key is absent.
     fn share(&self, table: &DeTable<'_>, key: &str) -> Result<Option<f64>, Diagnostic> {
         let Some(value) = table.get(key) else {
             return Ok(None);
@@ -236,27 +238,27 @@ impl Reader<'_> {
         Ok(Some(share))
     }
 
-    /// What a table says of a port, over what holds otherwise.
-    fn port(&self, table: &DeTable<'_>, otherwise: &PortConfig) -> Result<PortConfig, Diagnostic> {
+    /// Reads the port keys of a table, with `defaults` for absent keys.
+    fn port(&self, table: &DeTable<'_>, defaults: &PortConfig) -> Result<PortConfig, Diagnostic> {
         Ok(PortConfig {
             rate: self
                 .read(table, "rate", parse_rate)?
-                .unwrap_or(otherwise.rate),
+                .unwrap_or(defaults.rate),
             latency: self
                 .read(table, "latency", parse_time)?
-                .unwrap_or(otherwise.latency),
-            loss: self.share(table, "loss")?.unwrap_or(otherwise.loss),
+                .unwrap_or(defaults.latency),
+            loss: self.share(table, "loss")?.unwrap_or(defaults.loss),
             limit: self
                 .read(table, "buffer", parse_limit)?
-                .unwrap_or(otherwise.limit),
+                .unwrap_or(defaults.limit),
             mark_at: self
                 .read(table, "ecn_threshold", parse_limit)?
-                .or(otherwise.mark_at),
+                .or(defaults.mark_at),
             classes: self
                 .number(table, "classes", "1 to 32")?
-                .unwrap_or(otherwise.classes),
-            d3: self.switched(table, "d3")?.unwrap_or(otherwise.d3),
-            to: otherwise.to,
+                .unwrap_or(defaults.classes),
+            d3: self.boolean(table, "d3")?.unwrap_or(defaults.d3),
+            to: defaults.to,
         })
     }
 
@@ -295,7 +297,7 @@ impl Reader<'_> {
                 alpha: alpha.unwrap_or(1.0),
             });
         } else if let Some(value) = table.get("shared_alpha") {
-            let wrong = not("there is no shared buffer", "only beside `shared_buffer`");
+            let wrong = not("no shared buffer", "only with `shared_buffer`");
             return Err(self.wrong("shared_alpha", value, wrong));
         }
         if let Some(bytes) = self.read(table, "overhead", parse_size)? {
@@ -306,13 +308,12 @@ impl Reader<'_> {
                 interface.uplink.rate = rate;
             }
         }
-        if let Some(on) = self.switched(table, "real_time")? {
+        if let Some(on) = self.boolean(table, "real_time")? {
             config.options.real_time = on;
         }
         Ok(())
     }
 
-    /// The options of D3's routers.
     fn d3(&self, table: &DeTable<'_>, config: &mut Config) -> Result<(), Diagnostic> {
         self.known(table, &D3, "[d3]")?;
         let options = &mut config.options.d3;
@@ -324,13 +325,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// True or false, if the key is there.
-    fn switched(&self, table: &DeTable<'_>, key: &str) -> Result<Option<bool>, Diagnostic> {
+    /// Parses a boolean. Returns `None` if the key is absent.
+    fn boolean(&self, table: &DeTable<'_>, key: &str) -> Result<Option<bool>, Diagnostic> {
         let Some(value) = table.get(key) else {
             return Ok(None);
         };
         let DeValue::Boolean(on) = value.get_ref() else {
-            return Err(self.wrong(key, value, not("not a truth value", "true or false")));
+            return Err(self.wrong(key, value, not("not a boolean", "true or false")));
         };
         Ok(Some(*on))
     }
@@ -345,7 +346,7 @@ fn not(message: &str, allowed: &str) -> NotQuantity {
 
 fn name(text: &str) -> Result<String, NotQuantity> {
     if text.is_empty() {
-        return Err(not("not a name", "a text that is not empty"));
+        return Err(not("not a name", "a non-empty string"));
     }
     Ok(text.to_owned())
 }

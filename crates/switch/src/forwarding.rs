@@ -1,4 +1,4 @@
-//! To which interface a frame goes.
+//! Forwarding decisions.
 
 use crate::config::Config;
 use crate::frame::ALL;
@@ -6,25 +6,24 @@ use crate::headers::{Headers, Mac};
 use rustc_hash::FxHashMap;
 use std::net::Ipv4Addr;
 
-/// The most learned addresses. What comes after them is sent to all.
-const LEARNED: usize = 4096;
+/// Maximum number of learned addresses. Frames to further addresses are flooded.
+const MAX_LEARNED: usize = 4096;
 
-/// The addresses of the hosts: configured ones stay, others are learned and follow the host that sends from them.
+/// Addresses of the hosts. Configured addresses are fixed; learned addresses follow the host that last used them.
 #[derive(Debug)]
 pub(crate) struct Forwarding {
     addresses: FxHashMap<Ipv4Addr, u16>,
     configured: FxHashMap<Mac, u16>,
     learned: FxHashMap<Mac, u16>,
-    /// By interface.
     macs: Vec<Option<Mac>>,
 }
 
-/// Where a frame goes.
+/// Forwarding decision for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Towards {
-    /// An interface, or [`ALL`].
+pub(crate) struct Decision {
+    /// Interface, or [`ALL`].
     pub interface: u16,
-    /// The link-layer destination to set.
+    /// Link-layer destination to set.
     pub mac: Option<Mac>,
 }
 
@@ -39,27 +38,31 @@ impl Forwarding {
                 .filter_map(|(index, interface)| Some((interface.mac?, index)))
                 .collect(),
             learned: FxHashMap::default(),
-            macs: config.interfaces.iter().map(|one| one.mac).collect(),
+            macs: config
+                .interfaces
+                .iter()
+                .map(|interface| interface.mac)
+                .collect(),
         }
     }
 
-    /// Learns who sent the frame from interface `from`.
+    /// Learns the frame's source address at interface `from`.
     pub fn learn(&mut self, from: u16, headers: &Headers) {
         let group = headers.source[0] & 1 != 0;
         if group || self.configured.contains_key(&headers.source) {
             return;
         }
-        if self.learned.len() < LEARNED || self.learned.contains_key(&headers.source) {
+        if self.learned.len() < MAX_LEARNED || self.learned.contains_key(&headers.source) {
             self.learned.insert(headers.source, from);
         }
     }
 
-    pub fn towards(&self, headers: &Headers) -> Towards {
-        let to = |interface| Towards {
+    pub fn decide(&self, headers: &Headers) -> Decision {
+        let to = |interface| Decision {
             interface,
             mac: None,
         };
-        if headers.is_for_many() {
+        if headers.is_multicast() {
             return to(ALL);
         }
         if let Some(&interface) = headers
@@ -67,7 +70,7 @@ impl Forwarding {
             .and_then(|address| self.addresses.get(&address))
         {
             let mac = self.macs[usize::from(interface)].filter(|mac| *mac != headers.destination);
-            return Towards { interface, mac };
+            return Decision { interface, mac };
         }
         let known = self.configured.get(&headers.destination);
         let known = known.or_else(|| self.learned.get(&headers.destination));

@@ -1,50 +1,50 @@
-//! What a port knows of a packet: its bytes stay in the buffers.
+//! Description of a packet in the switch; its bytes are in the buffers.
 
 use crate::headers::Headers;
 use duetime_link::Frame as LinkFrame;
 
-/// Every host but the sender's.
+/// Destination of flooded frames: all hosts except the sender.
 pub(crate) const ALL: u16 = u16::MAX;
 
 /// A packet in a port or on a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
-    /// Where its bytes are.
+    /// Index of the buffer with its bytes.
     pub buffer: u32,
-    /// A hash of its flow, which chooses among equally good ways.
+    /// Hash of its flow, which selects among equal-cost paths.
     pub flow: u32,
-    /// The interface to which it goes, or [`ALL`].
+    /// Destination interface, or [`ALL`].
     pub destination: u16,
     wire_bytes: u16,
-    /// Where in the frame the D3 datagram with a request begins; zero: there is none.
+    /// Offset of a D3 datagram with a request; zero if there is none.
     request_at: u16,
     class: u8,
     flags: u8,
 }
 
-/// It is ECN-capable.
+/// The packet is ECN-capable.
 const ECT: u8 = 1;
-/// A port marked it.
+/// A port has marked the packet.
 const CE: u8 = 2;
 
 impl Frame {
-    /// A packet with these headers, `overhead_bytes` heavier than its IP packet.
+    /// Creates a packet with these headers that counts `overhead` bytes more than its IP packet.
     pub fn new(headers: &Headers, buffer: u32, destination: u16, class: u8, overhead: u32) -> Self {
-        let weight = u32::from(headers.packet_bytes) + overhead;
+        let bytes = u32::from(headers.packet_bytes) + overhead;
         Self {
             buffer,
             flow: headers.flow,
             destination,
-            wire_bytes: weight.min(u32::from(u16::MAX)) as u16,
+            wire_bytes: bytes.min(u32::from(u16::MAX)) as u16,
             request_at: headers.request_at,
             class,
             flags: if headers.is_ecn_capable() { ECT } else { 0 },
         }
     }
 
-    /// The copy in another buffer that goes to one interface. No router answers its request: the flow goes to one of the
-    /// hosts only.
-    pub fn copied(self, buffer: u32, destination: u16) -> Self {
+    /// Returns the copy in another buffer for one interface. Routers do not answer the requests of copies, because the
+    /// flow has only one of these hosts as its receiver.
+    pub fn copy_to(self, buffer: u32, destination: u16) -> Self {
         Self {
             buffer,
             destination,
@@ -53,17 +53,17 @@ impl Frame {
         }
     }
 
-    /// Where the D3 datagram with a request begins.
+    /// Returns the offset of the D3 datagram with a request.
     pub fn request_at(self) -> Option<usize> {
         (self.request_at != 0).then_some(usize::from(self.request_at))
     }
 
-    /// Whether a mark would be seen.
+    /// Returns true if the packet is ECN-capable.
     pub fn can_be_marked(self) -> bool {
         self.flags & ECT != 0
     }
 
-    /// Whether a port marked it.
+    /// Returns true if a port has marked the packet.
     pub fn is_marked(self) -> bool {
         self.flags & CE != 0
     }
@@ -74,8 +74,8 @@ impl LinkFrame for Frame {
         u32::from(self.wire_bytes)
     }
 
-    /// Always: so the port counts the marks that it asks for. Only an ECN-capable packet takes one, and none is dropped
-    /// instead.
+    /// Always returns true, so that the port counts all marks that it requests and never drops instead of marking. Only
+    /// ECN-capable packets take the mark.
     fn is_ecn_capable(&self) -> bool {
         true
     }

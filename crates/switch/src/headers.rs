@@ -1,4 +1,4 @@
-//! The headers of a frame, as far as a switch looks at them, and CE.
+//! Parsing of frame headers and CE marking.
 
 use duetime_proto::d3::datagram;
 use etherparse::{LaxLinkExtSlice, LaxNetSlice, LaxSlicedPacket, LinkSlice, TransportSlice};
@@ -9,25 +9,24 @@ use std::net::Ipv4Addr;
 /// Bytes of an Ethernet header without tags.
 pub(crate) const ETHERNET: usize = 14;
 
-/// A link-layer address.
 pub(crate) type Mac = [u8; 6];
 
-/// What a switch reads of a frame.
+/// Header fields that the switch uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Headers {
     pub source: Mac,
     pub destination: Mac,
-    /// The destination of an IPv4 packet.
+    /// Destination of an IPv4 packet.
     pub address: Option<Ipv4Addr>,
-    /// Where the IP header begins, and its traffic class: DSCP and ECN.
+    /// Offset of the IP header, and its traffic class (DSCP and ECN).
     ip: Option<Ip>,
     /// 802.1p priority of the outer VLAN tag.
     pub vlan_priority: Option<u8>,
-    /// Bytes of the IP packet; of another protocol, of the Ethernet payload.
+    /// Length of the IP packet, or of the Ethernet payload for other protocols.
     pub packet_bytes: u16,
-    /// A hash of protocol, addresses and ports; of the addresses alone in fragments and other protocols.
+    /// Hash of protocol, addresses and ports; in fragments and other protocols, of the addresses only.
     pub flow: u32,
-    /// Where the D3 datagram with a request begins, behind a UDP header whose length field is right; zero: there is none.
+    /// Offset of a D3 datagram with a request, after a UDP header with a correct length field; zero if there is none.
     pub request_at: u16,
 }
 
@@ -38,8 +37,8 @@ struct Ip {
 }
 
 impl Headers {
-    /// Reads an Ethernet frame; `None` if it is too short for its header. What contradicts itself after that is passed
-    /// on as an unknown protocol is.
+    /// Parses an Ethernet frame. Returns `None` if it is shorter than an Ethernet header. Frames with inconsistent
+    /// inner headers count as an unknown protocol.
     pub fn read(frame: &[u8]) -> Option<Self> {
         let sliced = LaxSlicedPacket::from_ethernet(frame).ok()?;
         let Some(LinkSlice::Ethernet2(ethernet)) = &sliced.link else {
@@ -72,13 +71,13 @@ impl Headers {
             Some(LaxNetSlice::Ipv4(ip)) => {
                 let header = ip.header();
                 headers.address = Some(header.destination_addr());
-                headers.ip = Ip::of(at, header.dcp().value(), header.ecn().value());
+                headers.ip = Ip::new(at, header.dcp().value(), header.ecn().value());
                 length = usize::from(header.total_len());
                 (header.source(), header.destination(), header.protocol().0).hash(&mut hasher);
             }
             Some(LaxNetSlice::Ipv6(ip)) => {
                 let header = ip.header();
-                headers.ip = Ip::of(at, header.dscp().value(), header.ecn().value());
+                headers.ip = Ip::new(at, header.dscp().value(), header.ecn().value());
                 length = usize::from(header.payload_length()) + 40;
                 let payload = ip.payload().ip_number.0;
                 (header.source(), header.destination(), payload).hash(&mut hasher);
@@ -88,7 +87,7 @@ impl Headers {
                 (headers.source, headers.destination).hash(&mut hasher);
             }
         }
-        // A packet may be padded; it cannot be longer than its frame.
+        // A packet may be padded but cannot be longer than its frame.
         if (20..=payload).contains(&length) {
             headers.packet_bytes = length.min(usize::from(u16::MAX)) as u16;
         }
@@ -111,24 +110,24 @@ impl Headers {
         Some(headers)
     }
 
-    /// The differentiated-services code point; 0 without IP.
+    /// Returns the differentiated-services code point, or 0 without IP.
     pub fn dscp(&self) -> u8 {
         self.ip.map_or(0, |ip| ip.traffic_class >> 2)
     }
 
-    /// Whether a queue may mark it instead of dropping it (ECT or CE, RFC 3168 §5).
+    /// Returns true if a queue may mark the packet instead of dropping it (ECT or CE, RFC 3168 §5).
     pub fn is_ecn_capable(&self) -> bool {
         self.ip.is_some_and(|ip| ip.traffic_class & 3 != 0)
     }
 
-    /// Whether it is for more than one host.
-    pub fn is_for_many(&self) -> bool {
+    /// Returns true if the destination is a group address.
+    pub fn is_multicast(&self) -> bool {
         self.destination[0] & 1 != 0
     }
 }
 
 impl Ip {
-    fn of(at: usize, dscp: u8, ecn: u8) -> Option<Self> {
+    fn new(at: usize, dscp: u8, ecn: u8) -> Option<Self> {
         let at = u16::try_from(at).ok()?;
         Some(Self {
             at,
@@ -137,7 +136,7 @@ impl Ip {
     }
 }
 
-/// Sets CE in the IP header of a frame; an IPv4 header's checksum follows.
+/// Sets CE in the IP header of a frame and updates the IPv4 header checksum.
 pub(crate) fn set_ce(frame: &mut [u8]) {
     let Some(Headers { ip: Some(ip), .. }) = Headers::read(frame) else {
         return;
@@ -154,18 +153,19 @@ pub(crate) fn set_ce(frame: &mut [u8]) {
     frame[at + 10..at + 12].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// An Internet checksum after the sum of what it covers has grown by `words`, modulo 2^16 - 1; above zero and below 2^40
-/// (RFC 1624 §3, equation 3). Both are in the same byte order, whichever it is.
+/// Returns an Internet checksum after the sum of the covered words has grown by `words` modulo 2^16 - 1, which must be
+/// above zero and below 2^40 (RFC 1624 §3, equation 3). Works in either byte order, as long as both arguments use the
+/// same.
 #[inline]
 pub(crate) fn changed_checksum(checksum: u16, words: u64) -> u16 {
     let sum = u64::from(!checksum) + words;
     let (sum, carry) = (sum as u32).overflowing_add((sum >> 32) as u32);
     let sum = sum + u32::from(carry);
-    // In the upper half: both halves and their carry.
+    // The upper half is the sum of both halves with their carry.
     !(sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
 }
 
-/// Puts a VLAN tag (protocol and control information) behind the addresses of a frame, where the kernel took it out.
+/// Reinserts a VLAN tag (protocol and control information), which the kernel has removed, after the addresses.
 pub(crate) fn tag(frame: &mut Vec<u8>, [protocol, control]: [u16; 2]) {
     let at = 2 * size_of::<Mac>();
     if frame.len() >= at {
@@ -175,8 +175,8 @@ pub(crate) fn tag(frame: &mut Vec<u8>, [protocol, control]: [u16; 2]) {
     }
 }
 
-/// Completes the checksum of a TCP or UDP packet whose sender left it to its NIC: in its place is the sum of the pseudo
-/// header (RFC 9293 §3.1). False: there is none to complete.
+/// Completes the checksum of a TCP or UDP packet whose sender left it to its NIC, with only the sum of the pseudo
+/// header in the field (RFC 9293 §3.1). Returns false if the packet has no such checksum.
 pub(crate) fn complete_checksum(frame: &mut [u8]) -> bool {
     let Some((at, checksum)) = checksum(frame) else {
         return false;
@@ -185,12 +185,12 @@ pub(crate) fn complete_checksum(frame: &mut [u8]) -> bool {
     true
 }
 
-/// Where a TCP or UDP checksum is, and what it must be.
+/// Returns the offset and the correct value of a TCP or UDP checksum.
 fn checksum(frame: &[u8]) -> Option<(usize, u16)> {
     let sliced = LaxSlicedPacket::from_ethernet(frame).ok()?;
-    let (segment, place, none) = match &sliced.transport {
+    let (segment, offset, zero) = match &sliced.transport {
         Some(TransportSlice::Tcp(tcp)) => (tcp.slice(), 16, 0),
-        // Zero would say that there is none (RFC 768).
+        // Zero means no checksum (RFC 768).
         Some(TransportSlice::Udp(udp)) => (udp.slice(), 6, u16::MAX),
         _ => return None,
     };
@@ -204,8 +204,8 @@ fn checksum(frame: &[u8]) -> Option<(usize, u16)> {
         sum = (sum & 0xffff) + (sum >> 16);
     }
     let checksum = !(sum as u16);
-    let at = segment.as_ptr().addr() - frame.as_ptr().addr() + place;
-    Some((at, if checksum == 0 { none } else { checksum }))
+    let at = segment.as_ptr().addr() - frame.as_ptr().addr() + offset;
+    Some((at, if checksum == 0 { zero } else { checksum }))
 }
 
 #[cfg(test)]
@@ -214,7 +214,7 @@ mod tests {
     use proptest::prelude::*;
     use proptest::test_runner::RngSeed;
 
-    /// The sum that a receiver forms over an IPv4 header, its checksum included: 0xffff if it is right.
+    /// Returns the sum that a receiver computes over an IPv4 header with its checksum; 0xffff if it is correct.
     fn header_sum(header: &[u8]) -> u32 {
         let words = header
             .chunks(2)
@@ -225,7 +225,7 @@ mod tests {
         })
     }
 
-    /// A frame with an IPv4 header of these bytes, of which version, length and checksum are set right.
+    /// Returns a frame with these IPv4 header bytes, with version, length and checksum corrected.
     fn v4(mut header: Vec<u8>, payload: &[u8]) -> Vec<u8> {
         header.resize(header.len() / 4 * 4, 0);
         header[0] = 0x40 | (header.len() / 4) as u8;
@@ -246,7 +246,7 @@ mod tests {
         })]
 
         #[test]
-        fn a_mark_keeps_the_checksum_right(header in proptest::collection::vec(any::<u8>(), 20..=60)) {
+        fn marks_keep_the_checksum_valid(header in proptest::collection::vec(any::<u8>(), 20..=60)) {
             let before = v4(header, &[7; 8]);
             let end = 14 + 4 * usize::from(before[14] & 15);
             let mut frame = before.clone();
@@ -259,11 +259,11 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_changes_one_nibble_of_ipv6() {
+    fn marks_change_one_nibble_of_ipv6() {
         let mut before = vec![2; 12];
         before.extend([0x86, 0xdd, 0x6a, 0xb1, 0x23, 0x45, 0, 0, 59, 64]);
         before.extend([0xfd; 32]);
-        let headers = Headers::read(&before).expect("it is long enough");
+        let headers = Headers::read(&before).expect("a whole header");
         assert_eq!(
             (headers.dscp(), headers.is_ecn_capable()),
             (0xab >> 2, true)
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_ip_is_not_marked() {
+    fn other_protocols_are_not_marked() {
         for kind in [[8, 6], [0x88, 0xb5], [0, 46]] {
             let frame = [&[2; 12], &kind[..], &[0x45; 46]].concat();
             let mut after = frame.clone();
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_goes_behind_the_addresses() {
+    fn tags_follow_the_addresses() {
         let mut frame = [&[1; 6], &[2; 6][..], &[8, 0, 0x45]].concat();
         tag(&mut frame, [0x8100, 0xe00a]);
         assert_eq!(frame[12..], [0x81, 0, 0xe0, 0x0a, 8, 0, 0x45]);
@@ -298,9 +298,9 @@ mod tests {
         assert_eq!(runt, [1; 11]);
     }
 
-    /// An IPv4 packet with this protocol, whose checksum, at `place`, holds the sum of the pseudo header as a sender
-    /// leaves it to its NIC.
-    fn unfinished(protocol: u8, mut segment: Vec<u8>, place: usize) -> Vec<u8> {
+    /// Returns an IPv4 packet with this protocol and, at `offset` in `segment`, the sum of the pseudo header, as a
+    /// sender leaves it to its NIC.
+    fn unfinished(protocol: u8, mut segment: Vec<u8>, offset: usize) -> Vec<u8> {
         let mut header = vec![0; 20];
         header[9] = protocol;
         header[12..20].copy_from_slice(&[10, 9, 0, 1, 10, 9, 0, 2]);
@@ -310,19 +310,19 @@ mod tests {
             &(segment.len() as u16).to_be_bytes(),
         ];
         let sum = header_sum(&pseudo.concat()) as u16;
-        segment[place..place + 2].copy_from_slice(&sum.to_be_bytes());
+        segment[offset..offset + 2].copy_from_slice(&sum.to_be_bytes());
         v4(header, &segment)
     }
 
     #[test]
-    fn a_checksum_left_to_the_nic_is_completed() {
-        for (protocol, place, length) in [(6, 16, 20), (6, 16, 33), (17, 6, 8), (17, 6, 1_001)] {
+    fn offloaded_checksums_are_completed() {
+        for (protocol, offset, length) in [(6, 16, 20), (6, 16, 33), (17, 6, 8), (17, 6, 1_001)] {
             let mut segment: Vec<u8> = (0..length).map(|byte| byte as u8).collect();
             segment[12 % length] = 0x50;
             if protocol == 17 {
                 segment[4..6].copy_from_slice(&(length as u16).to_be_bytes());
             }
-            let mut frame = unfinished(protocol, segment, place);
+            let mut frame = unfinished(protocol, segment, offset);
             assert!(complete_checksum(&mut frame));
             let mut all = frame[26..34].to_vec();
             all.extend([0, protocol]);
@@ -334,7 +334,7 @@ mod tests {
                 "protocol {protocol}, {length} bytes"
             );
         }
-        // ICMP, and what is too short for a header.
+        // ICMP and frames that are too short have no such checksum.
         assert!(!complete_checksum(&mut v4(vec![1; 20], &[8; 8])));
         assert!(!complete_checksum(&mut [2; 13]));
     }

@@ -1,37 +1,37 @@
-//! The software switch: `link`'s ports, the same as in the simulator, between real network interfaces.
+//! A software switch that connects real network interfaces through the simulator's ports (`link`).
 //!
-//! One switch, one thread, emulates a whole network. A [`Config`] names the interfaces, at each of which a host is
-//! attached, and the nodes between them with their ports. Only interfaces are real; links between nodes run in virtual
-//! time. A frame enters the host's uplink at the instant at which the kernel received it; the ports then give its
-//! departures, marks or drop, and it is sent at its virtual arrival time. So a late wake-up of the thread delays the
-//! packets of that moment and no others.
+//! A single thread emulates a whole network. A [`Config`] lists the interfaces, each with a host behind it, and the
+//! nodes and ports between them. Links between nodes run in virtual time: a frame enters the host's uplink at its
+//! kernel receive timestamp, the ports compute its departures, marks or drop, and the switch transmits it at its
+//! virtual arrival time. A late wake-up of the thread therefore delays only the packets of that moment.
 //!
 //! [`Fabric`] is the switch without I/O or clock. [`Switch`] (Linux) drives it with packet sockets.
 //!
-//! # What a packet weighs
-//! The IP packet, headers included, and [`Options::overhead_bytes`]: as in the simulator, where Ethernet framing is
-//! not counted unless `[host] frame_overhead` says so. What is not IP weighs its Ethernet payload.
+//! # Packet sizes
+//! An IP packet counts with its headers and [`Options::overhead_bytes`]. As in the simulator, Ethernet framing counts
+//! only if `[host] frame_overhead` says so. Other packets count with their Ethernet payload.
 //!
 //! # Forwarding
-//! - An IPv4 packet to an address of an interface goes there, with the destination's link-layer address set if the
+//! - An IPv4 packet to an interface's address goes to that interface, with the destination's link-layer address if the
 //!   configuration has it.
-//! - Otherwise the link-layer destination decides: configured, or learned from frames that came from there.
-//! - Broadcast, multicast and unknown destinations go to all other interfaces, each copy on its own way from the node
-//!   of the sender on. So ARP and IPv6 neighbour discovery work without configuration, and loops do no harm.
+//! - Other frames are forwarded by link-layer destination, configured or learned from received frames.
+//! - Broadcast, multicast and unknown destinations go to all other interfaces. The sender's node makes the copies,
+//!   which are forwarded separately from there on. ARP and IPv6 neighbour discovery therefore need no configuration,
+//!   and loops cause no storms.
 //!
 //! # Marking
-//! A port marks as `link` and the simulator do: a packet that finds K or more in the port gets CE if it is
-//! ECN-capable. One that is not passes unmarked, and only the port's limit drops it.
+//! Ports mark as in `link` and the simulator: a packet that finds K or more in the port gets CE if it is ECN-capable.
+//! Other packets pass unmarked and are dropped only at the port's limit.
 //!
 //! # D3
-//! At a port with [`PortConfig::d3`] the driver of `proto::d3` answers the rate requests of the D3 datagrams that come to
-//! it, as it does in the simulator. A UDP datagram is D3's if [`duetime_proto::d3::datagram::has_request`] says so,
-//! whatever its ports. One that goes to all interfaces is not answered. With `police` in [`Options::d3`] each interface is
-//! held to what its flows were granted.
+//! At a port with [`PortConfig::d3`], the port driver of `proto::d3` answers the rate requests of D3 datagrams, as in
+//! the simulator. [`duetime_proto::d3::datagram::has_request`] recognizes them on any UDP port. Datagrams that go to
+//! all interfaces are not answered. With `police` in [`Options::d3`], the switch drops what an interface sends beyond
+//! the grants of its flows.
 #![deny(clippy::undocumented_unsafe_blocks)]
 #![allow(
     clippy::cast_possible_truncation,
-    reason = "the packet path: indices and sizes are bounded where they are made"
+    reason = "the packet path: indices and sizes are bounded at creation"
 )]
 
 mod buffers;

@@ -1,20 +1,20 @@
-//! Links that lose packets at random.
+//! Random packet loss on links.
 
 use duetime_core::random::{Purpose, Stream, Streams};
 
-/// A link that loses packets, and those it has lost.
+/// Link that loses packets at random.
 #[derive(Clone, Debug)]
 pub(crate) struct Loss {
     probability: f64,
     stream: Stream,
-    /// Packets lost.
+    /// Lost packets.
     pub packets: u64,
-    /// Their bytes.
+    /// Lost bytes.
     pub bytes: u64,
 }
 
 impl Loss {
-    /// That of the link behind `port`, if it loses packets.
+    /// Creates the loss of the link behind `port`, or `None` if its probability is zero.
     pub fn new(probability: f64, streams: Streams, port: usize) -> Option<Box<Self>> {
         (probability > 0.0).then(|| {
             Box::new(Self {
@@ -26,8 +26,8 @@ impl Loss {
         })
     }
 
-    /// Whether the link loses the packet that arrives.
-    pub fn takes(&mut self, wire_bytes: u32) -> bool {
+    /// Returns true if the link loses the packet.
+    pub fn drops(&mut self, wire_bytes: u32) -> bool {
         let lost = self.stream.chance(self.probability);
         if lost {
             self.packets += 1;

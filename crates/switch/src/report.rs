@@ -1,4 +1,4 @@
-//! What a switch has done.
+//! Counters of a switch.
 
 use crate::frame::Frame;
 use crate::series::Series;
@@ -7,142 +7,143 @@ use duetime_link::Port;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// What a switch has done since it was opened.
+/// Counters of a switch since it was opened.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
-    /// Virtual time zero, in nanoseconds of `CLOCK_MONOTONIC`: when the switch was opened.
+    /// Virtual time zero, when the switch was opened, in nanoseconds of `CLOCK_MONOTONIC`.
     pub opened_monotonic_ns: u64,
     /// Time since then, in nanoseconds.
     pub wall_ns: u64,
-    /// The switch's thread ran under the real-time scheduler when it was last run.
+    /// True if the thread used the real-time scheduler in its last run.
     pub real_time: bool,
-    /// Processor time of the switch's thread in [`crate::Switch::run`], in nanoseconds. What the kernel does for the
-    /// receiving hosts while it takes a frame is part of it.
+    /// Processor time of the thread in [`crate::Switch::run`], in nanoseconds. It includes the kernel's work for the
+    /// receiving hosts when it accepts a frame.
     pub cpu_ns: u64,
-    /// Frames that the kernel dropped before the switch saw them: the ring was full.
+    /// Frames that the kernel dropped because the ring was full.
     pub kernel_drops: u64,
-    /// Frames that the switch read after it had let later things happen: how many, and by how much at most. They
-    /// count as of the moment at which they were read.
+    /// Frames that the switch read after processing later events. They are processed at the time at which they were
+    /// read.
     pub behind_packets: u64,
-    /// The most by which such a frame was behind, in nanoseconds.
+    /// Maximum delay of such a frame, in nanoseconds.
     pub behind_max_ns: u64,
-    /// What one in a hundred of all frames exceeded by which it was behind, in nanoseconds; 0: fewer were behind.
+    /// Delay that 1 % of all frames exceeded, in nanoseconds; 0 if fewer were delayed.
     pub behind_p99_ns: u64,
-    /// The most frames that were in the switch at once.
+    /// Maximum number of frames in the switch.
     pub buffers_max: u64,
-    /// How much later than due frames were sent.
+    /// Lateness of transmitted frames.
     pub lateness: Lateness,
-    /// By interface.
+    /// Counters by interface.
     pub interfaces: Vec<InterfaceReport>,
-    /// The uplinks by interface, then the ports of all nodes.
+    /// Counters of the uplinks by interface, then of the ports of all nodes.
     pub ports: Vec<PortReport>,
-    /// The sampled queues by port; in the last report only, and empty without [`crate::Sampling`].
+    /// Sampled queues by port; only in the final report, and empty without [`crate::Sampling`].
     pub series: Vec<Series>,
 }
 
-/// How much later than due frames were sent: the time after the system call that sent them, less the virtual arrival.
+/// Lateness of transmitted frames: the time after the system call that sent the frame, minus its virtual arrival time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Lateness {
-    /// Frames sent.
+    /// Number of frames sent.
     pub packets: u64,
     /// Median, in nanoseconds.
     pub p50_ns: u64,
-    /// 99th percentile.
+    /// 99th percentile, in nanoseconds.
     pub p99_ns: u64,
-    /// 99.9th percentile.
+    /// 99.9th percentile, in nanoseconds.
     pub p999_ns: u64,
-    /// The largest.
+    /// Maximum, in nanoseconds.
     pub max_ns: u64,
 }
 
-/// What came from and went to the host behind an interface, and what the switch did not take in.
+/// Counters of an interface and the host behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct InterfaceReport {
-    /// The device's name.
+    /// Device name.
     pub name: String,
-    /// The host's name.
+    /// Host name.
     pub host: String,
-    /// Frames that the host sent.
+    /// Frames received from the host.
     pub received_packets: u64,
-    /// Their bytes, with Ethernet headers.
+    /// Bytes received from the host, with Ethernet headers.
     pub received_bytes: u64,
-    /// Frames for the host.
+    /// Frames sent to the host.
     pub sent_packets: u64,
-    /// Their bytes, with Ethernet headers.
+    /// Bytes sent to the host, with Ethernet headers.
     pub sent_bytes: u64,
-    /// Frames for the host that the kernel did not take: the interface was down, or its queue was full.
+    /// Frames to the host that the kernel did not accept, because the interface was down or its queue full.
     pub unsent: u64,
-    /// Frames shorter than an Ethernet header.
+    /// Received frames shorter than an Ethernet header.
     pub runts: u64,
-    /// Frames longer than the interfaces' MTU: segmentation offload is on at the host, or GRO at the interface.
+    /// Received frames longer than the interfaces' MTU, because of segmentation offload at the host or GRO at the
+    /// interface.
     pub too_long: u64,
-    /// Frames to the host that sent them.
+    /// Received frames whose destination was their sender.
     pub returning: u64,
-    /// Frames for which no buffer was free.
+    /// Received frames for which no buffer was free.
     pub no_buffer: u64,
-    /// Frames whose checksum the host had left to its NIC; the switch completed it.
+    /// Received frames whose checksum was left to the NIC and completed by the switch.
     pub checksums_completed: u64,
 }
 
-/// What a port has done.
+/// Counters of a port.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PortReport {
-    /// `from->to`, as the simulator names links.
+    /// Name, `from->to`, as in the simulator.
     pub name: String,
     /// Packets accepted.
     pub packets: u64,
-    /// Bytes accepted: of IP packets and [`crate::Options::overhead_bytes`].
+    /// Bytes accepted, including [`crate::Options::overhead_bytes`] per packet.
     pub bytes: u64,
     /// Packets dropped because the buffer was full.
     pub drops: u64,
     /// Bytes dropped because the buffer was full.
     pub drop_bytes: u64,
-    /// Packets that the link behind the port lost at random.
+    /// Packets lost at random by the link behind the port.
     pub losses: u64,
-    /// Their bytes.
+    /// Bytes lost at random by the link behind the port.
     pub loss_bytes: u64,
     /// Packets that found the marking threshold reached, ECN-capable or not.
     pub marks_asked: u64,
-    /// Those that were ECN-capable and so got CE.
+    /// Packets marked with CE.
     pub marks_made: u64,
-    /// Packets in the port now, the one in service included.
+    /// Packets in the port now, including the one in service.
     pub queue_packets: u32,
-    /// Their bytes.
+    /// Bytes in the port now.
     pub queue_bytes: u64,
-    /// The most bytes that were in the port.
+    /// Maximum number of bytes in the port.
     pub queue_max_bytes: u64,
-    /// The mean of the bytes in the port over all the time.
+    /// Mean number of bytes in the port since the switch was opened.
     pub queue_mean_bytes: f64,
-    /// Of D3's router, where there is one.
+    /// Counters of D3's router, if the port has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub d3: Option<D3Report>,
 }
 
-/// What D3's router at a port holds and has done (D3 §4.3, §4.4).
+/// State and counters of D3's router at a port (D3 §4.3, §4.4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct D3Report {
-    /// N: flows that the port believes alive.
+    /// Number of registered flows N.
     pub flows: u64,
-    /// D: the sum of the rates that their deadlines need, in bits per second.
+    /// Demand D, the sum of the desired rates, in bits per second.
     pub demand_bps: u64,
-    /// A: the sum of the rates granted, in bits per second.
+    /// Allocation A, the sum of the granted rates, in bits per second.
     pub allocated_bps: u64,
-    /// C: the capacity, adapted every update interval, in bits per second.
+    /// Capacity C, adapted every update interval, in bits per second.
     pub capacity_bps: u64,
-    /// The exponent of every rate on the wire; hosts must use the same.
+    /// Exponent of all encoded rates; hosts must use the same.
     pub scale: i8,
-    /// Requests that came.
+    /// Requests received.
     pub requests: u64,
-    /// Those that were granted less than they desired.
+    /// Requests granted less than desired.
     pub denied: u64,
-    /// Those with another scale, or with no free slot after six hops, which are granted nothing here.
+    /// Requests with another scale, or without a free slot after six hops; they get no grant here.
     pub unanswered: u64,
-    /// Packets dropped because their interface sent more than it was granted, with [`duetime_proto::d3::Config::police`].
+    /// Packets dropped because their interface sent more than granted, with [`duetime_proto::d3::Config::police`].
     pub policed: u64,
 }
 
 impl PortReport {
-    /// That of a port which was drained to `now`.
+    /// Creates the report of a port that was drained to `now`.
     pub(crate) fn of(port: &Port<Frame>, now: Time, name: &str, marks_made: u64) -> Self {
         let counters = port.counters();
         let ticks = (now.as_ps() >> 10).max(1);

@@ -1,4 +1,4 @@
-//! The queues of ports over time.
+//! Sampled queues of ports.
 
 use crate::config::Sampling;
 use crate::frame::Frame;
@@ -6,35 +6,33 @@ use duetime_core::Time;
 use duetime_link::Port;
 use serde::Serialize;
 
-/// A port's queue at one instant.
+/// Queue of a port at one instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Sample {
     /// Nanoseconds since the switch was opened.
     pub time_ns: u64,
-    /// Packets in the port, the one in service included.
+    /// Packets in the port, including the one in service.
     pub packets: u32,
-    /// Their bytes.
+    /// Bytes in the port.
     pub bytes: u32,
     /// Bytes that have left the port since the switch was opened.
     pub departed_bytes: u64,
 }
 
-/// The queue of one port over time.
+/// Sampled queue of one port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Series {
-    /// The port's name.
+    /// Name of the port.
     pub port: String,
-    /// In order of time.
+    /// Samples in order of time.
     pub samples: Vec<Sample>,
 }
 
-/// The samples of all ports.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     sampling: Sampling,
     next: Time,
     taken: usize,
-    /// By port.
     samples: Vec<Vec<Sample>>,
 }
 
@@ -48,7 +46,7 @@ impl Sampler {
         }
     }
 
-    /// Takes the samples that are due up to `now`, before which nothing else happens to the ports.
+    /// Takes the samples that are due by `now`. No packet may reach the ports before `now` after this call.
     pub fn sample(&mut self, now: Time, ports: &mut [Port<Frame>]) {
         while self.next <= now && self.taken < self.sampling.keep {
             for (port, samples) in ports.iter_mut().zip(&mut self.samples) {
@@ -65,7 +63,7 @@ impl Sampler {
         }
     }
 
-    /// The samples of all ports, whose names are given.
+    /// Returns the samples of all ports, with the given names.
     pub fn series(&self, names: impl Iterator<Item = String>) -> Vec<Series> {
         let series = names.zip(&self.samples).map(|(port, samples)| Series {
             port,

@@ -94,7 +94,7 @@ fn valid(draws: &mut Draws) -> Vec<u8> {
     };
     let payload: Vec<u8> = (0..packet.len).map(|_| draws.next() as u8).collect();
     let mut bytes = Vec::new();
-    encode(&header, (&payload, &[]), &mut bytes).expect("it has a form");
+    encode(&header, (&payload, &[]), &mut bytes).expect("an encodable header");
     bytes
 }
 

@@ -29,7 +29,7 @@ fn left(before: &Held) -> Held {
 
 /// A line of /proc/meminfo, in KiB.
 fn memory(name: &str) -> i64 {
-    let text = std::fs::read_to_string("/proc/meminfo").expect("the kernel tells");
+    let text = std::fs::read_to_string("/proc/meminfo").expect("an answer of the kernel");
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(name));
     let number = lines.next().and_then(|rest| rest.split_whitespace().nth(1));
     number.and_then(|it| it.parse().ok()).unwrap_or(0)

@@ -165,7 +165,7 @@ fn run(wire: &Wire, control: &str, case: &Case) -> Run {
                 let mut buffer = vec![0; 1 << 17];
                 let mut left = bytes;
                 while left > 0 {
-                    left -= far.read(&mut buffer).expect("it arrives");
+                    left -= far.read(&mut buffer).expect("delivered");
                 }
             })
         });
@@ -177,11 +177,11 @@ fn run(wire: &Wire, control: &str, case: &Case) -> Run {
                 while left > 0 {
                     left -= near
                         .write(&buffer[..left.min(1 << 17)])
-                        .expect("it is sent");
+                        .expect("sent");
                 }
             })
         });
-        let busy = sender.join().expect("it sends") + receiver.join().expect("it arrives");
+        let busy = sender.join().expect("data") + receiver.join().expect("delivered");
         done.store(true, Ordering::Relaxed);
         let spinners = spinners.map(|spinner| spinner.join().expect("it spins"));
         busy + spinners[0] + spinners[1]
@@ -239,7 +239,7 @@ fn spin(done: &AtomicBool) -> f64 {
 
 /// The clock's time in seconds, to less than a nanosecond for as long as a machine runs.
 fn now(clock: ClockId) -> f64 {
-    Duration::from(clock_gettime(clock).expect("the clock is there")).as_secs_f64()
+    Duration::from(clock_gettime(clock).expect("the clock")).as_secs_f64()
 }
 
 /// Keeps the calling thread on the processor, under the real-time scheduler with this priority.

@@ -47,7 +47,7 @@ fn mean(values: &[f64]) -> Estimate {
     Estimate::of(values, |drawn| {
         Some(drawn.iter().copied().sum::<f64>() / drawn.len() as f64)
     })
-    .expect("there are values")
+    .expect("values")
 }
 
 /// Such as `0.5003 [0.4987, 0.5021]`.

@@ -46,7 +46,7 @@ fn without_links_as_before_linux_6_4_it_attaches_and_leaves_nothing() {
         assert!(controls().contains(name), "{name} in {}", controls());
     }
     // Nobody takes it out while its process lives.
-    assert!(unregister_left().expect("looked").is_empty());
+    assert!(unregister_left().expect("checked").is_empty());
     let again = Attachment::attach(&without_links()).err();
     assert!(matches!(again, Some(Error::Attached { .. })), "{again:?}");
     drop(attachment);
@@ -59,7 +59,7 @@ fn without_links_as_before_linux_6_4_it_attaches_and_leaves_nothing() {
 #[ignore = "attaches until its standard input ends"]
 fn attach_without_links_until_killed() {
     let _attachment = Attachment::attach(&without_links()).expect("attached");
-    writeln!(stdout(), "{ATTACHED}").expect("somebody reads");
+    writeln!(stdout(), "{ATTACHED}").expect("a reader");
     stdin().read_to_end(&mut Vec::new()).expect("the end");
 }
 
@@ -70,7 +70,7 @@ struct Holder(Child);
 
 impl Holder {
     fn start() -> Self {
-        let mut child = Command::new(std::env::current_exe().expect("this program"))
+        let mut child = Command::new(std::env::current_exe().expect("the path of this program"))
             .args(["--ignored", "--exact", "--nocapture"])
             .arg("attach::attach_without_links_until_killed")
             .stdin(Stdio::piped())

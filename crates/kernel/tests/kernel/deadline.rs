@@ -16,7 +16,7 @@ fn announce(connections: &[Connection; 2]) {
             bytes: 64_000_000_000,
             within: Duration::from_secs(within),
         };
-        deadline::set(connection.near.as_fd(), &message).expect("the option is there");
+        deadline::set(connection.near.as_fd(), &message).expect("the option");
     }
 }
 

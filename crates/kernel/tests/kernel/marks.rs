@@ -20,7 +20,7 @@ pub fn send(connection: &mut Connection, bytes: usize) {
             assert!(arrived == sent, "it is not what was sent");
             far.write_all(&[1]).expect("the answer");
         });
-        near.write_all(&sent).expect("it is sent");
+        near.write_all(&sent).expect("sent");
         near.read_exact(&mut [0]).expect("the answer");
     });
 }
@@ -28,9 +28,9 @@ pub fn send(connection: &mut Connection, bytes: usize) {
 /// The state of the sender's end.
 pub fn state_of(attachment: &Attachment, connection: &Connection) -> SocketState {
     let sockets = attachment.sockets().expect("the kernel lists them");
-    let local = connection.near.local_addr().expect("it is bound");
+    let local = connection.near.local_addr().expect("bound");
     let mut senders = sockets.into_iter().filter(|it| it.local == local);
-    senders.next().expect("it is listed")
+    senders.next().expect("listed")
 }
 
 #[test]

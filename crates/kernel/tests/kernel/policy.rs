@@ -38,10 +38,10 @@ fn unmodified(wire: &Wire, port: u16) -> Status {
     let near = wire.sender.within(|| TcpStream::connect((RECEIVER, port)));
     let (far, _) = listener.expect("the port is free").accept().expect("one");
     let mut connection = Connection::of(near.expect("connected"), far);
-    let before = deadline::get(connection.near.as_fd()).expect("the option is there");
+    let before = deadline::get(connection.near.as_fd()).expect("the option");
     assert_eq!(before.messages, 0, "{before:?}");
-    connection.near.write_all(&[0; 10_000]).expect("it is sent");
-    deadline::get(connection.near.as_fd()).expect("the option is there")
+    connection.near.write_all(&[0; 10_000]).expect("sent");
+    deadline::get(connection.near.as_fd()).expect("the option")
 }
 
 #[test]

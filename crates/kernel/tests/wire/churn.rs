@@ -60,7 +60,7 @@ pub fn churn(connections: usize, attachments: usize) -> Churn {
         while next.load(Ordering::Relaxed) < connections || churn.attachments < attachments {
             drop(attachment.take());
             attachment = Some(attach(&Options::default()));
-            deadline::choose(listener.as_fd(), CONTROL).expect("it is attached");
+            deadline::choose(listener.as_fd(), CONTROL).expect("attached");
             churn.attachments += 1;
             thread::sleep(Duration::from_millis(100));
             churn.entries.0 = churn.entries.0.max(entries(&wire));

@@ -39,7 +39,7 @@ impl Connection {
 
     /// The sender's port.
     pub fn port(&self) -> u16 {
-        self.near.local_addr().expect("it is bound").port()
+        self.near.local_addr().expect("bound").port()
     }
 
     /// Writes at one end and reads at the other until the traffic is dropped.

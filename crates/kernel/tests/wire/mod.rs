@@ -163,13 +163,13 @@ impl Wire {
     fn update(&self, map: &str, value: &[u8]) {
         self.map(map)
             .update(&[0; 4], value, MapFlags::ANY)
-            .expect("the map takes it");
+            .expect("stored");
     }
 
     /// The packets so far.
     pub fn counts(&self) -> Counts {
         let value = self.map("wire_counts").lookup(&[0; 4], MapFlags::ANY);
-        let value = value.expect("the map answers").expect("it has one entry");
+        let value = value.expect("an entry").expect("one entry");
         let long = |at: usize| u64::from_ne_bytes(value[at..at + 8].try_into().expect("8 bytes"));
         Counts {
             sent: long(0),
@@ -187,10 +187,10 @@ impl Wire {
             // One that is gone meanwhile has none.
             .filter_map(|info| MapHandle::from_map_id(info.id).ok())
             .flat_map(|map| {
-                let link = program.attach_iter(map.as_fd()).expect("it can be listed");
+                let link = program.attach_iter(map.as_fd()).expect("a folder");
                 let mut bytes = Vec::new();
                 let read = Iter::new(&link).map(|mut it| it.read_to_end(&mut bytes));
-                read.expect("an iterator").expect("it can be read");
+                read.expect("an iterator").expect("readable");
                 bytes
                     .chunks_exact(4)
                     .map(|number| u32::from_ne_bytes(number.try_into().expect("4 bytes")))
@@ -202,30 +202,30 @@ impl Wire {
 
     fn program(&self, name: &str) -> ProgramMut<'_> {
         let mut programs = self.object.progs_mut();
-        programs.find(|it| it.name() == name).expect("it is there")
+        programs.find(|it| it.name() == name).expect("a known stream")
     }
 
     fn map(&self, name: &str) -> libbpf_rs::Map<'_> {
         let mut maps = self.object.maps();
         maps.find(|map| map.name() == name)
-            .expect("the object file has it")
+            .expect("present in the object file")
     }
 
     /// A listening socket of the receiver under this congestion control.
     pub fn listen(&self, control: &str, port: u16) -> TcpListener {
         let fd = self.receiver.within(unconnected);
-        deadline::choose(fd.as_fd(), control).expect("the control is there");
+        deadline::choose(fd.as_fd(), control).expect("the controller");
         setsockopt(&fd, sockopt::ReuseAddr, &true).expect("SO_REUSEADDR");
         let address = SockaddrIn::from(SocketAddrV4::new(RECEIVER, port));
         bind(fd.as_raw_fd(), &address).expect("the port is free");
-        listen(&fd, Backlog::new(1024).expect("within the limits")).expect("it listens");
+        listen(&fd, Backlog::new(1024).expect("within the limits")).expect("listening");
         fd.into()
     }
 
     /// A connection from the sender to the receiver under this congestion control.
     pub fn connect(&self, control: &str, port: u16) -> TcpStream {
         let fd = self.sender.within(unconnected);
-        deadline::choose(fd.as_fd(), control).expect("the control is there");
+        deadline::choose(fd.as_fd(), control).expect("the controller");
         connected(fd, port).expect("the receiver listens")
     }
 }
@@ -259,7 +259,7 @@ fn connected(socket: OwnedFd, port: u16) -> std::io::Result<TcpStream> {
 fn hook(object: &Object, name: &str, host: &Namespace, interface: &str, point: TcAttachPoint) {
     let mut programs = object.progs();
     let program = programs.find(|program| program.name() == name);
-    let program = program.expect("the object file has it");
+    let program = program.expect("present in the object file");
     let program = program.as_fd();
     let attached = host.within(|| {
         let number = nix::net::if_::if_nametoindex(interface).expect("the interface");
@@ -271,5 +271,5 @@ fn hook(object: &Object, name: &str, host: &Namespace, interface: &str, point: T
             .hook(point);
         hook.attach().map(drop)
     });
-    attached.expect("the interface takes it");
+    attached.expect("sent");
 }

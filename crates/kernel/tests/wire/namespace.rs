@@ -15,9 +15,9 @@ impl Namespace {
         // The thread that leaves its namespace ends with it; the caller stays where it is.
         let made = thread::spawn(|| {
             unshare(CloneFlags::CLONE_NEWNET).expect("a network namespace");
-            File::open("/proc/thread-self/ns/net").expect("it has a file")
+            File::open("/proc/thread-self/ns/net").expect("a file")
         });
-        Self(made.join().expect("made").into())
+        Self(made.join().expect("created").into())
     }
 
     /// Does `work` inside, on a thread of its own. Sockets that it makes belong to the namespace.
@@ -52,7 +52,7 @@ impl Namespace {
 
     /// The inode number, which names it.
     pub fn number(&self) -> u32 {
-        let status = rustix::fs::fstat(&self.0).expect("it has an inode");
+        let status = rustix::fs::fstat(&self.0).expect("an inode");
         u32::try_from(status.st_ino).expect("the kernel's are short")
     }
 

@@ -28,7 +28,7 @@ impl Namespace {
                 .join()
         });
         let file = made
-            .expect("it does not panic")
+            .expect("no panic")
             .map_err(LabError::system("make a network namespace"))?;
         Ok(Self { fd: file.into() })
     }
@@ -80,7 +80,7 @@ pub fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, Lab
         .map_err(LabError::system(format!(
             "run `{program}` (script/bootstrap --lab installs it)"
         )))?;
-    let mut stdin = child.stdin.take().expect("it is piped");
+    let mut stdin = child.stdin.take().expect("piped");
     // A program that fails early does not read all of its input; its exit code tells.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);

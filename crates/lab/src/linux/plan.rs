@@ -233,7 +233,7 @@ mod tests {
         let scenario = scenario(LEAF_SPINE);
         let network = network(&scenario).expect("the testbed can");
         let config = switch(&scenario, &network, &[], Streams::new(1, 0), false);
-        config.check().expect("the switch takes it");
+        config.check().expect("accepted");
         assert_eq!(config.interfaces.len(), 6);
         assert_eq!(config.nodes.len(), 4);
         let rack = &config.nodes[0];

@@ -306,7 +306,7 @@ mod tests {
         assert_eq!((d3.config.scale, d3.config.header_bytes), (Some(-3), 72));
         assert_eq!(stacks[0].mtu(), 1000);
         let switch = plan::switch(&scenario, &network, &stacks, Streams::new(1, 0), false);
-        switch.check().expect("the switch takes it");
+        switch.check().expect("accepted");
         assert_eq!(switch.options.d3, d3.config);
         assert_eq!(switch.options.d3.police, Some(Rate::from_mbps(2)));
         let mut ports = switch.nodes.iter().flat_map(|node| &node.ports);
@@ -325,7 +325,7 @@ mod tests {
         let network = plan::network(&scenario).expect("the testbed can");
         let (stacks, _) = stacks(&scenario, &network, 0).expect("it can");
         let switch = plan::switch(&scenario, &network, &stacks, Streams::new(1, 0), false);
-        switch.check().expect("the switch takes it");
+        switch.check().expect("accepted");
         assert!(
             switch
                 .nodes

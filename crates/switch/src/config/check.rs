@@ -1,4 +1,4 @@
-//! Whether a network makes sense.
+//! Validation of a switch configuration.
 
 use super::{Config, End, LinkConfig, NodeConfig, PortConfig};
 use duetime_core::{Rate, Span};
@@ -7,21 +7,21 @@ use duetime_proto::d3::Rounding;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
-/// What is wrong with a [`Config`], and what is allowed.
+/// Error in a [`Config`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {message}; allowed: {allowed}")]
 pub struct ConfigError {
-    /// The node, port or interface.
+    /// Node, port or interface with the error.
     pub place: String,
-    /// What is wrong, with the value.
+    /// Description of the error, with the value.
     pub message: String,
-    /// What is allowed.
+    /// Allowed values.
     pub allowed: String,
 }
 
 type Result<T> = std::result::Result<T, ConfigError>;
 
-/// The most interfaces; their indices take 16 bits.
+/// Maximum number of interfaces, whose indices take 16 bits.
 const INTERFACES: usize = 1024;
 const NODES: usize = 1024;
 const LATENCY: Span = Span::from_secs(10);
@@ -40,12 +40,12 @@ pub(super) fn check(config: &Config) -> Result<()> {
         ("interfaces", config.interfaces.len(), 2, INTERFACES),
         ("buffers", config.options.buffers, 1, 1 << 20),
     ];
-    for (what, count, least, most) in counts {
-        if !(least..=most).contains(&count) {
+    for (noun, count, min, max) in counts {
+        if !(min..=max).contains(&count) {
             return wrong(
                 "the switch",
-                format!("{count} {what}"),
-                format!("{least} to {most}"),
+                format!("{count} {noun}"),
+                format!("{min} to {max}"),
             );
         }
     }
@@ -55,7 +55,7 @@ pub(super) fn check(config: &Config) -> Result<()> {
         .nodes
         .iter()
         .try_for_each(|node| self::node(config, node))?;
-    (0..config.interfaces.len()).try_for_each(|destination| Ways::new(config, destination).check())
+    (0..config.interfaces.len()).try_for_each(|destination| Paths::new(config, destination).check())
 }
 
 fn options(config: &Config) -> Result<()> {
@@ -83,8 +83,8 @@ fn options(config: &Config) -> Result<()> {
         return wrong("D3", format!("a scale of {scale}"), "-16 to 15");
     }
     if d3.rounding == Rounding::Exact {
-        let message = "exact rates, which have no form on the wire";
-        return wrong("D3", message, "rates that are rounded");
+        let message = "exact rates, which cannot be encoded";
+        return wrong("D3", message, "rounded rates");
     }
     Ok(())
 }
@@ -95,17 +95,17 @@ fn interfaces(config: &Config) -> Result<()> {
     let mut macs = BTreeMap::new();
     for (index, interface) in config.interfaces.iter().enumerate() {
         let place = Interface(&interface.name);
-        // The kernel's names have at most 15 bytes.
+        // Linux device names have at most 15 bytes.
         if interface.name.is_empty() || interface.name.len() > 15 {
-            let message = "not the name of a device";
+            let message = "not a device name";
             return wrong(place, message, "1 to 15 bytes");
         }
         if interface.node >= config.nodes.len() {
-            let message = format!("it is attached to node {}", interface.node);
+            let message = format!("attached to node {}", interface.node);
             return wrong(place, message, format!("below {}", config.nodes.len()));
         }
         link(&place, &interface.uplink)?;
-        let before = [
+        let previous = [
             ("name", names.insert(interface.name.clone(), index)),
             (
                 "address",
@@ -118,16 +118,16 @@ fn interfaces(config: &Config) -> Result<()> {
                 interface.mac.and_then(|mac| macs.insert(mac, index)),
             ),
         ];
-        for (what, before) in before {
-            if let Some(before) = before {
-                let other = &config.interfaces[before].name;
-                let message = format!("interface {before} (`{other}`) has the same {what}");
-                return wrong(place, message, "one of its own for each interface");
+        for (noun, previous) in previous {
+            if let Some(previous) = previous {
+                let other = &config.interfaces[previous].name;
+                let message = format!("interface {previous} (`{other}`) has the same {noun}");
+                return wrong(place, message, "a different one for each interface");
             }
         }
         if let Some(mac) = interface.mac.filter(|mac| mac[0] & 1 != 0) {
             let message = format!("{mac:02x?} is a group address");
-            return wrong(place, message, "a host's own link-layer address");
+            return wrong(place, message, "a unicast link-layer address");
         }
     }
     Ok(())
@@ -157,14 +157,14 @@ fn node(config: &Config, node: &NodeConfig) -> Result<()> {
 }
 
 fn port(config: &Config, place: &Port<'_>, port: &PortConfig) -> Result<()> {
-    let (what, index, count) = match port.to {
+    let (noun, index, count) = match port.to {
         End::Node(index) => ("node", index, config.nodes.len()),
         End::Interface(index) => ("interface", index, config.interfaces.len()),
     };
     if index >= count {
         return wrong(
             place,
-            format!("it leads to {what} {index}"),
+            format!("leads to {noun} {index}"),
             format!("below {count}"),
         );
     }
@@ -191,7 +191,7 @@ fn classes(place: &impl Display, classes: usize) -> Result<()> {
 }
 
 fn rate_and_latency(place: &impl Display, rate: Rate, latency: Span) -> Result<()> {
-    // A slower link would take longer than a day for one packet.
+    // One packet would take more than a day on a slower link.
     if rate.as_bps() < 1_000 {
         return wrong(place, format!("a rate of {rate}"), "at least 1 Kbps");
     }
@@ -212,7 +212,7 @@ fn loss(place: &impl Display, loss: f64) -> Result<()> {
     wrong(place, format!("a loss of {loss}"), "0 to 0.99")
 }
 
-fn limit(place: &impl Display, what: &str, limit: Limit) -> Result<()> {
+fn limit(place: &impl Display, noun: &str, limit: Limit) -> Result<()> {
     let (value, unit) = match limit {
         Limit::Unlimited => return Ok(()),
         Limit::Packets(packets) => (u64::from(packets), "packets"),
@@ -223,34 +223,33 @@ fn limit(place: &impl Display, what: &str, limit: Limit) -> Result<()> {
     }
     wrong(
         place,
-        format!("a {what} of {value} {unit}"),
+        format!("a {noun} of {value} {unit}"),
         format!("1 to {} {unit}", u32::MAX - 1),
     )
 }
 
-/// The ways to one interface.
-struct Ways<'a> {
+/// Depth-first search over all paths to one interface.
+struct Paths<'a> {
     config: &'a Config,
     destination: usize,
     /// By node.
-    state: Vec<Seen>,
+    state: Vec<Visit>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Seen {
-    Never,
-    /// On the way that is being followed.
-    Now,
-    /// All ways from there lead to the destination.
-    Good,
+enum Visit {
+    Unvisited,
+    /// On the current path.
+    Active,
+    Done,
 }
 
-impl<'a> Ways<'a> {
+impl<'a> Paths<'a> {
     fn new(config: &'a Config, destination: usize) -> Self {
         Self {
             config,
             destination,
-            state: vec![Seen::Never; config.nodes.len()],
+            state: vec![Visit::Unvisited; config.nodes.len()],
         }
     }
 
@@ -264,12 +263,12 @@ impl<'a> Ways<'a> {
         let node = &self.config.nodes[index];
         let to = &self.config.interfaces[self.destination].name;
         match self.state[index] {
-            Seen::Good => return Ok(()),
-            Seen::Now => {
-                let message = format!("the way to interface `{to}` comes back here");
-                return wrong(Node(&node.name), message, "ways without loops");
+            Visit::Done => return Ok(()),
+            Visit::Active => {
+                let message = format!("the path to interface `{to}` returns to this node");
+                return wrong(Node(&node.name), message, "paths without loops");
             }
-            Seen::Never => self.state[index] = Seen::Now,
+            Visit::Unvisited => self.state[index] = Visit::Active,
         }
         let ports = node.next_port[self.destination].ports();
         if ports.is_empty() || ports.len() > usize::from(u16::MAX) {
@@ -277,23 +276,23 @@ impl<'a> Ways<'a> {
             return wrong(Node(&node.name), message, "at least one");
         }
         for &port in ports {
-            let Some(found) = node.ports.get(port) else {
+            let Some(next_port) = node.ports.get(port) else {
                 let message = format!("port {port} towards interface `{to}`");
                 let allowed = format!("below {}", node.ports.len());
                 return wrong(Node(&node.name), message, allowed);
             };
-            match found.to {
+            match next_port.to {
                 End::Node(next) => self.follow(next)?,
                 End::Interface(end) if end == self.destination => {}
                 End::Interface(end) => {
                     let other = &self.config.interfaces[end].name;
-                    let message = format!("the way to interface `{to}` ends at `{other}`");
-                    let allowed = "a port that leads to the interface";
+                    let message = format!("the path to interface `{to}` ends at `{other}`");
+                    let allowed = "a port towards the interface";
                     return wrong(Port(&node.name, port), message, allowed);
                 }
             }
         }
-        self.state[index] = Seen::Good;
+        self.state[index] = Visit::Done;
         Ok(())
     }
 }

@@ -36,8 +36,8 @@ loss = 0.01
 "#;
 
 #[test]
-fn a_file_says_all_there_is() {
-    let config = Config::parse(GOOD, "switch.toml").expect("it is right");
+fn parses_all_keys() {
+    let config = Config::parse(GOOD, "switch.toml").expect("a valid file");
     let node = &config.nodes[0];
     assert_eq!(node.name, "s");
     let shared = SharedBufferConfig {
@@ -88,13 +88,13 @@ fn a_file_says_all_there_is() {
     assert_eq!(
         (other.uplink.latency, other.uplink.loss),
         (Span::from_ms(1), 0.01),
-        "like the way back"
+        "like the downlink"
     );
     assert_eq!(other.uplink.rate, Rate::from_gbps(1));
 }
 
 #[test]
-fn the_file_of_the_documents_is_right() {
+fn example_of_the_guide_is_valid() {
     let document = include_str!("../../../../docs/switch.md");
     let block = document
         .split("```toml")
@@ -105,11 +105,11 @@ fn the_file_of_the_documents_is_right() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line() {
-    let said = |from: &str, to: &str| {
+fn errors_name_the_line() {
+    let error = |from: &str, to: &str| {
         assert!(GOOD.contains(from), "{from}");
         let wrong = Config::parse(&GOOD.replacen(from, to, 1), "f.toml");
-        wrong.expect_err("it is wrong").to_string()
+        wrong.expect_err("an invalid file").to_string()
     };
     let cases = [
         (
@@ -138,11 +138,7 @@ fn what_is_wrong_is_said_with_its_line() {
             "shared_alpha = \"2\"",
             "allowed: 1/256 to 1024",
         ),
-        (
-            "shared_buffer = \"4 MB\"\n",
-            "",
-            "there is no shared buffer",
-        ),
+        ("shared_buffer = \"4 MB\"\n", "", "no shared buffer"),
         (
             "real_time = false",
             "real_time = 0",
@@ -198,15 +194,15 @@ fn what_is_wrong_is_said_with_its_line() {
         ("[port]", "[port", "f.toml:2:"),
     ];
     for (from, to, expected) in cases {
-        let message = said(from, to);
+        let message = error(from, to);
         assert!(message.contains(expected), "{message}");
     }
     let one = GOOD
         .split("[[interface]]\nname = \"veth1\"")
         .next()
-        .expect("a part");
+        .expect("one interface");
     let message = Config::parse(one, "f.toml")
-        .expect_err("one is too few")
+        .expect_err("too few interfaces")
         .to_string();
     assert!(
         message.contains("1 interfaces; allowed: 2 to 1024"),

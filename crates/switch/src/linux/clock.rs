@@ -3,20 +3,20 @@
 use duetime_core::{Span, Time};
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-/// The clock of a switch. The kernel stamps frames by `CLOCK_REALTIME`, which may be set while the switch runs.
+/// Clock of a switch. It converts the kernel's receive timestamps from `CLOCK_REALTIME`, which may be set at any time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     opened_ns: u64,
-    /// `CLOCK_REALTIME` less `CLOCK_MONOTONIC`, modulo 2⁶⁴.
+    /// Offset of `CLOCK_REALTIME` from `CLOCK_MONOTONIC`, modulo 2⁶⁴.
     ahead_ns: u64,
 }
 
-/// How far apart the readings of the two clocks may be, in nanoseconds, and how often to try.
-const APART_NS: u64 = 500;
+/// Maximum time between the readings of the two clocks, in nanoseconds, and number of attempts.
+const MAX_GAP_NS: u64 = 500;
 const TRIES: usize = 5;
 
 impl Clock {
-    /// Zero is now.
+    /// Creates a clock that starts at zero now.
     pub fn new() -> Self {
         let mut clock = Self {
             opened_ns: monotonic_ns(),
@@ -26,23 +26,23 @@ impl Clock {
         clock
     }
 
-    /// Zero in nanoseconds of `CLOCK_MONOTONIC`.
+    /// Returns the start of the clock, in nanoseconds of `CLOCK_MONOTONIC`.
     pub fn opened_ns(&self) -> u64 {
         self.opened_ns
     }
 
-    /// Compares the two clocks again.
+    /// Measures the offset between the two clocks again.
     pub fn compare(&mut self) {
         let mut best = u64::MAX;
         for _ in 0..TRIES {
             let before = monotonic_ns();
             let real = ns(clock_gettime(ClockId::Realtime));
-            let apart = monotonic_ns() - before;
-            if apart < best {
-                best = apart;
-                self.ahead_ns = real.wrapping_sub(before + apart / 2);
+            let gap = monotonic_ns() - before;
+            if gap < best {
+                best = gap;
+                self.ahead_ns = real.wrapping_sub(before + gap / 2);
             }
-            if best < APART_NS {
+            if best < MAX_GAP_NS {
                 break;
             }
         }
@@ -52,10 +52,10 @@ impl Clock {
         time(monotonic_ns() - self.opened_ns)
     }
 
-    /// The virtual time of a kernel's timestamp; zero if it is from before.
+    /// Converts a kernel timestamp to virtual time. Earlier timestamps become zero.
     pub fn of_stamp(&self, stamp_ns: u64) -> Time {
         let monotonic = stamp_ns.wrapping_sub(self.ahead_ns);
-        // A stamp from before the switch was opened wraps.
+        // The difference wraps for timestamps before the switch was opened.
         let since = monotonic.wrapping_sub(self.opened_ns);
         time(if since > u64::MAX / 2 { 0 } else { since })
     }
@@ -70,15 +70,15 @@ pub(crate) fn monotonic_ns() -> u64 {
     ns(clock_gettime(ClockId::Monotonic))
 }
 
-fn ns(of: Timespec) -> u64 {
-    of.tv_sec.cast_unsigned() * 1_000_000_000 + of.tv_nsec.cast_unsigned()
+fn ns(time: Timespec) -> u64 {
+    time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
 }
 
 fn time(ns: u64) -> Time {
     Time::ZERO + Span::from_ps(ns.saturating_mul(1_000))
 }
 
-/// What `poll` takes.
+/// Converts a duration for `poll`, rounded up.
 pub(crate) fn timespec(span: Span) -> Timespec {
     let ns = span.as_ps().div_ceil(1_000);
     Timespec {
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stamp_is_the_time_at_which_it_was_taken() {
+    fn timestamps_convert_to_virtual_time() {
         let clock = Clock::new();
         let before = clock.now();
         let stamp = ns(clock_gettime(ClockId::Realtime));
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_rounded_up() {
+    fn waits_are_rounded_up() {
         let wait = timespec(Span::from_ps(2_000_000_000_001));
         assert_eq!((wait.tv_sec, wait.tv_nsec), (2, 1));
     }

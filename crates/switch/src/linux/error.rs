@@ -1,63 +1,63 @@
-//! Why a switch cannot be opened or go on.
+//! Errors of the switch.
 
 use crate::config::ConfigError;
 use std::io;
 
-/// Why a switch cannot be opened or go on.
+/// Error of a switch on real interfaces.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The network makes no sense.
+    /// Invalid configuration.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Packet sockets need a privilege.
+    /// Missing privilege for packet sockets.
     #[error("no permission for packet sockets: run as root or with CAP_NET_RAW and CAP_NET_ADMIN")]
     Permission,
-    /// There is no such device in this network namespace.
-    #[error("interface `{name}`: there is no such device in this network namespace (ip link)")]
+    /// Device not found in this network namespace.
+    #[error("interface `{name}`: no such device in this network namespace (ip link)")]
     NoInterface {
-        /// Its name.
+        /// Device name.
         name: String,
     },
-    /// The device is not set up.
+    /// Device not set up.
     #[error("interface `{name}` is down: ip link set {name} up")]
     Down {
-        /// Its name.
+        /// Device name.
         name: String,
     },
-    /// The device carries no Ethernet frames.
-    #[error("interface `{name}` is no Ethernet device")]
+    /// Not an Ethernet device.
+    #[error("interface `{name}` is not an Ethernet device")]
     NotEthernet {
-        /// Its name.
+        /// Device name.
         name: String,
     },
-    /// The device's MTU is too large for the switch.
-    #[error("interface `{name}` has an MTU of {mtu}; at most {allowed} is possible")]
+    /// MTU too large for the switch.
+    #[error("interface `{name}` has an MTU of {mtu}; at most {allowed} is supported")]
     Mtu {
-        /// Its name.
+        /// Device name.
         name: String,
-        /// Its MTU in bytes.
+        /// MTU in bytes.
         mtu: usize,
-        /// The largest possible.
+        /// Maximum MTU in bytes.
         allowed: usize,
     },
-    /// The device went away while the switch ran.
-    #[error("interface `{name}` went away")]
+    /// Device removed while the switch was running.
+    #[error("interface `{name}` was removed")]
     Gone {
-        /// Its name.
+        /// Device name.
         name: String,
     },
-    /// A system call failed.
+    /// System call failed.
     #[error("{what}: {source}")]
     System {
-        /// What was to be done.
+        /// Attempted action.
         what: String,
-        /// Why it failed.
+        /// Error of the system call.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// A failed system call. A missing privilege is said in words.
+    /// Creates the error of a failed system call. A missing privilege becomes [`Self::Permission`].
     pub(crate) fn of(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
         let source = source.into();
         if source.kind() == io::ErrorKind::PermissionDenied {

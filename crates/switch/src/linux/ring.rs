@@ -1,6 +1,6 @@
-//! Frames from the kernel: a packet socket with a ring of memory (`TPACKET_V2`) over all interfaces of the switch.
+//! Frames from the kernel: a packet socket with a memory ring (`TPACKET_V2`) over all interfaces of the switch.
 //!
-//! Version 2 hands over each frame as it comes; version 3 hands over blocks, which wait for as long as a jiffy.
+//! Version 2 delivers each frame immediately; version 3 delivers blocks, which may wait for a jiffy.
 #![expect(unsafe_code, reason = "the ring is memory shared with the kernel")]
 
 use super::device::Device;
@@ -13,23 +13,22 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How many frames the ring holds.
+/// Number of frames in the ring.
 const SLOTS: usize = 4096;
-/// What the kernel puts before a frame in its slot, with padding for alignment.
+/// Bytes that the kernel puts before a frame in its slot, with alignment.
 const SLOT_HEADER: usize = 128;
-/// The kernel takes memory in blocks of this size: whole pages, and whole slots.
+/// Size of the memory blocks: a multiple of the page size and of the slot size.
 const BLOCK: usize = 1 << 17;
-/// The largest MTU: its frames fit into half a block.
+/// Largest MTU whose frames fit into half a block.
 pub(super) const LARGEST_MTU: usize = 65_000;
 
-/// The receiving socket and its memory.
 #[derive(Debug)]
 pub(super) struct Ring {
     socket: OwnedFd,
     memory: NonNull<u8>,
     length: usize,
     slot_bytes: usize,
-    /// The slot that the kernel fills next, or has filled.
+    /// Slot that the kernel fills next or has filled.
     next: usize,
     /// Frames that the kernel dropped since the socket was opened.
     dropped: u64,
@@ -38,36 +37,37 @@ pub(super) struct Ring {
 // SAFETY: the memory belongs to the ring alone, and all access goes through `&mut self`.
 unsafe impl Send for Ring {}
 
-/// A frame that the kernel received.
+/// Frame received by the kernel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Received<'a> {
-    /// The kernel's number of the device.
+    /// Kernel's index of the device.
     pub device: u32,
-    /// When, in nanoseconds of `CLOCK_REALTIME`.
+    /// Receive timestamp, in nanoseconds of `CLOCK_REALTIME`.
     pub stamp_ns: u64,
-    /// The frame without its VLAN tag.
+    /// Frame without its VLAN tag.
     pub bytes: &'a [u8],
-    /// Its tag: protocol and control information.
+    /// VLAN tag: protocol and control information.
     pub vlan: Option<[u16; 2]>,
-    /// How long it was; longer than `bytes` if it did not fit.
+    /// Original length; greater than that of `bytes` if the frame did not fit.
     pub length: usize,
-    /// The sender left the checksum to its NIC.
+    /// True if the sender left the checksum to its NIC.
     pub checksum_unfinished: bool,
 }
 
 impl Ring {
-    /// Receives everything that comes to the devices from now on, also what is for others.
+    /// Starts receiving all frames that reach the devices, including those for other destinations.
     pub fn open(devices: &[Device]) -> Result<Self, Error> {
         let socket =
             sys::packet_socket().map_err(|why| Error::of("opening a packet socket", why))?;
         let fd = socket.as_fd();
         let longest = devices.iter().map(Device::longest_frame).max().unwrap_or(0);
         let slot_bytes = (longest + SLOT_HEADER).next_power_of_two().max(2048);
-        let set = |name: c_int, value: c_int, what: &str| {
-            sys::set_option(fd, libc::SOL_PACKET, name, &value).map_err(|why| Error::of(what, why))
+        let set = |name: c_int, value: c_int, action: &str| {
+            sys::set_option(fd, libc::SOL_PACKET, name, &value)
+                .map_err(|why| Error::of(action, why))
         };
         let version = libc::tpacket_versions::TPACKET_V2 as c_int;
-        set(libc::PACKET_VERSION, version, "choosing TPACKET_V2")?;
+        set(libc::PACKET_VERSION, version, "selecting TPACKET_V2")?;
         set(
             libc::PACKET_IGNORE_OUTGOING,
             1,
@@ -93,7 +93,7 @@ impl Ring {
             socket,
         };
         sys::attach_filter(ring.as_fd(), &mut filter(devices))
-            .map_err(|why| Error::of("choosing the interfaces", why))?;
+            .map_err(|why| Error::of("filtering by interface", why))?;
         for device in devices {
             let promiscuous = libc::packet_mreq {
                 mr_ifindex: device.number.cast_signed(),
@@ -101,14 +101,19 @@ impl Ring {
                 mr_alen: 0,
                 mr_address: [0; 8],
             };
-            // It ends with the socket, however the process ends.
+            // Promiscuous mode ends with the socket, even if the process is killed.
             sys::set_option(
                 ring.as_fd(),
                 libc::SOL_PACKET,
                 libc::PACKET_ADD_MEMBERSHIP,
                 &promiscuous,
             )
-            .map_err(|why| Error::of(format!("receiving all of `{}`", device.name), why))?;
+            .map_err(|why| {
+                Error::of(
+                    format!("enabling promiscuous mode on `{}`", device.name),
+                    why,
+                )
+            })?;
         }
         sys::bind(
             ring.as_fd(),
@@ -118,7 +123,7 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Frames that the kernel dropped since the socket was opened.
+    /// Returns the number of frames that the kernel dropped since the socket was opened.
     pub fn dropped(&mut self) -> Result<u64, Error> {
         let new = sys::packet_statistics(self.as_fd())
             .map_err(|why| Error::of("reading the socket's statistics", why))?;
@@ -126,25 +131,25 @@ impl Ring {
         Ok(self.dropped)
     }
 
-    /// Gives the next frame to `take` and its place back to the kernel; false: there is none.
+    /// Passes the next frame to `take` and returns its slot to the kernel. Returns false if no frame is ready.
     pub fn receive(&mut self, take: impl FnOnce(Received<'_>)) -> bool {
-        // SAFETY: `next` is below `SLOTS`, so the slot lies within the mapping.
+        // SAFETY: `next` is below `SLOTS`, so the slot is within the mapping.
         let slot = unsafe { self.memory.add(self.next * self.slot_bytes) };
-        // SAFETY: a slot begins with its status, which is aligned and which both sides use as an atomic word.
+        // SAFETY: a slot begins with its status, an aligned word that both sides access atomically.
         let status = unsafe { AtomicU32::from_ptr(slot.as_ptr().cast()) };
         let found = status.load(Ordering::Acquire);
         if found & libc::TP_STATUS_USER == 0 {
             return false;
         }
-        // SAFETY: with `TP_STATUS_USER` the slot is ours until the status is set back, and holds a header; it is read
-        // by value, as what the kernel wrote before the status.
+        // SAFETY: with `TP_STATUS_USER`, the slot is ours until the status is reset, and contains a header that the
+        // kernel wrote before the status. It is read by value.
         let header = unsafe { slot.cast::<libc::tpacket2_hdr>().read() };
         let address_at = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
         // SAFETY: the address follows the header at this offset, within the slot.
         let address = unsafe { slot.add(address_at).cast::<libc::sockaddr_ll>().read() };
         let start = usize::from(header.tp_mac).min(self.slot_bytes);
         let length = (header.tp_snaplen as usize).min(self.slot_bytes - start);
-        // SAFETY: the bytes lie within the slot, which the kernel does not write while it is ours.
+        // SAFETY: the bytes are within the slot, which the kernel does not write while it is ours.
         let bytes = unsafe { std::slice::from_raw_parts(slot.add(start).as_ptr(), length) };
         take(Received {
             device: address.sll_ifindex.cast_unsigned(),
@@ -169,8 +174,8 @@ impl AsFd for Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // SAFETY: the mapping is the ring's own, and nothing borrows from it.
-        // It fails only for a wrong address or length.
+        // SAFETY: the ring owns the mapping, and nothing borrows from it. munmap fails only for a wrong address or
+        // length.
         let _ = unsafe { munmap(self.memory.as_ptr().cast(), self.length) };
     }
 }
@@ -192,12 +197,12 @@ fn map(socket: BorrowedFd<'_>, length: usize) -> Result<NonNull<u8>, Error> {
     NonNull::new(memory.cast()).ok_or_else(|| {
         Error::of(
             "mapping the ring",
-            std::io::Error::other("the kernel gave no address"),
+            std::io::Error::other("the kernel returned a null address"),
         )
     })
 }
 
-/// Accepts what comes from one of the devices.
+/// Returns a BPF program that accepts only frames of the devices.
 fn filter(devices: &[Device]) -> Vec<libc::sock_filter> {
     let instruction = |code: u32, jt, jf, k| libc::sock_filter {
         code: code as u16,
@@ -213,8 +218,8 @@ fn filter(devices: &[Device]) -> Vec<libc::sock_filter> {
         at,
     )];
     for device in devices {
-        let is_it = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
-        program.push(instruction(is_it, 0, 1, device.number));
+        let is_device = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+        program.push(instruction(is_device, 0, 1, device.number));
         program.push(instruction(libc::BPF_RET | libc::BPF_K, 0, 0, u32::MAX));
     }
     program.push(instruction(libc::BPF_RET | libc::BPF_K, 0, 0, 0));

@@ -8,32 +8,31 @@ use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-/// How many frames one system call sends at most.
+/// Maximum number of frames per system call.
 pub(super) const BATCH: usize = 32;
-/// Bytes that the kernel may hold for the socket.
+/// Size of the socket's send buffer, in bytes.
 const BUFFER: c_int = 1 << 26;
 
-/// The sending socket.
 #[derive(Debug)]
 pub(super) struct Sender {
     socket: OwnedFd,
-    /// By interface.
     addresses: Vec<libc::sockaddr_ll>,
 }
 
 impl Sender {
-    /// Frames go past the devices' queueing disciplines.
+    /// Opens the socket, which bypasses the queueing disciplines of the devices.
     pub fn open(devices: &[Device]) -> Result<Self, Error> {
         let socket =
             sys::packet_socket().map_err(|why| Error::of("opening a packet socket", why))?;
-        let set = |level, name, value: c_int, what: &str| {
-            sys::set_option(socket.as_fd(), level, name, &value).map_err(|why| Error::of(what, why))
+        let set = |level, name, value: c_int, action: &str| {
+            sys::set_option(socket.as_fd(), level, name, &value)
+                .map_err(|why| Error::of(action, why))
         };
         set(
             libc::SOL_PACKET,
             libc::PACKET_QDISC_BYPASS,
             1,
-            "sending past queueing disciplines",
+            "bypassing queueing disciplines",
         )?;
         set(
             libc::SOL_SOCKET,
@@ -48,8 +47,8 @@ impl Sender {
         Ok(Self { socket, addresses })
     }
 
-    /// Sends the frames, at most [`BATCH`], and counts those that the kernel does not take. The error is for interface
-    /// that is no more, by its index.
+    /// Sends the frames and counts those that the kernel does not accept. Returns an error with the index of an
+    /// interface that no longer exists.
     pub fn send(&self, fabric: &mut Fabric, frames: &[Outgoing]) -> Result<(), usize> {
         let mut done = 0;
         while done < frames.len() {

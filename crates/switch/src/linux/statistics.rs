@@ -1,16 +1,16 @@
-//! What a running switch shows to others.
+//! Counters of a running switch for other threads.
 
 use crate::report::Report;
 use std::sync::{Mutex, PoisonError};
 
-/// What a switch has done so far, for other threads; some tenths of a second old.
+/// Counters of a running switch for other threads, updated several times per second.
 #[derive(Debug, Default)]
 pub struct Statistics {
     report: Mutex<Report>,
 }
 
 impl Statistics {
-    /// The last report, without the series.
+    /// Returns the last report, without the series.
     pub fn report(&self) -> Report {
         self.report
             .lock()

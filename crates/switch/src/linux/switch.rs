@@ -1,7 +1,7 @@
-//! The loop: frames from the kernel into the fabric, and from the fabric to the kernel when they are due.
+//! Main loop: passes received frames to the fabric, and due frames to the kernel.
 
 use super::clock::{Clock, monotonic_ns, thread_cpu_ns, timespec};
-use super::device::{Device, Unjoined};
+use super::device::{Device, GroDisabled};
 use super::error::Error;
 use super::ring::{Received, Ring};
 use super::send::{BATCH, Sender};
@@ -21,17 +21,17 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How many frames are read before those that are due are sent.
+/// Maximum number of frames to read before due frames are sent.
 const READ_AT_ONCE: usize = 512;
-/// The longest sleep, and so how long the loop may take to see that it must stop.
+/// Longest sleep, and thus the longest delay until the loop notices that it must stop.
 const LONGEST_SLEEP: Span = Span::from_ms(50);
-/// The time between two reports to others.
+/// Interval between published reports.
 const PUBLISH_EVERY: Span = Span::from_ms(200);
 
-/// Frames that are later than this, in nanoseconds, count as this late.
+/// Maximum recorded lateness, in nanoseconds.
 const LATEST_NS: u64 = 60_000_000_000;
 
-/// The software switch on real interfaces.
+/// Software switch on real interfaces.
 #[derive(Debug)]
 pub struct Switch {
     fabric: Fabric,
@@ -39,26 +39,26 @@ pub struct Switch {
     ring: Ring,
     sender: Sender,
     names: Vec<String>,
-    /// The interface of each device, by the kernel's number.
+    /// Interface index by the kernel's device index.
     interface_of: FxHashMap<u32, usize>,
-    /// Whether to ask for the real-time scheduler.
+    /// True to request the real-time scheduler.
     wants_real_time: bool,
-    /// Whether the thread runs, or ran last, under it.
+    /// True if the thread uses, or used in its last run, the real-time scheduler.
     real_time: bool,
-    /// A frame that is changed on its way in.
-    changed: Vec<u8>,
+    /// Buffer for frames that are modified after reception.
+    scratch: Vec<u8>,
     outgoing: Vec<Outgoing>,
     statistics: Arc<Statistics>,
     lateness: Histogram<u64>,
-    /// By how much frames were behind others, in nanoseconds: of those that were.
+    /// Delays of frames that were read after later events, in nanoseconds.
     behind: Histogram<u64>,
     buffers_max: u64,
     cpu_ns: u64,
-    _unjoined: Unjoined,
+    _gro: GroDisabled,
 }
 
 impl Switch {
-    /// Opens the interfaces, which are devices of the calling thread's network namespace, and receives from then on. The
+    /// Opens the interfaces, which must be devices in the calling thread's network namespace, and starts receiving. The
     /// devices are promiscuous and without GRO until the switch is dropped.
     pub fn open(config: &Config) -> Result<Self, Error> {
         config.check()?;
@@ -69,7 +69,7 @@ impl Switch {
             .iter()
             .map(|interface| Device::find(socket.as_fd(), &interface.name))
             .collect::<Result<Vec<_>, _>>()?;
-        let unjoined = Unjoined::of(socket, &devices);
+        let gro = GroDisabled::new(socket, &devices);
         let longest = devices.iter().map(Device::longest_frame).max().unwrap_or(0);
         let fabric = Fabric::new(config, longest)?;
         let sender = Sender::open(&devices)?;
@@ -84,24 +84,23 @@ impl Switch {
             names: devices.into_iter().map(|device| device.name).collect(),
             wants_real_time: config.options.real_time,
             real_time: false,
-            changed: Vec::new(),
+            scratch: Vec::new(),
             outgoing: Vec::with_capacity(BATCH),
             statistics: Arc::default(),
-            lateness: Histogram::new_with_bounds(1, LATEST_NS, 3)
-                .expect("these bounds are possible"),
-            behind: Histogram::new_with_bounds(1, LATEST_NS, 3).expect("these bounds are possible"),
+            lateness: Histogram::new_with_bounds(1, LATEST_NS, 3).expect("valid bounds"),
+            behind: Histogram::new_with_bounds(1, LATEST_NS, 3).expect("valid bounds"),
             buffers_max: 0,
             cpu_ns: 0,
-            _unjoined: unjoined,
+            _gro: gro,
         })
     }
 
-    /// What the switch has done, for other threads.
+    /// Returns counters for other threads.
     pub fn statistics(&self) -> Arc<Statistics> {
         Arc::clone(&self.statistics)
     }
 
-    /// Forwards until `stop` is set, and says what was done since the switch was opened. It may be called again.
+    /// Forwards until `stop` is set, and returns the counters since the switch was opened. Can be called repeatedly.
     pub fn run(&mut self, stop: &AtomicBool) -> Result<Report, Error> {
         let precise = Precise::new(self.wants_real_time)?;
         self.real_time = precise.real_time;
@@ -131,14 +130,14 @@ impl Switch {
         })
     }
 
-    /// Takes what the kernel has received into the fabric. Up to the time returned nothing else has come.
+    /// Passes received frames to the fabric. Returns the time up to which all frames have been read.
     fn read(&mut self, now: Time) -> Time {
         let Self {
             fabric,
             clock,
             ring,
             interface_of,
-            changed,
+            scratch,
             behind,
             ..
         } = self;
@@ -148,13 +147,13 @@ impl Switch {
                 let Some(&interface) = interface_of.get(&received.device) else {
                     return;
                 };
-                // A stamp from the future is one from before the clock was set.
+                // A timestamp in the future was taken before the clock was set back.
                 last = clock.of_stamp(received.stamp_ns).min(now.max(clock.now()));
                 let late = fabric.clock().since(last);
                 if late > Span::ZERO {
                     behind.saturating_record(late.as_ns());
                 }
-                offer(fabric, last, interface, received, changed);
+                offer(fabric, last, interface, received, scratch);
             };
             if !ring.receive(take) {
                 return now;
@@ -163,15 +162,15 @@ impl Switch {
         last
     }
 
-    /// Sends what is due by `horizon`; false: nothing was.
+    /// Sends the frames due by `horizon`. Returns false if there were none.
     fn send_due(&mut self, horizon: Time) -> Result<bool, Error> {
         let mut any = false;
         loop {
             let mut outgoing = std::mem::take(&mut self.outgoing);
             while outgoing.len() < BATCH
-                && let Some(one) = self.fabric.poll_transmit(horizon)
+                && let Some(frame) = self.fabric.poll_transmit(horizon)
             {
-                outgoing.push(one);
+                outgoing.push(frame);
             }
             if outgoing.is_empty() {
                 self.outgoing = outgoing;
@@ -180,10 +179,10 @@ impl Switch {
             any = true;
             let sent = self.sender.send(&mut self.fabric, &outgoing);
             let after = self.clock.now();
-            for one in outgoing.drain(..) {
+            for frame in outgoing.drain(..) {
                 self.lateness
-                    .saturating_record(after.since(one.due).as_ns());
-                self.fabric.release(one);
+                    .saturating_record(after.since(frame.due).as_ns());
+                self.fabric.release(frame);
             }
             self.outgoing = outgoing;
             sent.map_err(|interface| Error::Gone {
@@ -192,7 +191,7 @@ impl Switch {
         }
     }
 
-    /// Sleeps until something is due or received, or `publish`.
+    /// Sleeps until a frame is due or received, at most until `publish`.
     fn wait(&self, publish: Time) -> Result<(), Error> {
         let now = self.clock.now();
         let until = self.fabric.next_timeout().min(publish);
@@ -226,9 +225,12 @@ impl Switch {
     }
 }
 
-/// By how much a frame was behind, if one in a hundred of all that were received was behind by more.
+/// Returns the delay that 1 % of all received frames exceeded, or 0 if fewer were delayed.
 fn exceeded_by_one_in_100(behind: &Histogram<u64>, interfaces: &[InterfaceReport]) -> u64 {
-    let received: u64 = interfaces.iter().map(|of| of.received_packets).sum();
+    let received: u64 = interfaces
+        .iter()
+        .map(|interface| interface.received_packets)
+        .sum();
     let (all, above) = (behind.len(), received / 100);
     if all <= above {
         return 0;
@@ -236,34 +238,34 @@ fn exceeded_by_one_in_100(behind: &Histogram<u64>, interfaces: &[InterfaceReport
     behind.value_at_quantile((all - above) as f64 / all as f64)
 }
 
-/// Offers a received frame, with its VLAN tag back in place and its checksum completed. One that did not fit into the
-/// ring is too long for the fabric too.
+/// Offers a received frame to the fabric, after reinserting its VLAN tag and completing its checksum. A frame that did
+/// not fit into the ring exceeds the fabric's maximum too.
 fn offer(
     fabric: &mut Fabric,
     at: Time,
     interface: usize,
     received: Received<'_>,
-    changed: &mut Vec<u8>,
+    scratch: &mut Vec<u8>,
 ) {
     let whole = received.length == received.bytes.len();
     if whole && received.vlan.is_none() && !received.checksum_unfinished {
-        // Whoever wants to know reads the counters.
+        // Errors are counted in the reports.
         let _ = fabric.offer(at, interface, received.bytes);
         return;
     }
-    changed.clear();
-    changed.extend_from_slice(received.bytes);
+    scratch.clear();
+    scratch.extend_from_slice(received.bytes);
     if let Some(vlan) = received.vlan {
-        tag(changed, vlan);
+        tag(scratch, vlan);
     }
-    changed.resize(changed.len().max(received.length), 0);
-    if whole && received.checksum_unfinished && complete_checksum(changed) {
+    scratch.resize(scratch.len().max(received.length), 0);
+    if whole && received.checksum_unfinished && complete_checksum(scratch) {
         fabric.count_completed(interface);
     }
-    let _ = fabric.offer(at, interface, changed);
+    let _ = fabric.offer(at, interface, scratch);
 }
 
-/// Timers of this thread end when they should, and it may run under the real-time scheduler, until this is dropped.
+/// Gives this thread precise timers and, if possible, the real-time scheduler until dropped.
 struct Precise {
     slack_ns: Option<NonZeroU64>,
     real_time: bool,
@@ -276,7 +278,7 @@ impl Precise {
             .map_err(|why| Error::of("setting the timer slack", why))?;
         Ok(Self {
             slack_ns,
-            // It only makes lateness smaller, and the report tells of both.
+            // Failure is not an error: real-time scheduling only reduces lateness, and the report includes both.
             real_time: wants_real_time && sys::real_time(1).is_ok(),
         })
     }
@@ -284,7 +286,7 @@ impl Precise {
 
 impl Drop for Precise {
     fn drop(&mut self) {
-        // They are only how precise and how soon this thread runs; both calls were possible before.
+        // Errors are ignored: the settings affect only this thread's timing.
         let _ = set_current_timer_slack(self.slack_ns);
         if self.real_time {
             let _ = sys::real_time(0);

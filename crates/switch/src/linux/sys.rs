@@ -1,4 +1,4 @@
-//! The system calls of packet sockets that have no safe wrapper.
+//! System calls of packet sockets without a safe wrapper.
 #![expect(unsafe_code, reason = "packet sockets have no safe wrapper")]
 
 use std::ffi::c_int;
@@ -6,19 +6,19 @@ use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Opens a raw packet socket that receives nothing until it is bound; non-blocking.
+/// Opens a non-blocking raw packet socket, which receives nothing until it is bound.
 pub(crate) fn packet_socket() -> io::Result<OwnedFd> {
     let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
     // SAFETY: no memory is passed.
     let fd = check(unsafe { libc::socket(libc::AF_PACKET, kind, 0) })?;
-    // SAFETY: the kernel has just given this descriptor to us alone.
+    // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// A type that consists of plain integers, as the kernel's option structures do.
+/// Type that consists of plain integers, such as the kernel's option structures.
 ///
 /// # Safety
-/// Any bytes are a valid value, and the type has no padding that matters to the kernel.
+/// All byte patterns must be valid values, and padding must not matter to the kernel.
 pub(crate) unsafe trait Plain {}
 // SAFETY: integers.
 unsafe impl Plain for c_int {}
@@ -29,7 +29,7 @@ unsafe impl Plain for libc::tpacket_stats {}
 // SAFETY: integers.
 unsafe impl Plain for libc::packet_mreq {}
 
-/// `setsockopt`.
+/// Calls `setsockopt`.
 pub(crate) fn set_option<T: Plain>(
     socket: BorrowedFd<'_>,
     level: c_int,
@@ -49,7 +49,7 @@ pub(crate) fn set_option<T: Plain>(
     .map(drop)
 }
 
-/// `PACKET_STATISTICS`: packets and drops since the last call.
+/// Returns the packets and drops since the last call (`PACKET_STATISTICS`).
 pub(crate) fn packet_statistics(socket: BorrowedFd<'_>) -> io::Result<libc::tpacket_stats> {
     // SAFETY: `Plain`.
     let mut value: libc::tpacket_stats = unsafe { zeroed() };
@@ -67,7 +67,7 @@ pub(crate) fn packet_statistics(socket: BorrowedFd<'_>) -> io::Result<libc::tpac
     Ok(value)
 }
 
-/// Attaches a classic BPF filter: only packets that it accepts are received.
+/// Attaches a classic BPF filter to the socket.
 pub(crate) fn attach_filter(
     socket: BorrowedFd<'_>,
     program: &mut [libc::sock_filter],
@@ -89,7 +89,7 @@ pub(crate) fn attach_filter(
     .map(drop)
 }
 
-/// An address of a packet socket: an interface, or all of them (0), and a protocol in host byte order.
+/// Returns the address of an interface, or of all interfaces (0), with a protocol in host byte order.
 pub(crate) fn packet_address(interface: u32, protocol: u16) -> libc::sockaddr_ll {
     // SAFETY: integers and arrays of them.
     let mut address: libc::sockaddr_ll = unsafe { zeroed() };
@@ -112,15 +112,15 @@ pub(crate) fn bind(socket: BorrowedFd<'_>, address: &libc::sockaddr_ll) -> io::R
     .map(drop)
 }
 
-/// Sends frames, each to the interface in its address; how many were sent. An error is that of the first frame.
+/// Sends frames, each to the interface in its address. Returns the number of frames sent, or the error of the first.
 pub(crate) fn send_frames(
     socket: BorrowedFd<'_>,
     frames: &[(&[u8], libc::sockaddr_ll)],
 ) -> io::Result<usize> {
-    const MOST: usize = super::send::BATCH;
-    let count = frames.len().min(MOST);
+    const MAX: usize = super::send::BATCH;
+    let count = frames.len().min(MAX);
     // SAFETY: null pointers and zero lengths are valid values of both structures.
-    let (mut vectors, mut messages): ([libc::iovec; MOST], [libc::mmsghdr; MOST]) =
+    let (mut vectors, mut messages): ([libc::iovec; MAX], [libc::mmsghdr; MAX]) =
         unsafe { (zeroed(), zeroed()) };
     for (index, (bytes, address)) in frames[..count].iter().enumerate() {
         vectors[index] = libc::iovec {
@@ -146,31 +146,35 @@ pub(crate) fn send_frames(
     Ok(sent.cast_unsigned() as usize)
 }
 
-/// What an interface request asks for.
+/// Property of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum Property {
     Flags,
     Mtu,
     HardwareType,
 }
 
-/// Asks for a property of the device `name` (`netdevice(7)`).
-pub(crate) fn ask_device(socket: BorrowedFd<'_>, name: &str, ask: Ask) -> io::Result<u32> {
+/// Reads a property of the device `name` (`netdevice(7)`).
+pub(crate) fn query_device(
+    socket: BorrowedFd<'_>,
+    name: &str,
+    property: Property,
+) -> io::Result<u32> {
     let mut request = request(name);
-    let number = match ask {
-        Ask::Flags => libc::SIOCGIFFLAGS,
-        Ask::Mtu => libc::SIOCGIFMTU,
-        Ask::HardwareType => libc::SIOCGIFHWADDR,
+    let number = match property {
+        Property::Flags => libc::SIOCGIFFLAGS,
+        Property::Mtu => libc::SIOCGIFMTU,
+        Property::HardwareType => libc::SIOCGIFHWADDR,
     };
     // SAFETY: the kernel reads and writes one `ifreq`, which is valid for both.
     check(unsafe { libc::ioctl(socket.as_raw_fd(), number, &raw mut request) })?;
     let answer = request.ifr_ifru;
     // SAFETY: the request filled this member; every member is plain integers and the union was zeroed whole.
     Ok(unsafe {
-        match ask {
-            Ask::Flags => u32::from(answer.ifru_flags.cast_unsigned()),
-            Ask::Mtu => answer.ifru_mtu.cast_unsigned(),
-            Ask::HardwareType => u32::from(answer.ifru_hwaddr.sa_family),
+        match property {
+            Property::Flags => u32::from(answer.ifru_flags.cast_unsigned()),
+            Property::Mtu => answer.ifru_mtu.cast_unsigned(),
+            Property::HardwareType => u32::from(answer.ifru_hwaddr.sa_family),
         }
     })
 }
@@ -191,7 +195,7 @@ pub(crate) fn ethtool(
 }
 
 fn request(name: &str) -> libc::ifreq {
-    // SAFETY: every member of the union takes zeroes.
+    // SAFETY: all members of the union accept zeroes.
     let mut request: libc::ifreq = unsafe { zeroed() };
     let longest = request.ifr_name.len() - 1;
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes().take(longest)) {
@@ -200,7 +204,7 @@ fn request(name: &str) -> libc::ifreq {
     request
 }
 
-/// Puts this thread under `SCHED_FIFO` with this priority, or back under the usual scheduler with 0.
+/// Moves this thread to `SCHED_FIFO` with this priority, or back to the default scheduler with 0.
 pub(crate) fn real_time(priority: i32) -> io::Result<()> {
     let parameters = libc::sched_param {
         sched_priority: priority,

@@ -1,4 +1,4 @@
-//! D3's endpoints across a switch whose ports have D3's router.
+//! D3 endpoints across a switch whose ports have D3's router.
 
 use crate::frames::mac;
 use crate::networks::{leaf_spine, star};
@@ -10,7 +10,7 @@ use duetime_switch::{Config, D3Report, Fabric, PortChoice};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// Hosts on one switch, or on a network, with D3 at every port.
+/// Enables D3 at every port of a network.
 pub fn routed(mut config: Config) -> Config {
     for port in config.nodes.iter_mut().flat_map(|node| &mut node.ports) {
         port.d3 = true;
@@ -19,12 +19,12 @@ pub fn routed(mut config: Config) -> Config {
     config
 }
 
-/// What the frame of a UDP datagram is like.
+/// Frame format of a UDP datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Form {
     pub v6: bool,
     pub tagged: bool,
-    /// With a UDP checksum.
+    /// True if the frame has a UDP checksum.
     pub summed: bool,
 }
 
@@ -35,7 +35,7 @@ pub const PLAIN: Form = Form {
 };
 
 impl Form {
-    /// Where the datagram begins.
+    /// Returns the offset of the datagram.
     pub fn datagram_at(self) -> usize {
         14 + if self.tagged { 4 } else { 0 } + if self.v6 { 40 } else { 20 } + 8
     }
@@ -51,7 +51,7 @@ pub fn sum(bytes: &[u8]) -> u32 {
     })
 }
 
-/// Everything that the UDP checksum of a frame covers.
+/// Returns all bytes covered by the UDP checksum of a frame.
 pub fn covered(frame: &[u8], form: Form) -> Vec<u8> {
     let udp = form.datagram_at() - 8;
     let addresses = if form.v6 { 32 } else { 8 };
@@ -91,7 +91,7 @@ pub fn framed(from: u8, to: u8, datagram: &[u8], form: Form) -> Vec<u8> {
     frame
 }
 
-/// A datagram that opens a flow and asks for this many units.
+/// Returns a datagram that opens a flow and requests this many units.
 pub fn asking(units: u8, payload: &[u8]) -> Vec<u8> {
     let header = Header {
         kind: Kind::Packet,
@@ -110,17 +110,17 @@ pub fn asking(units: u8, payload: &[u8]) -> Vec<u8> {
         },
     };
     let mut bytes = Vec::new();
-    datagram::encode(&header, (payload, &[]), &mut bytes).expect("it has a form");
+    datagram::encode(&header, (payload, &[]), &mut bytes).expect("an encodable header");
     bytes
 }
 
-/// What comes out of host 1's interface when host 0 sends this, before the router's first update.
+/// Sends a frame from host 0 to host 1. Returns the delivered bytes and the router's report, before its first update.
 fn through(config: &Config, frame: &[u8]) -> (Vec<u8>, Option<D3Report>) {
-    let mut fabric = Fabric::new(config, LONGEST).expect("the network makes sense");
-    fabric.offer(Time::ZERO, 0, frame).expect("it is taken");
+    let mut fabric = Fabric::new(config, LONGEST).expect("a valid network");
+    fabric.offer(Time::ZERO, 0, frame).expect("accepted");
     let out = fabric
         .poll_transmit(Time::ZERO + Span::from_us(200))
-        .expect("it is due");
+        .expect("a due frame");
     let bytes = fabric.bytes(&out).to_vec();
     fabric.release(out);
     let mut ports = fabric.ports().into_iter();
@@ -129,7 +129,7 @@ fn through(config: &Config, frame: &[u8]) -> (Vec<u8>, Option<D3Report>) {
 }
 
 #[test]
-fn a_request_is_answered_in_every_form_of_frame() {
+fn requests_are_answered_in_all_frame_formats() {
     let datagram = asking(40, b"hello");
     for bits in 0..8 {
         let form = Form {
@@ -139,12 +139,12 @@ fn a_request_is_answered_in_every_form_of_frame() {
         };
         let (frame, report) = through(&routed(star(2)), &framed(0, 1, &datagram, form));
         let (header, payload) = datagram::decode(&frame[form.datagram_at()..]).expect("intact");
-        let request = header.packet.request.expect("it keeps its request");
+        let request = header.packet.request.expect("a request");
         assert_eq!((request.index, payload), (1, &b"hello"[..]));
         assert_eq!(request.allocations[0], EncodedRate::from_byte(40));
         let report = report.expect("the port has a router");
-        let told = (report.flows, report.demand_bps, report.allocated_bps);
-        assert_eq!(told, (1, 40_000_000, 40_000_000));
+        let counters = (report.flows, report.demand_bps, report.allocated_bps);
+        assert_eq!(counters, (1, 40_000_000, 40_000_000));
         assert_eq!((report.capacity_bps, report.scale), (100_000_000, SCALE));
         assert_eq!(
             (report.requests, report.denied, report.unanswered),
@@ -160,7 +160,7 @@ fn a_request_is_answered_in_every_form_of_frame() {
 }
 
 #[test]
-fn every_port_of_the_way_answers_and_none_grants_more_than_the_one_before() {
+fn every_hop_answers_and_grants_never_grow() {
     let mut config = leaf_spine(2, |_| PortChoice::Hashed(vec![0, 1]));
     config.nodes[0]
         .ports
@@ -169,9 +169,9 @@ fn every_port_of_the_way_answers_and_none_grants_more_than_the_one_before() {
     let mut config = routed(config);
     config.options.d3.scale = Some(SCALE);
     let (to, hosts) = (config.interfaces.len() - 1, config.interfaces.len());
-    let mut fabric = Fabric::new(&config, LONGEST).expect("the network makes sense");
+    let mut fabric = Fabric::new(&config, LONGEST).expect("a valid network");
     let frame = framed(0, to as u8, &asking(80, b""), PLAIN);
-    fabric.offer(Time::ZERO, 0, &frame).expect("it is taken");
+    fabric.offer(Time::ZERO, 0, &frame).expect("accepted");
     let mut now = Time::ZERO;
     let out = loop {
         now = fabric.next_timeout().max(now);
@@ -182,7 +182,7 @@ fn every_port_of_the_way_answers_and_none_grants_more_than_the_one_before() {
     assert_eq!(out.interface, to);
     let (header, _) = datagram::decode(&fabric.bytes(&out)[PLAIN.datagram_at()..]).expect("intact");
     fabric.release(out);
-    let request = header.packet.request.expect("it keeps its request");
+    let request = header.packet.request.expect("a request");
     assert_eq!(request.index, 3, "leaf, spine, leaf");
     assert_eq!(request.allocations[0], EncodedRate::from_byte(30));
     assert!(request.allocations[..3].is_sorted_by(|a, b| a >= b));
@@ -195,7 +195,7 @@ fn every_port_of_the_way_answers_and_none_grants_more_than_the_one_before() {
 }
 
 #[test]
-fn a_damaged_datagram_stays_damaged() {
+fn damage_stays_detectable() {
     let mut frame = framed(0, 1, &asking(40, b"hello"), PLAIN);
     *frame.last_mut().expect("a byte") ^= 4;
     let (frame, report) = through(&routed(star(2)), &frame);
@@ -206,10 +206,10 @@ fn a_damaged_datagram_stays_damaged() {
 }
 
 #[test]
-fn what_is_not_a_request_passes_unchanged() {
+fn other_packets_pass_unchanged() {
     let good = framed(0, 1, &asking(40, b"hello"), PLAIN);
     let at = PLAIN.datagram_at();
-    // Magic, no request, payload length, version, kind, UDP length, protocol, fragment.
+    // Changes to: magic, congestion flag, payload length, version, kind, UDP length, protocol, fragment.
     let changes = [
         (at, 0xd2),
         (at + 1, 1),
@@ -225,27 +225,27 @@ fn what_is_not_a_request_passes_unchanged() {
         assert_eq!(after, frame);
         report
     };
-    for (place, value) in changes {
+    for (at, value) in changes {
         let mut frame = good.clone();
-        assert_ne!(frame[place], value, "byte {place}");
-        frame[place] = value;
+        assert_ne!(frame[at], value, "byte {at}");
+        frame[at] = value;
         let report = passes(&routed(star(2)), &frame);
         assert_eq!(
             report.map(|report| report.requests),
             Some(0),
-            "byte {place}"
+            "byte {at}"
         );
     }
     assert_eq!(passes(&star(2), &good), None, "D3 is off");
 }
 
 #[test]
-fn a_request_to_all_hosts_is_not_answered() {
+fn broadcast_requests_are_not_answered() {
     let config = routed(star(3));
     let mut frame = framed(0, 1, &asking(40, b""), PLAIN);
     frame[..6].fill(0xff);
-    let mut fabric = Fabric::new(&config, LONGEST).expect("the network makes sense");
-    fabric.offer(Time::ZERO, 0, &frame).expect("it is taken");
+    let mut fabric = Fabric::new(&config, LONGEST).expect("a valid network");
+    fabric.offer(Time::ZERO, 0, &frame).expect("accepted");
     let end = Time::ZERO + Span::from_secs(1);
     let mut copies = 0;
     while let Some(out) = fabric.poll_transmit(end) {
@@ -259,13 +259,13 @@ fn a_request_to_all_hosts_is_not_answered() {
 }
 
 #[test]
-fn another_scale_and_a_seventh_hop_are_counted() {
+fn unanswered_requests_are_counted() {
     let asking = |change: fn(&mut Request)| {
         let datagram = asking(40, b"");
         let (mut header, _) = datagram::decode(&datagram).expect("intact");
-        change(header.packet.request.as_mut().expect("it asks"));
+        change(header.packet.request.as_mut().expect("a request"));
         let mut changed = Vec::new();
-        datagram::encode(&header, (&[], &[]), &mut changed).expect("it has a form");
+        datagram::encode(&header, (&[], &[]), &mut changed).expect("an encodable header");
         changed
     };
     let other = asking(|request| request.scale = 0);
@@ -290,7 +290,7 @@ proptest! {
     })]
 
     #[test]
-    fn a_router_changes_a_request_and_its_checksums_only(
+    fn routers_change_only_requests_and_checksums(
         bits in 0..4_u8,
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..5),
         congestion in any::<[u8; 22]>(),
@@ -300,10 +300,10 @@ proptest! {
         let mut datagram = asking(40, b"hello");
         datagram[44..66].copy_from_slice(&congestion);
         let mut frame = framed(0, 1, &datagram, form);
-        for (place, value) in changes {
-            // What follows the link-layer addresses.
-            let place = 12 + place.index(frame.len() - 12);
-            frame[place] = value;
+        for (position, value) in changes {
+            // Keep the link-layer addresses.
+            let at = 12 + position.index(frame.len() - 12);
+            frame[at] = value;
         }
         if let Some(cut) = cut {
             frame.truncate(14 + cut.index(frame.len() - 14));
@@ -322,13 +322,13 @@ proptest! {
 }
 
 const BYTES: usize = 800_000;
-/// 64 Mbps of 100: more than half.
+/// Requires 64 of 100 Mbps, more than half.
 const NEAR: Span = Span::from_ms(100);
-/// 16 Mbps.
+/// Requires 16 Mbps.
 const FAR: Span = Span::from_ms(400);
 
 #[test]
-fn deadlines_get_their_rates_where_fair_shares_would_miss_one() {
+fn deadlines_are_met_where_fair_shares_miss() {
     let mut world = World::star(3);
     world.open(0, 2, BYTES, Some(NEAR));
     world.open(1, 2, BYTES, Some(FAR));
@@ -347,13 +347,13 @@ fn deadlines_get_their_rates_where_fair_shares_would_miss_one() {
         (90_000_000..=110_000_000).contains(&bottleneck.capacity_bps),
         "{bottleneck:?}"
     );
-    assert_ne!(bottleneck.capacity_bps, 100_000_000, "it adapts");
+    assert_ne!(bottleneck.capacity_bps, 100_000_000, "adapted");
     assert!(world.granted(0) >= 60_000_000, "{}", world.granted(0));
     assert!(world.granted(1) >= 14_000_000, "{}", world.granted(1));
 
     world.run_until(Time::ZERO + Span::from_ms(500));
     for (flow, deadline) in world.flows.iter().zip([NEAR, FAR]) {
-        let delivered = flow.delivered_at.expect("it is delivered");
+        let delivered = flow.delivered_at.expect("delivered");
         assert!(
             delivered <= Time::ZERO + deadline,
             "{}",
@@ -367,19 +367,19 @@ fn deadlines_get_their_rates_where_fair_shares_would_miss_one() {
     fair.open(1, 2, BYTES, None);
     fair.run_until(Time::ZERO + Span::from_ms(500));
     for flow in &fair.flows {
-        let delivered = flow.delivered_at.expect("it is delivered");
+        let delivered = flow.delivered_at.expect("delivered");
         assert!(delivered > Time::ZERO + NEAR, "{}", delivered.as_secs_f64());
     }
 }
 
 #[test]
-fn routers_forget_all_flows_when_they_have_ended() {
+fn routers_forget_ended_flows() {
     let mut world = World::star(3);
     world.open(0, 2, BYTES, Some(NEAR));
     world.open(1, 2, BYTES, None);
     world.run_until(Time::ZERO + Span::from_ms(300));
     assert!(world.flows.iter().all(|flow| flow.delivered_at.is_some()));
-    // The streams linger, and then a few updates find nothing.
+    // Wait for the streams to linger and for a few idle updates.
     world.run_until(Time::ZERO + Span::from_ms(320));
     for router in world.routers() {
         assert!(router.requests > 10, "{router:?}");

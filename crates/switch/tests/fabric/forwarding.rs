@@ -1,4 +1,4 @@
-//! Where frames go: addresses, learning, broadcast, flows over several ways.
+//! Forwarding: addresses, learning, broadcast, multiple paths.
 
 use crate::frames::{Packet, mac};
 use crate::networks::{chain, leaf_spine, star};
@@ -7,10 +7,10 @@ use duetime_switch::{Config, Fabric, PortChoice, Refused};
 use std::collections::BTreeSet;
 
 fn fabric(config: &Config) -> Fabric {
-    Fabric::new(config, 1_600).expect("the network makes sense")
+    Fabric::new(config, 1_600).expect("a valid network")
 }
 
-/// Everything that is on its way: interface, frame.
+/// Returns interface and bytes of all frames in flight.
 fn all(fabric: &mut Fabric) -> Vec<(usize, Vec<u8>)> {
     let mut all = Vec::new();
     while fabric.next_timeout() < Time::MAX {
@@ -23,7 +23,7 @@ fn all(fabric: &mut Fabric) -> Vec<(usize, Vec<u8>)> {
     all
 }
 
-/// Who gets a frame from `from`.
+/// Sends a frame from `from` and returns its receivers.
 fn receivers(fabric: &mut Fabric, from: usize, frame: &[u8]) -> Vec<usize> {
     let now = fabric.clock() + Span::from_us(1);
     assert_eq!(fabric.offer(now, from, frame), Ok(()));
@@ -32,7 +32,7 @@ fn receivers(fabric: &mut Fabric, from: usize, frame: &[u8]) -> Vec<usize> {
     receivers
 }
 
-/// An ARP request of a host.
+/// Returns an ARP request of a host.
 fn arp(from: u8) -> Vec<u8> {
     let mut frame = vec![0xff; 6];
     frame.extend(mac(from));
@@ -49,7 +49,7 @@ fn without_addresses(mut config: Config) -> Config {
 }
 
 #[test]
-fn a_broadcast_reaches_every_other_host_once() {
+fn broadcasts_reach_every_other_host_once() {
     for config in [
         star(5),
         chain(),
@@ -66,25 +66,25 @@ fn a_broadcast_reaches_every_other_host_once() {
 }
 
 #[test]
-fn an_unknown_address_is_learned_and_followed() {
+fn unknown_addresses_are_learned() {
     for config in [star(4), leaf_spine(2, |to| PortChoice::One(to % 2))] {
         let mut fabric = fabric(&without_addresses(config));
         let to_3 = Packet::new(0, 3, 200, 1).frame();
         assert_eq!(
             receivers(&mut fabric, 0, &to_3),
             [1, 2, 3],
-            "nobody knows host 3"
+            "host 3 is unknown"
         );
         assert_eq!(receivers(&mut fabric, 3, &arp(3)), [0, 1, 2]);
         assert_eq!(receivers(&mut fabric, 0, &to_3), [3]);
-        // Host 3 moves to where host 2 was.
+        // Host 3 moves to host 2's interface.
         assert_eq!(receivers(&mut fabric, 2, &arp(3)), [0, 1, 3]);
         assert_eq!(receivers(&mut fabric, 0, &to_3), [2]);
     }
 }
 
 #[test]
-fn a_frame_cannot_take_a_configured_address() {
+fn configured_addresses_are_fixed() {
     let mut fabric = fabric(&star(3));
     assert_eq!(receivers(&mut fabric, 1, &arp(2)), [0, 2]);
     assert_eq!(
@@ -94,7 +94,7 @@ fn a_frame_cannot_take_a_configured_address() {
 }
 
 #[test]
-fn an_address_of_the_network_decides_before_the_link_layer_address() {
+fn ip_addresses_take_precedence() {
     let mut fabric = fabric(&star(3));
     let right = Packet::new(0, 2, 200, 1).frame();
     let mut wrong = right.clone();
@@ -103,12 +103,12 @@ fn an_address_of_the_network_decides_before_the_link_layer_address() {
     assert_eq!(
         all(&mut fabric),
         [(2, right)],
-        "it gets the host's link-layer address"
+        "with the host's link-layer address"
     );
 }
 
 #[test]
-fn a_frame_to_its_own_host_is_refused() {
+fn frames_to_their_sender_are_refused() {
     let mut fabric = fabric(&star(2));
     let frame = Packet::new(1, 0, 200, 1).frame();
     assert_eq!(fabric.offer(Time::ZERO, 0, &frame), Err(Refused::Returning));
@@ -117,7 +117,7 @@ fn a_frame_to_its_own_host_is_refused() {
 }
 
 #[test]
-fn a_flow_keeps_its_way_and_flows_take_all_ways() {
+fn flows_keep_one_path_and_use_all_paths() {
     let spines = 4;
     let config = leaf_spine(spines, |_| PortChoice::Hashed((0..spines).collect()));
     let mut fabric = fabric(&config);
@@ -129,7 +129,7 @@ fn a_flow_keeps_its_way_and_flows_take_all_ways() {
         let ports = fabric.ports();
         let packets = ups.iter().map(|up| {
             let port = ports.iter().find(|port| port.name == *up);
-            port.expect("it is a port").packets
+            port.expect("a known port").packets
         });
         packets.collect::<Vec<_>>()
     };
@@ -140,7 +140,7 @@ fn a_flow_keeps_its_way_and_flows_take_all_ways() {
                 ports: [10_000 + flow, 80],
                 tcp: true,
                 v6: flow % 2 == 1,
-                // What may change within a flow.
+                // These may change within a flow.
                 ecn: (number % 4) as u8,
                 ..Packet::new(0, 3, 200 + 100 * number as u16, number)
             };
@@ -148,10 +148,10 @@ fn a_flow_keeps_its_way_and_flows_take_all_ways() {
         }
         let after = count(&mut fabric);
         let took: Vec<usize> = (0..spines).filter(|&up| after[up] > before[up]).collect();
-        assert_eq!(took.len(), 1, "the packets of one flow take one way");
+        assert_eq!(took.len(), 1, "one path per flow");
         used[took[0]] += 1;
     }
-    // 100 each, with a standard deviation of 8.7.
+    // The mean is 100, with a standard deviation of 8.7.
     assert!(
         used.iter().all(|flows| (60..140).contains(flows)),
         "{used:?}"
@@ -159,12 +159,12 @@ fn a_flow_keeps_its_way_and_flows_take_all_ways() {
 }
 
 #[test]
-fn choices_of_two_nodes_do_not_go_together() {
+fn nodes_choose_independently() {
     let mut config = leaf_spine(2, |_| PortChoice::Hashed(vec![0, 1]));
     // Two links from each spine to leaf 1.
     for spine in &mut config.nodes[2..] {
-        let again = spine.ports[1].clone();
-        spine.ports.push(again);
+        let copy = spine.ports[1].clone();
+        spine.ports.push(copy);
         spine.next_port[2] = PortChoice::Hashed(vec![1, 2]);
         spine.next_port[3] = PortChoice::Hashed(vec![1, 2]);
     }
@@ -176,21 +176,21 @@ fn choices_of_two_nodes_do_not_go_together() {
         };
         assert_eq!(receivers(&mut fabric, 0, &packet.frame()), [2]);
     }
-    let ways: Vec<u64> = fabric
+    let paths: Vec<u64> = fabric
         .ports()
         .iter()
         .filter(|port| port.name.starts_with("spine") && port.name.ends_with("leaf1"))
         .map(|port| port.packets)
         .collect();
-    assert_eq!(ways.len(), 4);
+    assert_eq!(paths.len(), 4);
     assert!(
-        ways.iter().all(|packets| (60..140).contains(packets)),
-        "{ways:?}"
+        paths.iter().all(|packets| (60..140).contains(packets)),
+        "{paths:?}"
     );
 }
 
 #[test]
-fn what_does_not_fit_into_the_buffers_is_counted() {
+fn full_buffers_are_counted() {
     let mut config = star(3);
     config.options.buffers = 2;
     let mut fabric = fabric(&config);
@@ -206,7 +206,7 @@ fn what_does_not_fit_into_the_buffers_is_counted() {
         .map(|(_, frame)| frame)
         .collect();
     assert_eq!(numbers, BTreeSet::from([frame(0), frame(1)]));
-    // A broadcast takes a buffer for itself and one for each copy.
+    // A broadcast needs a buffer for itself and one for each copy.
     let now = fabric.clock();
     assert_eq!(fabric.offer(now, 0, &arp(0)), Ok(()));
     assert_eq!(all(&mut fabric).len(), 1);

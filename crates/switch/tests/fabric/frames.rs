@@ -1,29 +1,29 @@
-//! Ethernet frames, byte by byte.
+//! Hand-built Ethernet frames.
 
-/// An IPv4 or IPv6 packet with a UDP or TCP header and a number in its payload.
+/// IPv4 or IPv6 packet with a UDP or TCP header and a number in its payload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet {
     pub from: u8,
     pub to: u8,
-    /// The upper six bits of the traffic class.
+    /// Upper six bits of the traffic class.
     pub dscp: u8,
-    /// 0: not ECN-capable; 3: CE.
+    /// ECN bits: 0 is not ECN-capable, 3 is CE.
     pub ecn: u8,
-    /// Bytes of the IP packet; at least [`LEAST`].
+    /// Length of the IP packet in bytes; at least [`MIN_BYTES`].
     pub bytes: u16,
     pub number: u32,
-    /// Source and destination.
+    /// Source and destination port.
     pub ports: [u16; 2],
     pub tcp: bool,
     pub v6: bool,
-    /// Words of IPv4 options.
+    /// Number of 32-bit words of IPv4 options.
     pub options: u8,
     /// Control information of a VLAN tag.
     pub vlan: Option<u16>,
 }
 
-/// What any of the headers and the number take at most.
-pub const LEAST: u16 = 40 + 40 + 20 + 4;
+/// Maximum length of all headers and the number.
+pub const MIN_BYTES: u16 = 40 + 40 + 20 + 4;
 
 impl Packet {
     pub fn new(from: u8, to: u8, bytes: u16, number: u32) -> Self {
@@ -42,7 +42,7 @@ impl Packet {
         }
     }
 
-    /// The frame, with a correct header checksum.
+    /// Builds the frame, with a correct header checksum.
     pub fn frame(&self) -> Vec<u8> {
         let mut frame = [mac(self.to), mac(self.from)].concat();
         if let Some(control) = self.vlan {
@@ -85,7 +85,7 @@ impl Packet {
         frame
     }
 
-    /// The same packet with CE.
+    /// Returns the same packet with CE.
     pub fn marked(&self) -> Self {
         Self {
             ecn: 3,
@@ -94,12 +94,12 @@ impl Packet {
     }
 }
 
-/// The link-layer address of a host.
+/// Returns the link-layer address of a host.
 pub fn mac(host: u8) -> [u8; 6] {
     [2, 0, 0, 0, 0, host + 1]
 }
 
-/// The checksum of an IPv4 header, computed anew (RFC 1071 §1), whatever stands in its place.
+/// Computes the checksum of an IPv4 header (RFC 1071 §1), ignoring the field's current value.
 fn header_checksum(header: &[u8]) -> u16 {
     let length = 4 * usize::from(header[0] & 15);
     let words = (0..length).step_by(2).filter(|&at| at != 10);

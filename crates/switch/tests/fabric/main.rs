@@ -1,9 +1,9 @@
-//! The switch without I/O or clock: every frame byte by byte, every time to the picosecond.
+//! Tests of the switch without I/O or clock, with exact bytes and times.
 #![allow(
     clippy::cast_possible_truncation,
-    reason = "the numbers of a test are small"
+    reason = "test values are small"
 )]
-#![allow(clippy::print_stdout, reason = "a test says what it has covered")]
+#![allow(clippy::print_stdout, reason = "tests print their coverage")]
 
 mod d3;
 mod forwarding;

@@ -1,6 +1,6 @@
-//! Bytes from anywhere: nothing panics, and every frame comes out as it went in, is dropped or is refused.
+//! Arbitrary bytes never cause a panic, and every frame is delivered unchanged, dropped or refused.
 
-use crate::frames::{LEAST, Packet, mac};
+use crate::frames::{MIN_BYTES, Packet, mac};
 use crate::networks::{leaf_spine, star};
 use duetime_core::{Span, Time};
 use duetime_link::Limit;
@@ -19,13 +19,13 @@ fn settings() -> ProptestConfig {
     }
 }
 
-/// Frames that were right before some bytes were changed, cut off or added.
+/// Generates valid frames with some bytes changed, removed or appended.
 fn damaged() -> impl Strategy<Value = Vec<u8>> {
     let packet = (
         any::<(bool, bool, u8, u8)>(),
         0..=10_u8,
         any::<Option<u16>>(),
-        LEAST..1_500,
+        MIN_BYTES..1_500,
     );
     let damage = (
         proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..6),
@@ -44,7 +44,7 @@ fn damaged() -> impl Strategy<Value = Vec<u8>> {
             ..Packet::new(0, 1, bytes, 7)
         }
         .frame();
-        // The headers, where changes matter most.
+        // Change the headers, where it matters most.
         let headers = frame.len().min(90);
         for (at, value) in changes {
             let at = at.index(headers);
@@ -67,7 +67,7 @@ fn any_frame() -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
-/// Every port asks for marks from the first packet on.
+/// Configures every port to mark from the first packet on.
 fn marking(mut config: Config, classifier: Classifier) -> Config {
     for port in config.nodes.iter_mut().flat_map(|node| &mut node.ports) {
         port.mark_at = Some(Limit::Bytes(1));
@@ -80,7 +80,7 @@ fn marking(mut config: Config, classifier: Classifier) -> Config {
 }
 
 fn pass(config: &Config, frames: &[(u8, u64, Vec<u8>)]) -> Result<(), TestCaseError> {
-    let mut fabric = Fabric::new(config, LONGEST).expect("the network makes sense");
+    let mut fabric = Fabric::new(config, LONGEST).expect("a valid network");
     let hosts = config.interfaces.len();
     let (mut now, mut offered) = (Time::ZERO, 0);
     for (from, gap, frame) in frames {
@@ -98,7 +98,7 @@ fn pass(config: &Config, frames: &[(u8, u64, Vec<u8>)]) -> Result<(), TestCaseEr
         while let Some(outgoing) = fabric.poll_transmit(timeout) {
             let bytes = fabric.bytes(&outgoing);
             let original = frames.iter().find(|(_, _, frame)| same(frame, bytes));
-            prop_assert!(original.is_some(), "nobody sent {bytes:x?}");
+            prop_assert!(original.is_some(), "unknown frame {bytes:x?}");
             fabric.release(outgoing);
         }
     }
@@ -106,13 +106,13 @@ fn pass(config: &Config, frames: &[(u8, u64, Vec<u8>)]) -> Result<(), TestCaseEr
     let taken: u64 = fabric
         .interfaces()
         .iter()
-        .map(|of| of.received_packets)
+        .map(|interface| interface.received_packets)
         .sum();
     prop_assert_eq!(taken, offered);
     Ok(())
 }
 
-/// Whether nothing but the link-layer destination, CE and a header checksum differ.
+/// Returns true if at most the link-layer destination, CE and a header checksum differ.
 fn same(before: &[u8], after: &[u8]) -> bool {
     let changes = (6..before.len().min(after.len())).filter(|&at| before[at] != after[at]);
     before.len() == after.len() && changes.count() <= 3
@@ -122,7 +122,7 @@ proptest! {
     #![proptest_config(settings())]
 
     #[test]
-    fn no_frame_upsets_a_switch(
+    fn arbitrary_frames_cause_no_panic(
         frames in proptest::collection::vec((any::<u8>(), 0..200_000_u64, any_frame()), 1..12),
         classifier in prop_oneof![
             Just(Classifier::Precedence),
@@ -138,7 +138,7 @@ proptest! {
 
 #[test]
 fn runts_and_giants_are_counted() {
-    let mut fabric = Fabric::new(&star(2), LONGEST).expect("the network makes sense");
+    let mut fabric = Fabric::new(&star(2), LONGEST).expect("a valid network");
     let frame = Packet::new(0, 1, 1_500, 0).frame();
     assert_eq!(
         fabric.offer(Time::ZERO, 0, &frame[..13]),
@@ -157,13 +157,13 @@ fn runts_and_giants_are_counted() {
 }
 
 #[test]
-fn a_header_alone_is_forwarded_and_weighs_nothing() {
-    let mut fabric = Fabric::new(&star(2), LONGEST).expect("the network makes sense");
+fn bare_headers_are_forwarded_with_size_zero() {
+    let mut fabric = Fabric::new(&star(2), LONGEST).expect("a valid network");
     let frame = [mac(1).as_slice(), &mac(0), &[0x88, 0xb5]].concat();
     assert_eq!(fabric.offer(Time::ZERO, 0, &frame), Ok(()));
     let outgoing = fabric
         .poll_transmit(Time::ZERO + Span::from_us(1))
-        .expect("it is due");
+        .expect("a due frame");
     assert_eq!(
         (fabric.bytes(&outgoing), outgoing.due),
         (&frame[..], Time::ZERO)
@@ -172,21 +172,21 @@ fn a_header_alone_is_forwarded_and_weighs_nothing() {
 }
 
 #[test]
-fn a_length_that_is_wrong_does_not_count() {
-    for (claimed, weight) in [
+fn wrong_ip_lengths_are_ignored() {
+    for (claimed, counted) in [
         (19_u16, 300_u64),
         (u16::MAX, 300),
         (301, 300),
         (300, 300),
         (120, 120),
     ] {
-        let mut fabric = Fabric::new(&star(2), LONGEST).expect("the network makes sense");
+        let mut fabric = Fabric::new(&star(2), LONGEST).expect("a valid network");
         let mut frame = Packet::new(0, 1, 300, 0).frame();
         frame[16..18].copy_from_slice(&claimed.to_be_bytes());
         assert_eq!(fabric.offer(Time::ZERO, 0, &frame), Ok(()));
         assert_eq!(
             fabric.ports()[0].bytes,
-            weight,
+            counted,
             "an IP packet that claims {claimed} bytes"
         );
     }

@@ -1,4 +1,4 @@
-//! Networks to put packets through.
+//! Test networks.
 
 use crate::frames::mac;
 use duetime_core::{Rate, Span};
@@ -8,7 +8,7 @@ use duetime_switch::{
 };
 use std::net::Ipv4Addr;
 
-/// A port at 100 Mbps without limit, threshold, latency or classes.
+/// Returns a port at 100 Mbps without limit, threshold, latency or classes.
 pub fn port(to: End) -> PortConfig {
     PortConfig {
         rate: Rate::from_mbps(100),
@@ -22,7 +22,7 @@ pub fn port(to: End) -> PortConfig {
     }
 }
 
-/// A host on a node, with a fast NIC and known addresses.
+/// Returns a host on a node, with a fast NIC and known addresses.
 pub fn host(number: u8, node: usize) -> InterfaceConfig {
     InterfaceConfig {
         name: format!("if{number}"),
@@ -40,7 +40,7 @@ pub fn host(number: u8, node: usize) -> InterfaceConfig {
     }
 }
 
-/// Hosts on one switch.
+/// Returns hosts on one switch.
 pub fn star(hosts: u8) -> Config {
     let interfaces = (0..hosts).map(|number| host(number, 0)).collect();
     let mut config = Config::star("s", interfaces, &port(End::Interface(0)), None);
@@ -55,7 +55,7 @@ fn options() -> Options {
     }
 }
 
-/// A chain of three nodes: one host at the first, two at the last.
+/// Returns a chain of three nodes, with one host at the first and two at the last.
 pub fn chain() -> Config {
     let node = |name: &str, ends: &[End], next: &[usize]| NodeConfig {
         name: name.to_owned(),
@@ -75,8 +75,8 @@ pub fn chain() -> Config {
     }
 }
 
-/// Two leaves with two hosts each (nodes 0 and 1) and `spines` spines above them. What goes to the other leaf takes the
-/// spines that `choose` gives for the destination.
+/// Returns two leaves with two hosts each (nodes 0 and 1) and `spines` spines. `choose` returns the spines towards a
+/// destination at the other leaf.
 pub fn leaf_spine(spines: usize, choose: impl Fn(usize) -> PortChoice) -> Config {
     let leaf = |leaf: usize| {
         let hosts = (0..2).map(|host| End::Interface(2 * leaf + host));

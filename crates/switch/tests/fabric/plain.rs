@@ -1,22 +1,22 @@
-//! The network written plainly, without a look at `link`: an explicit queue per class, an event when a packet has left
-//! a port and one when it has reached the far end.
+//! Reference implementation of the network, independent of `link`: an explicit queue per class and separate events for
+//! departures and arrivals.
 
 use duetime_link::Limit;
 use duetime_switch::{Config, End, PortChoice, SharedBufferConfig};
 use std::collections::{BTreeMap, VecDeque};
 
-/// A packet as a network sees it.
+/// Packet with the properties that matter to a network.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
     pub number: u32,
     pub to: usize,
-    pub weight: u64,
+    pub bytes: u64,
     pub class: usize,
     pub ecn_capable: bool,
     pub marked: bool,
 }
 
-/// A packet that reached its host, and when.
+/// Packet delivered to its host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reached {
     pub number: u32,
@@ -25,13 +25,14 @@ pub struct Reached {
     pub marked: bool,
 }
 
-/// What a port did: packets, bytes, drops, bytes dropped, marks asked, marks made, most bytes, packets now, bytes now.
+/// Counters of a port: packets, bytes, drops, dropped bytes, marks requested, marks made, maximum queue in bytes,
+/// packets now, bytes now.
 pub type Counts = [u64; 9];
 
 pub struct Network {
     ports: Vec<Port>,
     nodes: Vec<Node>,
-    /// What happens next, by time, departures first, then port.
+    /// Pending events by time, kind (departures first) and port.
     events: BTreeMap<(u64, Kind, usize), VecDeque<Packet>>,
     pub reached: Vec<Reached>,
 }
@@ -57,14 +58,14 @@ struct Port {
     mark_at: Limit,
     queues: Vec<VecDeque<Packet>>,
     service: Option<Packet>,
-    /// The node whose port it is; `None`: an uplink.
+    /// Node of the port, or `None` for an uplink.
     node: Option<usize>,
     to: End,
     counts: Counts,
 }
 
 impl Network {
-    /// No port may be [`PortChoice::Hashed`].
+    /// Creates the network. Ports must not be [`PortChoice::Hashed`].
     pub fn new(config: &Config) -> Self {
         let mut ports: Vec<Port> = Vec::new();
         for interface in &config.interfaces {
@@ -85,7 +86,7 @@ impl Network {
         for (number, node) in config.nodes.iter().enumerate() {
             let next = node.next_port.iter().map(|choice| match choice {
                 PortChoice::One(port) => *port,
-                PortChoice::Hashed(_) => panic!("the plain network has one way"),
+                PortChoice::Hashed(_) => panic!("the reference network does not hash"),
             });
             nodes.push(Node {
                 first_port: ports.len(),
@@ -115,12 +116,12 @@ impl Network {
         }
     }
 
-    /// Everything up to and at `until`.
+    /// Processes all events up to and including `until`.
     pub fn run(&mut self, until: u64) {
         while let Some((&(now, kind, port), _)) = self.events.first_key_value()
             && now <= until
         {
-            let (_, packets) = self.events.pop_first().expect("it was there");
+            let (_, packets) = self.events.pop_first().expect("an event");
             for packet in packets {
                 match kind {
                     Kind::Departure => self.depart(now, port),
@@ -130,13 +131,13 @@ impl Network {
         }
     }
 
-    /// The host at `interface` sends a packet; false: its NIC is full.
+    /// Sends a packet from the host at `interface`. Returns false if its NIC is full.
     pub fn offer(&mut self, now: u64, interface: usize, packet: Packet) -> bool {
         self.run(now);
         self.send(now, interface, packet)
     }
 
-    /// When something next happens, or `u64::MAX`.
+    /// Returns the time of the next event, or `u64::MAX`.
     pub fn next_event(&self) -> u64 {
         self.events
             .first_key_value()
@@ -149,30 +150,30 @@ impl Network {
 
     fn send(&mut self, now: u64, to: usize, mut packet: Packet) -> bool {
         let port = &mut self.ports[to];
-        let [.., packets, bytes] = port.counts;
+        let [.., packets, queued] = port.counts;
         let full = match port.limit {
             Limit::Unlimited => false,
             Limit::Packets(limit) => packets >= u64::from(limit),
-            Limit::Bytes(limit) => bytes + packet.weight > limit,
+            Limit::Bytes(limit) => queued + packet.bytes > limit,
         };
         let node = port.node.map(|node| &mut self.nodes[node]);
         let shared = node.and_then(|node| node.shared.map(|shared| (shared, &mut node.held)));
         let no_memory = shared.as_ref().is_some_and(|(shared, held)| {
             let free = shared.bytes - **held;
-            packet.weight > free || (bytes + packet.weight) as f64 > shared.alpha * free as f64
+            packet.bytes > free || (queued + packet.bytes) as f64 > shared.alpha * free as f64
         });
         if full || no_memory {
             port.counts[2] += 1;
-            port.counts[3] += packet.weight;
+            port.counts[3] += packet.bytes;
             return false;
         }
         if let Some((_, held)) = shared {
-            *held += packet.weight;
+            *held += packet.bytes;
         }
         let congested = match port.mark_at {
             Limit::Unlimited => false,
             Limit::Packets(threshold) => packets >= u64::from(threshold),
-            Limit::Bytes(threshold) => bytes >= threshold,
+            Limit::Bytes(threshold) => queued >= threshold,
         };
         if congested {
             port.counts[4] += 1;
@@ -180,9 +181,9 @@ impl Network {
             packet.marked |= packet.ecn_capable;
         }
         port.counts[0] += 1;
-        port.counts[1] += packet.weight;
+        port.counts[1] += packet.bytes;
         port.counts[7] += 1;
-        port.counts[8] += packet.weight;
+        port.counts[8] += packet.bytes;
         port.counts[6] = port.counts[6].max(port.counts[8]);
         let class = packet.class.min(port.queues.len() - 1);
         port.queues[class].push_back(packet);
@@ -196,7 +197,7 @@ impl Network {
         let port = &mut self.ports[number];
         port.service = port.queues.iter_mut().find_map(VecDeque::pop_front);
         if let Some(packet) = port.service {
-            let bits = u128::from(packet.weight) * 8 * 1_000_000_000_000;
+            let bits = u128::from(packet.bytes) * 8 * 1_000_000_000_000;
             let end = now + bits.div_ceil(u128::from(port.rate_bps)) as u64;
             self.at(end, Kind::Departure, number, packet);
         }
@@ -206,11 +207,11 @@ impl Network {
         let port = &mut self.ports[number];
         let packet = port.service.take().expect("a packet is in service");
         port.counts[7] -= 1;
-        port.counts[8] -= packet.weight;
+        port.counts[8] -= packet.bytes;
         let (node, arrival) = (port.node, now + port.latency_ps);
         if let Some(node) = node.map(|node| &mut self.nodes[node]) {
             node.held -= if node.shared.is_some() {
-                packet.weight
+                packet.bytes
             } else {
                 0
             };

@@ -1,4 +1,4 @@
-//! Hosts that take more than they are granted, and floods of forged requests, with and without a policer.
+//! Hosts that exceed their grants, and floods of forged requests, with and without a policer.
 
 use crate::d3::{PLAIN, asking, framed, routed};
 use crate::networks::star;
@@ -8,27 +8,27 @@ use duetime_link::Limit;
 use duetime_proto::d3::Flags;
 
 const BYTES: usize = 800_000;
-/// 64 Mbps of 100.
+/// Requires 64 of 100 Mbps.
 const NEAR: Span = Span::from_ms(100);
-/// The part of an epoch's length that a forged pace cannot exceed: two update intervals of 8 ms, 64 times (`proto`, `repair`).
+/// Longest epoch that a forged pace can cause: two update intervals of 8 ms, times 64 (`proto`, `repair`).
 const LONGEST_EPOCH: Span = Span::from_ms(2 * 8 * 64);
 
 fn at(ms: u64) -> Time {
     Time::ZERO + Span::from_ms(ms)
 }
 
-/// Hosts at a switch whose ports hold 100 packets, policed with an allowance of 2 Mbps or not.
+/// Creates hosts at a switch with 100 packets per port, optionally policed with an allowance of 2 Mbps.
 fn world(hosts: u8, police: bool) -> World {
     let mut config = routed(star(hosts));
     for port in &mut config.nodes[0].ports {
         port.limit = Limit::Packets(100);
     }
     config.options.d3.police = police.then_some(Rate::from_mbps(2));
-    World::of(&config)
+    World::new(&config)
 }
 
-/// Host 0 sends to host 2 within a deadline; host 1 sends 200 Mbps there without asking.
-fn beside_a_host_that_does_not_ask(police: bool) -> (World, bool) {
+/// Host 0 sends to host 2 within a deadline while host 1 sends 200 Mbps there without requests.
+fn with_a_host_that_ignores_grants(police: bool) -> (World, bool) {
     let mut world = world(3, police);
     world.open(0, 2, BYTES, Some(NEAR));
     world.noise = Some(Noise {
@@ -47,13 +47,13 @@ fn beside_a_host_that_does_not_ask(police: bool) -> (World, bool) {
 }
 
 #[test]
-fn one_that_does_not_ask_takes_the_deadline_unless_it_is_policed() {
-    let (_, met) = beside_a_host_that_does_not_ask(false);
+fn hosts_that_ignore_grants_are_policed() {
+    let (_, met) = with_a_host_that_ignores_grants(false);
     assert!(!met, "D3 trusts its hosts");
-    let (mut world, met) = beside_a_host_that_does_not_ask(true);
+    let (mut world, met) = with_a_host_that_ignores_grants(true);
     assert!(met, "{:?}", world.flows[0].delivered_at);
     let policed = world.routers()[2].policed;
-    // 10 MB were sent, of which 2 Mbps and one burst pass.
+    // Of 10 MB, 2 Mbps and one burst pass.
     assert!((6_500..6_667).contains(&policed), "{policed}");
 }
 
@@ -67,18 +67,18 @@ fn honest_hosts_are_not_policed() {
         world.open(2, 1, BYTES, None);
         world.run_until(at(400));
     }
-    for (one, other) in policed.flows.iter().zip(&free.flows) {
-        assert!(one.delivered_at.is_some());
-        assert_eq!(one.delivered_at, other.delivered_at);
+    for (with, without) in policed.flows.iter().zip(&free.flows) {
+        assert!(with.delivered_at.is_some());
+        assert_eq!(with.delivered_at, without.delivered_at);
     }
     assert!(policed.routers().iter().all(|router| router.policed == 0));
 }
 
-/// A SYN of a host that is not there, which asks for all of the port, at the slowest pace.
+/// Returns a SYN from a nonexistent host that requests the whole port at the slowest pace.
 fn forged(number: u64) -> Vec<u8> {
     let mut datagram = asking(100, b"");
     datagram[28..36].copy_from_slice(&(number + 1).to_be_bytes());
-    // Pace 3, and the checksum that follows from it: it does not matter here.
+    // Set pace 3. The checksum is then wrong, but routers do not check it.
     datagram[46] ^= 0xc0;
     let mut frame = framed(1, 2, &datagram, PLAIN);
     let source = 26..30;
@@ -88,15 +88,14 @@ fn forged(number: u64) -> Vec<u8> {
     frame
 }
 
-/// The same, but of a flow that says that it is known.
+/// Returns the same request without SYN, for a flow that claims to be known.
 fn forged_request(number: u64) -> Vec<u8> {
     let mut frame = forged(number);
     frame[PLAIN.datagram_at() + 1] &= !(Flags::SYN.0 as u8);
     frame
 }
 
-/// Host 1 floods host 2 with 50,000 forged SYNs a second from 50 ms to 350 ms. Host 3 sends to host 0 meanwhile; host 0
-/// sends to host 2 after it.
+/// Host 1 floods host 2 with 50,000 forged SYNs per second from 50 ms to 350 ms. Meanwhile host 3 sends to host 0.
 fn flooded(flood: bool, police: bool) -> World {
     flooded_by(flood.then_some(forged), police)
 }
@@ -120,7 +119,7 @@ fn flooded_by(flood: Option<fn(u64) -> Vec<u8>>, police: bool) -> World {
 }
 
 #[test]
-fn a_flood_of_syns_touches_no_port_but_its_own() {
+fn syn_floods_do_not_affect_other_ports() {
     for police in [false, true] {
         let (mut world, quiet) = (flooded(true, police), flooded(false, police));
         let delivered = world.flows[0].delivered_at;
@@ -129,13 +128,13 @@ fn a_flood_of_syns_touches_no_port_but_its_own() {
             "{delivered:?}"
         );
         assert_eq!(delivered, quiet.flows[0].delivered_at);
-        let [own, other] = [world.routers()[2], world.routers()[0]];
-        assert_eq!((own.requests + own.policed, other.policed), (15_000, 0));
+        let [flooded, other] = [world.routers()[2], world.routers()[0]];
+        assert_eq!((flooded.requests + flooded.policed, other.policed), (15_000, 0));
     }
 }
 
 #[test]
-fn the_port_that_was_flooded_recovers_within_four_epochs_of_the_slowest_pace() {
+fn flooded_ports_recover_within_four_epochs() {
     let mut world = flooded(true, false);
     let before = world.routers()[2];
     assert!(before.flows > 1_000, "{before:?}");
@@ -153,23 +152,23 @@ fn the_port_that_was_flooded_recovers_within_four_epochs_of_the_slowest_pace() {
 }
 
 #[test]
-fn what_a_flood_demands_is_bounded_with_a_policer() {
+fn policers_bound_the_demand_of_a_flood() {
     let router = flooded(true, true).routers()[2];
-    // Each epoch takes new flows up to twice what the ingress could send through the port (C is at most twice its rate),
-    // and one more; four epochs pass before the first are forgotten.
-    let most = 4 * (2 * 2 + 1) * 100_000_000;
-    assert!(router.demand_bps <= most, "{router:?}");
+    // Each epoch accepts new flows up to twice what the ingress can send through the port (C is at most twice its
+    // rate), and one more; the first flows are forgotten after four epochs.
+    let limit = 4 * (2 * 2 + 1) * 100_000_000;
+    assert!(router.demand_bps <= limit, "{router:?}");
     assert!(router.policed > 14_900, "{router:?}");
     let free = flooded(true, false).routers()[2];
-    assert!(free.demand_bps > 100 * most, "{free:?}");
+    assert!(free.demand_bps > 100 * limit, "{free:?}");
 }
 
 #[test]
-fn so_is_what_requests_of_flows_that_do_not_exist_demand() {
+fn policers_bound_the_demand_of_unknown_flows() {
     let router = flooded_by(Some(forged_request), true).routers()[2];
-    // As above, but each epoch takes up to four times what the ingress could send, the flow of 100 Mbps included.
-    let most = 4 * (4 * 2 + 1) * 100_000_000;
-    assert!(router.demand_bps <= most, "{router:?}");
+    // As above, but each epoch accepts up to four times what the ingress can send, including the flow of 100 Mbps.
+    let limit = 4 * (4 * 2 + 1) * 100_000_000;
+    assert!(router.demand_bps <= limit, "{router:?}");
     let free = flooded_by(Some(forged_request), false).routers()[2];
-    assert!(free.demand_bps > 10 * most, "{free:?}");
+    assert!(free.demand_bps > 10 * limit, "{free:?}");
 }

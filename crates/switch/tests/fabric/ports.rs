@@ -1,4 +1,4 @@
-//! Values worked by hand: times, marks, classes, memory, samples.
+//! Hand-computed values: times, marks, classes, shared buffers, samples.
 
 use crate::frames::Packet;
 use crate::networks::{chain, star};
@@ -8,19 +8,19 @@ use duetime_link::Limit;
 use duetime_switch::{Config, Fabric, PortReport, Sampling, SharedBufferConfig};
 
 fn fabric(config: &Config) -> Fabric {
-    Fabric::new(config, 1_600).expect("the network makes sense")
+    Fabric::new(config, 1_600).expect("a valid network")
 }
 
 fn us(us: u64) -> Time {
     Time::ZERO + Span::from_us(us)
 }
 
-/// Due time in nanoseconds, interface and frame of everything that is on its way.
+/// Returns due time in nanoseconds, interface and frame of all frames in flight.
 fn all(fabric: &mut Fabric) -> Vec<(u64, usize, Vec<u8>)> {
     all_by(fabric, us(1_000_000))
 }
 
-/// The same of what arrives by `now`.
+/// Returns due time in nanoseconds, interface and frame of all frames that arrive by `now`.
 fn all_by(fabric: &mut Fabric, now: Time) -> Vec<(u64, usize, Vec<u8>)> {
     let mut all = Vec::new();
     while let Some(outgoing) = fabric.poll_transmit(now) {
@@ -34,11 +34,11 @@ fn all_by(fabric: &mut Fabric, now: Time) -> Vec<(u64, usize, Vec<u8>)> {
 fn report(fabric: &mut Fabric, name: &str) -> PortReport {
     let ports = fabric.ports();
     let port = ports.into_iter().find(|port| port.name == name);
-    port.expect("it is a port")
+    port.expect("a known port")
 }
 
 #[test]
-fn a_packet_takes_the_time_of_each_link() {
+fn packets_take_the_time_of_each_link() {
     let mut config = chain();
     for interface in &mut config.interfaces {
         interface.uplink.rate = Rate::from_mbps(100);
@@ -56,13 +56,13 @@ fn a_packet_takes_the_time_of_each_link() {
     assert_eq!(
         fabric.next_timeout(),
         us(3 + 85),
-        "when it reaches the first node"
+        "arrival at the first node"
     );
     assert_eq!(all(&mut fabric), [((3 + 85 + 3 * 90) * 1_000, 2, frame)]);
 }
 
 #[test]
-fn an_overhead_weighs_and_is_not_sent() {
+fn overhead_is_counted_but_not_sent() {
     let mut config = star(2);
     config.options.overhead_bytes = 38;
     let mut fabric = fabric(&config);
@@ -74,7 +74,7 @@ fn an_overhead_weighs_and_is_not_sent() {
 }
 
 #[test]
-fn padding_weighs_nothing() {
+fn padding_is_not_counted() {
     let mut fabric = fabric(&star(2));
     let mut frame = Packet::new(0, 1, 104, 7).frame();
     frame.resize(200, 0);
@@ -84,7 +84,7 @@ fn padding_weighs_nothing() {
 }
 
 #[test]
-fn marks_are_asked_of_all_and_made_on_those_that_can() {
+fn only_ecn_capable_packets_are_marked() {
     let mut config = star(2);
     config.nodes[0].ports[1].mark_at = Some(Limit::Packets(4));
     let mut fabric = fabric(&config);
@@ -97,7 +97,7 @@ fn marks_are_asked_of_all_and_made_on_those_that_can() {
     for packet in &packets {
         assert_eq!(fabric.offer(Time::ZERO, 0, &packet.frame()), Ok(()));
     }
-    // The first is in service when the second comes; so the fifth finds four.
+    // The first packet is in service when the second arrives, so the fifth finds four.
     let expected = packets.iter().map(|packet| match packet {
         Packet {
             number: 4..,
@@ -112,7 +112,8 @@ fn marks_are_asked_of_all_and_made_on_those_that_can() {
     assert_eq!((port.marks_asked, port.marks_made), (8, 6));
 }
 
-/// The numbers of the packets, of so many from host 0 to host 1, that come through links which lose a tenth.
+/// Sends `sent` packets from host 0 to host 1 over links that lose a tenth. Returns the numbers of the delivered
+/// packets and the reports of both links.
 fn survivors(streams: Streams, sent: u32) -> (Vec<u32>, [PortReport; 2]) {
     let mut config = star(2);
     config.options.streams = streams;
@@ -135,13 +136,13 @@ fn survivors(streams: Streams, sent: u32) -> (Vec<u32>, [PortReport; 2]) {
 }
 
 #[test]
-fn a_link_loses_its_share() {
+fn links_lose_their_share() {
     const SENT: u32 = 10_000;
     let (arrived, [uplink, port]) = survivors(Streams::new(7, 3), SENT);
-    for (link, came) in [(&uplink, u64::from(SENT)), (&port, port.packets)] {
-        assert_eq!((link.packets, link.drops), (came, 0));
+    for (link, offered) in [(&uplink, u64::from(SENT)), (&port, port.packets)] {
+        assert_eq!((link.packets, link.drops), (offered, 0));
         // Five standard deviations.
-        let mean = came as f64 * 0.1;
+        let mean = offered as f64 * 0.1;
         assert!((link.losses as f64 - mean).abs() < 5.0 * (mean * 0.9).sqrt());
         assert_eq!(link.loss_bytes, link.losses * 1_500);
     }
@@ -150,7 +151,7 @@ fn a_link_loses_its_share() {
     assert_eq!(
         survivors(Streams::new(7, 3), SENT).0,
         arrived,
-        "drawn again"
+        "same streams"
     );
     assert_ne!(
         survivors(Streams::new(7, 4), SENT).0,
@@ -160,7 +161,7 @@ fn a_link_loses_its_share() {
 }
 
 #[test]
-fn a_drop_is_counted_where_it_happens() {
+fn drops_are_counted_at_their_port() {
     let mut config = star(2);
     config.nodes[0].ports[1].limit = Limit::Packets(3);
     let mut fabric = fabric(&config);
@@ -175,15 +176,15 @@ fn a_drop_is_counted_where_it_happens() {
 }
 
 #[test]
-fn a_higher_class_goes_first_and_interrupts_nothing() {
+fn higher_classes_are_served_first() {
     let mut config = star(3);
     config.nodes[0].ports[2].classes = 8;
     let mut fabric = fabric(&config);
-    let of = |dscp, number| Packet {
+    let packet = |dscp, number| Packet {
         dscp,
         ..Packet::new(0, 2, 1_250, number)
     };
-    let packets = [of(0, 0), of(8, 1), of(0, 2), of(56, 3), of(8, 4), of(46, 5)];
+    let packets = [packet(0, 0), packet(8, 1), packet(0, 2), packet(56, 3), packet(8, 4), packet(46, 5)];
     for packet in &packets {
         assert_eq!(fabric.offer(Time::ZERO, 0, &packet.frame()), Ok(()));
     }
@@ -191,17 +192,17 @@ fn a_higher_class_goes_first_and_interrupts_nothing() {
         .into_iter()
         .map(|(due, _, frame)| {
             let number = packets.iter().position(|packet| packet.frame() == frame);
-            due * 10 + number.expect("it was sent") as u64
+            due * 10 + number.expect("a sent packet") as u64
         })
         .collect();
-    // 1 us on the uplink, 100 us each on the link.
+    // Each packet takes 1 us on the uplink and 100 us on the link.
     let expected = [(0, 0), (1, 3), (2, 5), (3, 1), (4, 4), (5, 2)];
-    let expected = expected.map(|(place, number)| (1_000 + 100_000 * (place + 1)) * 10 + number);
+    let expected = expected.map(|(position, number)| (1_000 + 100_000 * (position + 1)) * 10 + number);
     assert_eq!(order, expected);
 }
 
 #[test]
-fn a_nic_sends_its_higher_classes_first() {
+fn nics_serve_higher_classes_first() {
     let mut config = star(2);
     config.interfaces[0].uplink.rate = Rate::from_mbps(100);
     config.interfaces[0].uplink.classes = 8;
@@ -224,7 +225,7 @@ fn a_nic_sends_its_higher_classes_first() {
 }
 
 #[test]
-fn ports_of_a_node_share_its_memory() {
+fn ports_of_a_node_share_its_buffer() {
     let mut config = star(3);
     let shared = SharedBufferConfig {
         bytes: 6_000,
@@ -238,7 +239,7 @@ fn ports_of_a_node_share_its_memory() {
         assert_eq!(fabric.offer(Time::ZERO, 0, &frame), Ok(()));
     }
     assert_eq!(all(&mut fabric).len(), 4);
-    // Each port may hold what is free: 2,000 bytes with 2,000 to spare.
+    // With alpha 1, each port may hold as much as is free: 2,000 bytes.
     for name in ["s->h1", "s->h2"] {
         let port = report(&mut fabric, name);
         assert_eq!((port.packets, port.drops), (2, 2), "{name}");
@@ -246,7 +247,7 @@ fn ports_of_a_node_share_its_memory() {
 }
 
 #[test]
-fn samples_show_the_queue_at_their_instants() {
+fn samples_show_the_queue() {
     let mut config = star(2);
     let sampling = Sampling {
         every: Span::from_us(100),
@@ -260,13 +261,13 @@ fn samples_show_the_queue_at_their_instants() {
     }
     assert_eq!(all(&mut fabric).len(), 4);
     let series = fabric.series();
-    let of = series.iter().find(|series| series.port == "s->h1");
-    let samples = &of.expect("each port has a series").samples;
+    let series = series.iter().find(|series| series.port == "s->h1");
+    let samples = &series.expect("each port has a series").samples;
     let seen: Vec<(u64, u32, u32)> = samples
         .iter()
         .map(|sample| (sample.time_ns / 1_000, sample.packets, sample.bytes))
         .collect();
-    // They come at 151.2 us and leave every 120 us from 271.2 us on.
+    // The packets arrive at 151.2 us and leave every 120 us from 271.2 us on.
     let expected = [(0, 0), (100, 0), (200, 4), (300, 3), (400, 2), (500, 2)];
     assert_eq!(
         seen,
@@ -275,7 +276,7 @@ fn samples_show_the_queue_at_their_instants() {
 }
 
 #[test]
-fn a_frame_from_the_past_counts_as_of_now() {
+fn late_frames_arrive_now() {
     let mut fabric = fabric(&star(2));
     assert!(fabric.poll_transmit(us(50)).is_none());
     let frame = Packet::new(0, 1, 1_250, 1).frame();

@@ -1,6 +1,6 @@
-//! Random schedules: departures, marks, drops and counters equal those of the plain network.
+//! Random schedules with the same departures, marks, drops and counters as the reference network.
 
-use crate::frames::{self, LEAST};
+use crate::frames::{self, MIN_BYTES};
 use crate::networks::{chain, leaf_spine, star};
 use crate::plain::{self, Counts, Network, Reached};
 use duetime_core::random::{Purpose, Stream, Streams};
@@ -13,9 +13,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const SCHEDULES: u64 = 4_000;
 
-/// What has been seen in all schedules: a comparison of nothing proves nothing.
+/// Coverage over all schedules, to detect trivial comparisons.
 #[derive(Debug, Default)]
-struct Seen {
+struct Coverage {
     reached: usize,
     marked: usize,
     drops: u64,
@@ -24,8 +24,8 @@ struct Seen {
 }
 
 #[test]
-fn departures_marks_and_drops_are_those_of_the_plain_network() {
-    let mut seen = Seen::default();
+fn results_equal_the_reference_network() {
+    let mut seen = Coverage::default();
     for number in 0..SCHEDULES {
         let played = catch_unwind(AssertUnwindSafe(|| play(number, &mut seen)));
         assert!(played.is_ok(), "schedule {number} differs");
@@ -36,11 +36,11 @@ fn departures_marks_and_drops_are_those_of_the_plain_network() {
     assert!(seen.drops > SCHEDULES && seen.asked_only > SCHEDULES / 4);
 }
 
-fn play(number: u64, seen: &mut Seen) {
+fn play(number: u64, seen: &mut Coverage) {
     let mut draws = Streams::new(number, 0).stream(0, Purpose::Arrival);
     let draws = &mut draws;
     let config = network(draws);
-    let mut fabric = Fabric::new(&config, 2_000).expect("the network makes sense");
+    let mut fabric = Fabric::new(&config, 2_000).expect("a valid network");
     let mut plain = Network::new(&config);
     let hosts = config.interfaces.len() as u64;
     let (mut sent, mut reached) = (Vec::new(), Vec::new());
@@ -79,28 +79,28 @@ fn play(number: u64, seen: &mut Seen) {
             assert_eq!(counts(&mut fabric), plain.counts(), "the ports at {now}");
         }
     }
-    // A driver that follows the timeouts misses nothing.
+    // A driver that follows the timeouts must not miss a frame.
     while fabric.next_timeout() < Time::MAX {
         let timeout = fabric.next_timeout();
         take(&mut fabric, timeout.as_ps(), &sent, &mut reached);
     }
     plain.run(u64::MAX - 1);
-    // Of what arrives at one instant, each host sees its own.
-    let by_host = |reached: &mut Vec<Reached>| reached.sort_by_key(|of| (of.interface, of.time_ps));
+    // The order among hosts at one instant is undefined.
+    let by_host = |reached: &mut Vec<Reached>| reached.sort_by_key(|packet| (packet.interface, packet.time_ps));
     by_host(&mut reached);
     by_host(&mut plain.reached);
     assert_eq!(reached, plain.reached);
     assert_eq!(fabric.buffers_in_use(), 0);
     assert_eq!(counts(&mut fabric), plain.counts());
     seen.reached += reached.len();
-    seen.marked += reached.iter().filter(|of| of.marked).count();
+    seen.marked += reached.iter().filter(|packet| packet.marked).count();
     for count in plain.counts() {
         seen.drops += count[2];
         seen.asked_only += count[4] - count[5];
     }
 }
 
-/// Often at, just before or just after an event.
+/// Returns a time often at, just before or just after an event.
 fn later(now: u64, plain: &Network, draws: &mut Stream) -> u64 {
     let next = plain.next_event();
     let gap = match draws.below(8) {
@@ -115,7 +115,7 @@ fn later(now: u64, plain: &Network, draws: &mut Stream) -> u64 {
 fn packet(number: u32, hosts: u64, draws: &mut Stream) -> frames::Packet {
     let from = draws.below(hosts);
     let to = (from + draws.between(1, hosts - 1)) % hosts;
-    let bytes = [LEAST, 576, 1_500, LEAST + draws.below(1_400) as u16][draws.below(4) as usize];
+    let bytes = [MIN_BYTES, 576, 1_500, MIN_BYTES + draws.below(1_400) as u16][draws.below(4) as usize];
     let v6 = draws.chance(0.2);
     frames::Packet {
         dscp: draws.below(64) as u8,
@@ -138,27 +138,27 @@ fn as_plain(packet: &frames::Packet, config: &Config) -> plain::Packet {
     plain::Packet {
         number: packet.number,
         to: usize::from(packet.to),
-        weight: u64::from(packet.bytes) + u64::from(config.options.overhead_bytes),
+        bytes: u64::from(packet.bytes) + u64::from(config.options.overhead_bytes),
         class: usize::from(class),
         ecn_capable: packet.ecn != 0,
         marked: packet.ecn == 3,
     }
 }
 
-/// A packet that was sent, as it was and with CE.
+/// Destination of a sent packet, and its frame without and with CE.
 struct Sent {
     to: u8,
     frames: [Vec<u8>; 2],
 }
 
-/// Takes what is due, and checks that nothing but CE and the header's checksum has changed in it.
+/// Takes due frames and checks that at most CE and the header checksum have changed.
 fn take(fabric: &mut Fabric, now: u64, sent: &[Sent], reached: &mut Vec<Reached>) {
     while let Some(outgoing) = fabric.poll_transmit(Time::from_ps(now)) {
         let frame = fabric.bytes(&outgoing);
         let found = sent
             .iter()
-            .position(|sent| sent.frames.iter().any(|of| of == frame));
-        let number = found.unwrap_or_else(|| panic!("nobody sent {frame:x?}"));
+            .position(|sent| sent.frames.iter().any(|candidate| candidate == frame));
+        let number = found.unwrap_or_else(|| panic!("unknown frame {frame:x?}"));
         assert_eq!(usize::from(sent[number].to), outgoing.interface);
         assert!(outgoing.due.as_ps() <= now);
         reached.push(Reached {

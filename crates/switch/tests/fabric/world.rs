@@ -1,4 +1,4 @@
-//! D3's endpoints at the hosts of a switch, in virtual time.
+//! D3 endpoints at the hosts of a switch, in virtual time.
 
 use crate::d3::{PLAIN, covered, framed, routed, sum};
 use crate::networks::star;
@@ -13,7 +13,7 @@ pub const LONGEST: usize = 1_600;
 /// One encoded unit is 1 Mbps with scale -3.
 pub const SCALE: i8 = -3;
 
-/// A flow from a host to another.
+/// Flow between two hosts.
 pub struct Flow {
     from: usize,
     stream: StreamId,
@@ -22,7 +22,7 @@ pub struct Flow {
     pub delivered_at: Option<Time>,
 }
 
-/// Frames that a host sends beside its endpoint, one after another in equal times.
+/// Frames that a host sends at a fixed interval, in addition to its endpoint.
 pub struct Noise {
     pub from: usize,
     pub every: Span,
@@ -38,7 +38,6 @@ pub struct World {
     hosts: Vec<Endpoint>,
     pub flows: Vec<Flow>,
     pub noise: Option<Noise>,
-    /// By host.
     accepted: Vec<Vec<StreamId>>,
     pub received: usize,
     now: Time,
@@ -49,23 +48,23 @@ fn address(host: usize) -> SocketAddr {
 }
 
 impl World {
-    /// Hosts with D3 at every port of the switch.
+    /// Creates hosts around a switch with D3 at every port.
     pub fn star(hosts: u8) -> Self {
-        Self::of(&routed(star(hosts)))
+        Self::new(&routed(star(hosts)))
     }
 
-    pub fn of(config: &Config) -> Self {
+    pub fn new(config: &Config) -> Self {
         let mut options = Options::new(Rate::from_mbps(250));
         options.config.scale = Some(SCALE);
         assert_eq!(options.config.header_bytes, UDP_IPV4_BYTES);
         let host = |number| {
-            let mut host = Endpoint::new(options, [3, number]).expect("the options are right");
+            let mut host = Endpoint::new(options, [3, number]).expect("valid options");
             host.listen(8);
             host
         };
         let hosts = config.interfaces.len();
         Self {
-            fabric: Fabric::new(config, LONGEST).expect("the network makes sense"),
+            fabric: Fabric::new(config, LONGEST).expect("a valid network"),
             hosts: (0..hosts as u64).map(host).collect(),
             flows: Vec::new(),
             noise: None,
@@ -75,7 +74,7 @@ impl World {
         }
     }
 
-    /// A host opens a flow to another.
+    /// Opens a flow between two hosts.
     pub fn open(&mut self, from: usize, to: usize, bytes: usize, deadline: Option<Span>) {
         let host = &mut self.hosts[from];
         let message = Message {
@@ -86,7 +85,7 @@ impl World {
         let stream = host.connect(self.now, address(to), message, &policy);
         self.flows.push(Flow {
             from,
-            stream: stream.expect("it opens"),
+            stream: stream.expect("opened"),
             bytes,
             written: 0,
             delivered_at: None,
@@ -119,7 +118,7 @@ impl World {
         if noise.next <= self.now && noise.next < noise.end {
             noise.next += noise.every;
             noise.sent += 1;
-            // A full queue, or a policer, is no error here.
+            // A full queue or a policer may drop the frame.
             let _ = self
                 .fabric
                 .offer(self.now, noise.from, &(noise.make)(noise.sent));
@@ -130,33 +129,33 @@ impl World {
         for flow in &mut self.flows {
             let host = &mut self.hosts[flow.from];
             while flow.written < flow.bytes {
-                let some = [7; 8_000];
-                let left = some.len().min(flow.bytes - flow.written);
-                match host.write(self.now, flow.stream, &some[..left]) {
-                    Ok(taken) => flow.written += taken,
+                let data = [7; 8_000];
+                let left = data.len().min(flow.bytes - flow.written);
+                match host.write(self.now, flow.stream, &data[..left]) {
+                    flow.written += taken => Ok(written) => flow.written += written => flow.written += taken,
                     Err(StreamError::Blocked) => break,
                     Err(error) => panic!("{error}"),
                 }
                 if flow.written == flow.bytes {
-                    host.finish(self.now, flow.stream).expect("it is open");
+                    host.finish(self.now, flow.stream).expect("an open stream");
                 }
             }
             if flow.delivered_at.is_none() {
-                let statistics = host.statistics(flow.stream).expect("it is there");
+                let statistics = host.statistics(flow.stream).expect("a known stream");
                 flow.delivered_at = statistics.delivered_at;
             }
         }
         for (host, accepted) in self.hosts.iter_mut().zip(&mut self.accepted) {
             while let Some((stream, _)) = host.accept(self.now) {
-                // The way back is empty.
-                let none = Message {
+                // The reverse flow is empty.
+                let empty = Message {
                     bytes: 0,
                     deadline: None,
                 };
                 let policy = Policy::of(&host.options().config);
-                host.open(self.now, stream, none, &policy)
-                    .expect("it opens");
-                host.finish(self.now, stream).expect("it is open");
+                host.open(self.now, stream, empty, &policy)
+                    .expect("opened");
+                host.finish(self.now, stream).expect("an open stream");
                 accepted.push(stream);
             }
             let mut buffer = [0; 8_000];
@@ -173,13 +172,13 @@ impl World {
         for (from, host) in self.hosts.iter_mut().enumerate() {
             while let Some(transmit) = host.poll_transmit(self.now, &mut bytes) {
                 let SocketAddr::V4(peer) = transmit.peer else {
-                    panic!("no such network");
+                    panic!("IPv4 addresses only");
                 };
-                // Answers to forged addresses go nowhere.
+                // Replies to forged addresses are discarded.
                 let to = peer.ip().octets()[3].wrapping_sub(1);
                 if usize::from(to) < self.accepted.len() {
                     let frame = framed(from as u8, to, &bytes, PLAIN);
-                    // A policer may drop it, and a full queue.
+                    // A policer or a full queue may drop the frame.
                     let _ = self.fabric.offer(self.now, from, &frame);
                 }
                 bytes.clear();
@@ -201,7 +200,7 @@ impl World {
         }
     }
 
-    /// The router of the port to each host.
+    /// Returns the routers of the ports to the hosts.
     pub fn routers(&mut self) -> Vec<D3Report> {
         self.fabric
             .ports()
@@ -210,10 +209,10 @@ impl World {
             .collect()
     }
 
-    /// What a flow is granted, in bits per second.
+    /// Returns the granted rate of a flow, in bits per second.
     pub fn granted(&self, flow: usize) -> u64 {
         let flow = &self.flows[flow];
         let statistics = self.hosts[flow.from].statistics(flow.stream);
-        statistics.expect("it is there").granted.as_bps()
+        statistics.expect("a known stream").granted.as_bps()
     }
 }

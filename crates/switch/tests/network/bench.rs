@@ -13,17 +13,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// A running switch and its hosts: host n has 10.9.0.(n + 1).
+/// Running switch with its hosts; host n has the address 10.9.0.(n + 1).
 pub struct Bench {
     config: Config,
     hosts: Vec<Namespace>,
     middle: Arc<Namespace>,
     running: Running,
-    /// Two switches under the real-time scheduler would take the processors from each other.
+    /// Prevents two switches from competing for the processors under the real-time scheduler.
     _alone: MutexGuard<'static, ()>,
 }
 
-/// The switch in a thread of its own.
+/// Switch in a separate thread.
 struct Running {
     stop: Arc<AtomicBool>,
     statistics: Arc<Statistics>,
@@ -39,7 +39,7 @@ impl Running {
         let runner = thread::spawn(move || {
             let opened = inside.enter(move || Switch::open(&config));
             let mut switch = opened.expect("the switch opens");
-            to.send(switch.statistics()).expect("somebody listens");
+            to.send(switch.statistics()).expect("a receiver");
             switch.run(&halt).expect("the switch runs")
         });
         let statistics = from.recv().expect("the switch is open");
@@ -53,7 +53,7 @@ impl Running {
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// A host's NIC.
+/// Returns a host's NIC.
 pub fn link(rate: Rate, latency: Span) -> LinkConfig {
     LinkConfig {
         rate,
@@ -65,23 +65,23 @@ pub fn link(rate: Rate, latency: Span) -> LinkConfig {
 }
 
 impl Bench {
-    /// All hosts on one switch; `None`, and one line that says so, without root.
+    /// Starts hosts on one switch. Without root, prints a message and returns `None`.
     pub fn star(hosts: u8, uplink: LinkConfig, port: &PortConfig) -> Option<Self> {
-        Self::of(&Config::star("star", interfaces(hosts, uplink), port, None))
+        Self::new(&Config::star("star", interfaces(hosts, uplink), port, None))
     }
 
-    /// The hosts of a configuration whose interfaces are those of [`interfaces`].
-    pub fn of(config: &Config) -> Option<Self> {
+    /// Starts the hosts of a configuration with the interfaces of [`interfaces`].
+    pub fn new(config: &Config) -> Option<Self> {
         let Some(middle) = Namespace::new() else {
             println!("skipped: network namespaces need root");
             return None;
         };
-        // A test that failed has left nothing behind that another would meet.
+        // A failed test leaves no state behind, so a poisoned lock is fine.
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let middle = Arc::new(middle);
         middle.enter(quiet);
         let hosts = (0u8..).zip(&config.interfaces);
-        let hosts = hosts.map(|(host, _)| attached(&middle, host, config));
+        let hosts = hosts.map(|(host, _)| attach(&middle, host, config));
         let hosts = hosts.collect();
         Some(Self {
             config: config.clone(),
@@ -92,12 +92,12 @@ impl Bench {
         })
     }
 
-    /// Runs `what` in the namespace of a host.
-    pub fn in_host<T: Send>(&self, host: usize, what: impl FnOnce() -> T + Send) -> T {
-        self.hosts[host].enter(what)
+    /// Runs `action` in the namespace of a host.
+    pub fn in_host<T: Send>(&self, host: usize, action: impl FnOnce() -> T + Send) -> T {
+        self.hosts[host].enter(action)
     }
 
-    /// The namespace of the switch.
+    /// Returns the namespace of the switch.
     pub fn middle(&self) -> &Namespace {
         &self.middle
     }
@@ -111,12 +111,12 @@ impl Bench {
         }
     }
 
-    /// What the switch has done so far.
+    /// Returns the switch's current report.
     pub fn report(&self) -> Report {
         self.running.statistics.report()
     }
 
-    /// Ends the switch and starts another: what was in it is lost, and all that it knew.
+    /// Replaces the switch with a new one; packets and state are lost.
     pub fn restart(&mut self) {
         self.running.stop.store(true, Ordering::Relaxed);
         while !self.running.runner.is_finished() {
@@ -130,16 +130,16 @@ impl Bench {
         self.stop_and(|_| ()).0
     }
 
-    /// Stops the switch, then runs `what` while the hosts are still there.
-    pub fn stop_and<T>(self, what: impl FnOnce(&Namespace) -> T) -> (Report, T) {
+    /// Stops the switch, then runs `action` while the hosts still exist.
+    pub fn stop_and<T>(self, action: impl FnOnce(&Namespace) -> T) -> (Report, T) {
         self.running.stop.store(true, Ordering::Relaxed);
         let report = self.running.runner.join().expect("no panic");
-        let answer = what(&self.middle);
+        let answer = action(&self.middle);
         (report, answer)
     }
 }
 
-/// The interfaces of this many hosts on node 0.
+/// Returns the interfaces of this many hosts on node 0.
 pub fn interfaces(hosts: u8, uplink: LinkConfig) -> Vec<InterfaceConfig> {
     let interface = |host: u8| InterfaceConfig {
         name: format!("port{host}"),
@@ -160,9 +160,9 @@ fn text(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-/// A host with its device `eth0`, joined to the switch's `portN`.
-fn attached(middle: &Namespace, number: u8, config: &Config) -> Namespace {
-    let host = Namespace::new().expect("the switch has one");
+/// Creates a host with its device `eth0`, connected to the switch's `portN`.
+fn attach(middle: &Namespace, number: u8, config: &Config) -> Namespace {
+    let host = Namespace::new().expect("a namespace");
     host.enter(quiet);
     let interface = &config.interfaces[usize::from(number)];
     let name = &interface.name;
@@ -191,9 +191,9 @@ fn attached(middle: &Namespace, number: u8, config: &Config) -> Namespace {
     host
 }
 
-/// No packets of the kernel's own in this namespace.
+/// Disables the kernel's own packets in this namespace.
 fn quiet() {
     let path = "/proc/sys/net/ipv6/conf/default/disable_ipv6";
-    // Without IPv6 there is nothing to turn off.
+    // Without IPv6, the file does not exist.
     let _ = std::fs::write(path, "1");
 }

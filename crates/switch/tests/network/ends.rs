@@ -1,4 +1,4 @@
-//! How a switch begins and ends: what it refuses, and that it leaves the devices as they were.
+//! Opening and closing: errors, and restored devices.
 
 use crate::bench::{Bench, interfaces, link};
 use crate::namespace::Namespace;
@@ -10,15 +10,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 fn promiscuity(namespace: &Namespace, device: &str) -> String {
-    let words = namespace.ask_ip(&format!("-d link show {device}"));
+    let words = namespace.ip_output(&format!("-d link show {device}"));
     let mut words = words
         .split_whitespace()
         .skip_while(|word| *word != "promiscuity");
-    words.nth(1).expect("ip says it").to_owned()
+    words
+        .nth(1)
+        .expect("promiscuity in the output of ip")
+        .to_owned()
 }
 
 #[test]
-fn the_devices_are_left_as_they_were() {
+fn devices_are_restored() {
     let Some(bench) = Bench::star(2, link(Rate::from_gbps(1), Span::ZERO), &port()) else {
         return;
     };
@@ -31,14 +34,14 @@ fn the_devices_are_left_as_they_were() {
     );
     let (_, ()) = bench.stop_and(|middle| {
         assert_eq!(promiscuity(middle, "port1"), "0");
-        // And they can be used again.
-        middle.enter(|| Switch::open(&config)).expect("it opens");
+        // The devices can be opened again.
+        middle.enter(|| Switch::open(&config)).expect("opened");
         assert_eq!(promiscuity(middle, "port1"), "0");
     });
 }
 
 #[test]
-fn a_device_that_cannot_be_used_is_named() {
+fn errors_name_the_device() {
     let Some(namespace) = Namespace::new() else {
         println!("skipped: network namespaces need root");
         return;
@@ -54,7 +57,7 @@ fn a_device_that_cannot_be_used_is_named() {
         let config = Config::star("star", interfaces, &port(), None);
         let error = namespace
             .enter(|| Switch::open(&config))
-            .expect_err("it cannot be opened");
+            .expect_err("an error");
         error.to_string()
     };
     assert_eq!(
@@ -63,18 +66,18 @@ fn a_device_that_cannot_be_used_is_named() {
     );
     assert_eq!(
         open(["lo", "port0"]),
-        "interface `lo` is no Ethernet device"
+        "interface `lo` is not an Ethernet device"
     );
     let missing = open(["port0", "port7"]);
     assert!(
-        missing.starts_with("interface `port7`: there is no such device"),
+        missing.starts_with("interface `port7`: no such device"),
         "{missing}"
     );
     assert_eq!(promiscuity(&namespace, "port0"), "0");
 }
 
 #[test]
-fn a_device_that_goes_away_ends_the_switch() {
+fn removed_devices_end_the_switch() {
     let Some(namespace) = Namespace::new() else {
         println!("skipped: network namespaces need root");
         return;
@@ -92,7 +95,7 @@ fn a_device_that_goes_away_ends_the_switch() {
         &port(),
         None,
     );
-    let mut switch = namespace.enter(|| Switch::open(&config)).expect("it opens");
+    let mut switch = namespace.enter(|| Switch::open(&config)).expect("opened");
     let stop = Arc::new(AtomicBool::new(false));
     let halt = Arc::clone(&stop);
     let runner = std::thread::spawn(move || switch.run(&halt));
@@ -105,7 +108,7 @@ fn a_device_that_goes_away_ends_the_switch() {
             socket.set_broadcast(true).expect("a socket option");
             socket.send_to(&[7; 100], "10.9.0.255:9")
         });
-        sent.expect("it is sent");
+        sent.expect("sent");
         if runner.is_finished() {
             break;
         }

@@ -1,16 +1,16 @@
-//! The bodies of D3's tests of faults between real namespaces, joined by the switch with D3's router: datagrams are lost,
-//! repeated, damaged and delayed, the switch restarts, a host is killed without a FIN. The kernel's `netem` does it to
-//! datagrams where the machine has it, else a relay in a third namespace, which in some runs falls silent.
+//! D3 fault tests between namespaces, through the switch with D3's router: datagrams are lost, duplicated, damaged and
+//! delayed, the switch restarts, and a host is killed without a FIN. Faults come from the kernel's `netem` if
+//! available, otherwise from a relay in a third namespace, which falls silent in some runs.
 
-#![allow(
-    clippy::cast_possible_truncation,
-    reason = "the numbers of a test are small"
-)]
+#![allow(clippy::cast_possible_truncation, reason = "test values are small")]
 
 #[path = "../../../d3/tests/queries/mod.rs"]
 mod queries;
 #[path = "../../../d3/tests/relay/mod.rs"]
-#[allow(dead_code, reason = "the tests of `duetime-d3` use the rest")]
+#[allow(
+    dead_code,
+    reason = "other parts are used by the tests of `duetime-d3`"
+)]
 mod relay;
 
 use crate::bench::Bench;
@@ -29,7 +29,7 @@ const CLIENT: usize = 0;
 const SERVER: usize = 1;
 const RELAY: usize = 2;
 
-/// An endpoint in a host.
+/// Opens an endpoint in a host.
 fn endpoint(bench: &Bench, host: usize) -> Endpoint {
     let bound = bench.in_host(host, || Endpoint::bind(any_port(host), options(PORT)));
     bound.expect("an endpoint")
@@ -39,7 +39,7 @@ fn any_port(host: usize) -> SocketAddr {
     SocketAddr::from(([10, 9, 0, host as u8 + 1], 0))
 }
 
-/// Lets the kernel do it to all that client and server send; false where it cannot.
+/// Applies the faults to all packets of client and server with `netem`. Returns false if it is not available.
 fn netem(bench: &Bench, faults: Faults) -> bool {
     let percent = |permille: u64| format!("{}.{}%", permille / 10, permille % 10);
     let Faults {
@@ -52,7 +52,7 @@ fn netem(bench: &Bench, faults: Faults) -> bool {
     let [loss, duplicate, corrupt, reorder] = [lost, repeated, damaged, delayed].map(percent);
     let mut rule = format!("netem loss {loss} duplicate {duplicate} corrupt {corrupt}");
     if delayed > 0 {
-        // Those overtake the others.
+        // Reordered packets skip the delay and overtake others.
         rule = format!("{rule} delay 2ms reorder {reorder}");
     }
     tc(bench, &format!("qdisc replace dev eth0 root {rule}"))
@@ -70,37 +70,37 @@ fn tc(bench: &Bench, arguments: &str) -> bool {
         .all(|host| bench.in_host(host, run))
 }
 
-/// A process that sends to a server is killed: its stream at the server ends with an error.
+/// Kills a sending process and checks that its stream at the server ends with an error. Returns the time this takes.
 fn kill_a_sender(bench: &Bench, server: &Endpoint, listener: &Listener) -> Duration {
-    let address = server.local_addr().expect("it is bound");
+    let address = server.local_addr().expect("bound");
     let victim = Killed::start(bench, CLIENT, address);
     let (mut stream, _) = listener.accept().expect("a stream");
     stream.set_read_timeout(Some(PATIENCE));
-    stream.read_exact(&mut vec![0; 50_000]).expect("it sends");
+    stream.read_exact(&mut vec![0; 50_000]).expect("data");
     drop(victim);
     let began = Instant::now();
     let ended = std::io::copy(&mut stream, &mut std::io::sink());
-    let error = ended.expect_err("it sent more than it could");
+    let error = ended.expect_err("an error");
     assert!(timed_out(&error), "{error:?}");
     began.elapsed()
 }
 
-/// Runs of a plain test; `D3_NAMESPACE_SEEDS=0..40` runs more, and `=7..8` one again.
+/// Runs 4 seeds. `D3_NAMESPACE_SEEDS=0..40` runs more, and `=7..8` repeats one.
 #[test]
-fn whatever_happens_between_namespaces_bytes_are_right_and_all_ends() {
+fn data_survives_faults_and_all_streams_end() {
     let Some(mut bench) = routed(3, Limit::Packets(100)) else {
         return;
     };
     let has_netem = tc(&bench, "qdisc replace dev eth0 root netem limit 1000");
-    let by = if has_netem { "netem" } else { "a relay" };
-    println!("faults by {by}");
+    let source = if has_netem { "netem" } else { "a relay" };
+    println!("faults by {source}");
     let mut slowest = Duration::ZERO;
     for seed in seeds("D3_NAMESPACE_SEEDS", 0..4) {
         println!("D3_NAMESPACE_SEEDS={seed}..{}", seed + 1);
         let faults = Faults::of(seed);
         let (client, server) = (endpoint(&bench, CLIENT), endpoint(&bench, SERVER));
         let listener = server.listen(16);
-        let address = server.local_addr().expect("it is bound");
+        let address = server.local_addr().expect("bound");
         let silent = faults.silent_after.is_some();
         let relay = (silent || !netem(&bench, faults)).then(|| {
             let way = Way {
@@ -122,11 +122,11 @@ fn whatever_happens_between_namespaces_bytes_are_right_and_all_ends() {
         }
         if seed % 4 == 2 {
             let took = kill_a_sender(&bench, &server, &listener);
-            println!("{took:?} after a host was killed its stream ended");
+            println!("stream of a killed host ended after {took:?}");
         }
         drop((client, listener, server, relay));
         let healed = eventually(&bench, "N, D, A are zero", |all| all.iter().all(is_clear));
         slowest = slowest.max(healed);
     }
-    println!("counters were clear {slowest:?} after the last stream of a run at most");
+    println!("counters were clear at most {slowest:?} after the last stream of a run");
 }

@@ -1,10 +1,7 @@
-//! A host that floods a port of the router with forged requests and random datagrams, beside a transfer that leaves
-//! through the same port and one that shares neither its ingress nor its egress.
+//! A host floods a router port with forged requests and random datagrams, next to a transfer through the same port and
+//! a transfer that shares neither ingress nor egress.
 
-#![allow(
-    clippy::cast_possible_truncation,
-    reason = "the numbers of a test are small"
-)]
+#![allow(clippy::cast_possible_truncation, reason = "test values are small")]
 
 use crate::bench::{Bench, interfaces, link};
 use crate::d3::{PATIENCE, PORT, eventually};
@@ -22,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The sending and the receiving host of each transfer, and of the flood.
+/// Sending and receiving host of each transfer and of the flood.
 const SHARED: [usize; 2] = [0, 2];
 const FLOOD: [usize; 2] = [1, 2];
 const APART: [usize; 2] = [3, 4];
@@ -31,15 +28,16 @@ const HOSTS: u8 = 5;
 const ALLOWANCE: Rate = Rate::from_mbps(2);
 const BYTES: usize = 100_000;
 const DEADLINE: Duration = Duration::from_millis(100);
-/// Between two transfers of a pair.
+/// Pause between two transfers of a pair.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The demand that one ingress can put on a port with a policer: in each epoch requests that ask for more pass up to four
-/// times what the ingress can send through the port, whose capacity is at most twice its rate, and one more of the largest
-/// rate; four epochs pass before the first are forgotten. The honest flows of other ingresses ask for less than as much.
-const MOST_DEMAND_BPS: u64 = 5 * (4 * 200_000_000 + 255_000_000);
+/// Demand that one ingress can put on a port with a policer. In each epoch, requests pass up to four times what the
+/// ingress can send through the port, whose capacity is at most twice its rate, and one more of the largest rate. The
+/// first are forgotten after four epochs. The honest flows of other ingresses request less than the remaining epoch's
+/// worth.
+const MAX_DEMAND_BPS: u64 = 5 * (4 * 200_000_000 + 255_000_000);
 
-/// Hosts around a switch with D3 at its ports, each of which holds 100 packets.
+/// Starts hosts around a switch with D3 and 100 packets at its ports.
 fn routed(police: Option<Rate>) -> Option<Bench> {
     let port = PortConfig {
         rate: PORT,
@@ -52,7 +50,7 @@ fn routed(police: Option<Rate>) -> Option<Bench> {
     let uplink = link(Rate::from_gbps(1), Span::from_us(50));
     let mut config = Config::star("star", interfaces(HOSTS, uplink), &port, None);
     config.options.d3.police = police;
-    Bench::of(&config)
+    Bench::new(&config)
 }
 
 fn address(host: usize) -> SocketAddr {
@@ -67,7 +65,7 @@ fn options() -> Options {
     }
 }
 
-/// One transfer that has ended.
+/// Finished transfer.
 #[derive(Clone, Copy)]
 struct Ended {
     began: Instant,
@@ -81,7 +79,7 @@ impl Ended {
     }
 }
 
-/// Transfers of a pair of hosts, one after the other.
+/// Sequential transfers between a pair of hosts.
 struct Pair {
     stop: Arc<AtomicBool>,
     ended: Arc<Mutex<Vec<Ended>>>,
@@ -108,14 +106,14 @@ impl Pair {
             while !halt.load(Ordering::Relaxed) {
                 let began = Instant::now();
                 let delivered = transfer(&endpoint, to).is_ok();
-                let one = Ended {
+                let transfer = Ended {
                     began,
                     end: Instant::now(),
                     delivered,
                 };
                 done.lock()
                     .unwrap_or_else(PoisonError::into_inner)
-                    .push(one);
+                    .push(transfer);
                 thread::sleep(PAUSE);
             }
         });
@@ -133,9 +131,12 @@ impl Pair {
             .clone()
     }
 
-    /// How many transfers have delivered all their bytes.
+    /// Returns the number of transfers that delivered all their bytes.
     fn delivered(&self) -> usize {
-        self.ended().iter().filter(|one| one.delivered).count()
+        self.ended()
+            .iter()
+            .filter(|transfer| transfer.delivered)
+            .count()
     }
 
     fn stop(self) -> Vec<Ended> {
@@ -158,7 +159,7 @@ fn transfer(endpoint: &Endpoint, to: SocketAddr) -> std::io::Result<()> {
     stream.delivered()
 }
 
-/// Forged SYNs, forged requests of flows that do not exist, and random datagrams, as many of each.
+/// Forged SYNs, forged requests of nonexistent flows, and random datagrams, in equal numbers.
 struct Flood {
     stop: Arc<AtomicBool>,
     sender: JoinHandle<u64>,
@@ -191,7 +192,7 @@ impl Flood {
                             datagram.extend((0..words).flat_map(|_| random.draw().to_ne_bytes()));
                         }
                     }
-                    // A full queue loses it.
+                    // A full queue drops the datagram.
                     let _ = socket.send(&datagram);
                     sent += 1;
                     if halt.load(Ordering::Relaxed) {
@@ -205,7 +206,7 @@ impl Flood {
         Self { stop, sender }
     }
 
-    /// How many datagrams were sent.
+    /// Stops the flood and returns the number of datagrams sent.
     fn stop(self) -> u64 {
         self.stop.store(true, Ordering::Relaxed);
         self.sender.join().expect("no panic")
@@ -223,7 +224,7 @@ impl Random {
     }
 }
 
-/// A request for the largest rate there is, at the slowest pace. Its own interface, which it does not have, grants it all.
+/// Encodes a request for the largest rate at the slowest pace, with a full grant of a nonexistent own interface.
 fn forged(flags: Flags, destination: u64, source: u64, out: &mut Vec<u8>) {
     let mut request = Request {
         desired: EncodedRate::from_byte(u8::MAX),
@@ -245,28 +246,28 @@ fn forged(flags: Flags, destination: u64, source: u64, out: &mut Vec<u8>) {
             ..Packet::default()
         },
     };
-    encode(&header, (&[], &[]), out).expect("it has a form");
+    encode(&header, (&[], &[]), out).expect("an encodable header");
 }
 
-/// D3 at the port to a host.
+/// Returns D3's report of the port to a host.
 fn router(bench: &Bench, host: usize) -> D3Report {
     let ports = bench.report().ports;
     let mut routers = ports.iter().filter_map(|port| port.d3);
-    // There is none before the first report.
+    // No report exists at first.
     routers.nth(host).unwrap_or_default()
 }
 
-/// Watches both ports until `done`.
-fn watch(bench: &Bench, what: &str, mut seen: impl FnMut(D3Report, D3Report) -> bool) {
+/// Calls `seen` with the reports of both ports until it returns true.
+fn watch(bench: &Bench, label: &str, mut seen: impl FnMut(D3Report, D3Report) -> bool) {
     let began = Instant::now();
     while !seen(router(bench, SHARED[1]), router(bench, APART[1])) {
-        assert!(began.elapsed() < PATIENCE, "{what}");
+        assert!(began.elapsed() < PATIENCE, "{label}");
         thread::sleep(Duration::from_millis(50));
     }
 }
 
 #[test]
-fn a_flood_stays_at_its_own_port_which_recovers() {
+fn floods_affect_one_port_which_recovers() {
     for police in [None, Some(ALLOWANCE)] {
         let Some(bench) = routed(police) else {
             return;
@@ -276,15 +277,15 @@ fn a_flood_stays_at_its_own_port_which_recovers() {
             shared.delivered() >= 2 && apart.delivered() >= 2
         });
         let (before, flood) = (apart.delivered(), Flood::start(&bench, 6_000));
-        let (mut most_demand, mut most_apart) = (0, 0);
-        watch(&bench, "transfers beside a flood", |own, other| {
-            most_demand = most_demand.max(own.demand_bps);
-            most_apart = most_apart.max(other.flows);
-            let felt = match police {
-                None => own.flows > 100 && own.demand_bps > 2 * MOST_DEMAND_BPS,
-                Some(_) => own.policed > 1_000,
+        let (mut max_demand, mut max_apart) = (0, 0);
+        watch(&bench, "transfers during a flood", |flooded, other| {
+            max_demand = max_demand.max(flooded.demand_bps);
+            max_apart = max_apart.max(other.flows);
+            let effective = match police {
+                None => flooded.flows > 100 && flooded.demand_bps > 2 * MAX_DEMAND_BPS,
+                Some(_) => flooded.policed > 1_000,
             };
-            felt && apart.delivered() >= before + 5
+            effective && apart.delivered() >= before + 5
         });
         let sent = flood.stop();
         let delivered = shared.delivered();
@@ -295,19 +296,19 @@ fn a_flood_stays_at_its_own_port_which_recovers() {
             shared.delivered() >= delivered + 2
         });
         println!(
-            "police {police:?}: D {most_demand} bps at most in a flood of {sent} datagrams, forgotten {recovered:?} after it"
+            "police {police:?}: D at most {max_demand} bps in a flood of {sent} datagrams, forgotten {recovered:?} later"
         );
         if police.is_some() {
-            assert!(most_demand <= MOST_DEMAND_BPS, "{most_demand}");
+            assert!(max_demand <= MAX_DEMAND_BPS, "{max_demand}");
         }
-        // A SYN that is sent again counts twice for a while.
-        assert!(most_apart <= 10, "{most_apart}");
-        assert!(apart.stop().iter().all(|one| one.delivered));
+        // A retransmitted SYN counts twice for a while.
+        assert!(max_apart <= 10, "{max_apart}");
+        assert!(apart.stop().iter().all(|transfer| transfer.delivered));
         shared.stop();
         let other = router(&bench, APART[1]);
         assert_eq!(other.unanswered, 0, "{other:?}");
-        // A host that stalls sends what it was granted late and at once, and a policer drops what is too much: in virtual
-        // time, where nothing stalls, tests/fabric asserts that there is none.
+        // A host that stalls sends its granted bytes late and in a burst, and a policer drops the excess. tests/fabric
+        // asserts that there are no such drops in virtual time.
         println!(
             "police {police:?}: {} of the others' packets dropped",
             other.policed
@@ -315,16 +316,16 @@ fn a_flood_stays_at_its_own_port_which_recovers() {
     }
 }
 
-/// What a port and the transfers did in a part of a run.
-struct Part {
+/// Behaviour of the ports and transfers during one phase of a run.
+struct Phase {
     name: &'static str,
     from: Instant,
     to: Instant,
-    /// At the port that was flooded, and at the other.
+    /// Reports of the flooded port and of the other.
     ports: [Vec<D3Report>; 2],
 }
 
-impl Part {
+impl Phase {
     fn run(bench: &Bench, name: &'static str, seconds: u64) -> Self {
         let from = Instant::now();
         let mut ports = [Vec::new(), Vec::new()];
@@ -332,7 +333,7 @@ impl Part {
             for (port, host) in ports.iter_mut().zip([SHARED[1], APART[1]]) {
                 port.push(router(bench, host));
             }
-            // As often as the switch reports.
+            // The switch publishes reports at this interval.
             thread::sleep(Duration::from_millis(200));
         }
         Self {
@@ -344,39 +345,42 @@ impl Part {
     }
 
     fn print(&self, transfers: [&[Ended]; 2]) {
-        for (i, who) in ["shared", "apart"].into_iter().enumerate() {
+        for (i, label) in ["shared", "apart"].into_iter().enumerate() {
             let begun = transfers[i].iter();
-            let begun = begun.filter(|one| self.from <= one.began && one.began < self.to);
-            let (count, met) = begun.fold((0, 0), |(count, met), one| {
-                (count + 1, met + u32::from(one.in_time()))
+            let begun =
+                begun.filter(|transfer| self.from <= transfer.began && transfer.began < self.to);
+            let (count, met) = begun.fold((0, 0), |(count, met), transfer| {
+                (count + 1, met + u32::from(transfer.in_time()))
             });
             let ended = transfers[i].iter();
-            let ended =
-                ended.filter(|one| one.delivered && self.from <= one.end && one.end < self.to);
+            let ended = ended.filter(|transfer| {
+                transfer.delivered && self.from <= transfer.end && transfer.end < self.to
+            });
             let bits = ended.count() as f64 * BYTES as f64 * 8.0;
             let goodput = bits / (self.to - self.from).as_secs_f64() / 1e6;
             let ports = &self.ports[i];
-            let mean = |of: fn(&D3Report) -> u64| {
-                ports.iter().map(of).sum::<u64>() as f64 / ports.len() as f64
+            let mean = |field: fn(&D3Report) -> u64| {
+                ports.iter().map(field).sum::<u64>() as f64 / ports.len() as f64
             };
-            let most = |of: fn(&D3Report) -> u64| ports.iter().map(of).max().unwrap_or(0) as f64;
+            let max =
+                |field: fn(&D3Report) -> u64| ports.iter().map(field).max().unwrap_or(0) as f64;
             println!(
-                "{:7} {who:7} | {met:4} of {count:4} in time, {goodput:5.1} Mbps | N {:5.1} mean {:4} most | D {:6.1} {:6.1} Mbps | A {:6.1} {:6.1} Mbps",
+                "{:7} {label:7} | {met:4} of {count:4} in time, {goodput:5.1} Mbps | N {:5.1} mean {:4} max | D {:6.1} {:6.1} Mbps | A {:6.1} {:6.1} Mbps",
                 self.name,
                 mean(|port| port.flows),
-                most(|port| port.flows),
+                max(|port| port.flows),
                 mean(|port| port.demand_bps) / 1e6,
-                most(|port| port.demand_bps) / 1e6,
+                max(|port| port.demand_bps) / 1e6,
                 mean(|port| port.allocated_bps) / 1e6,
-                most(|port| port.allocated_bps) / 1e6,
+                max(|port| port.allocated_bps) / 1e6,
             );
         }
     }
 }
 
-/// The figures of `docs/validation.md`.
+/// Measures the figures of `docs/validation.md`.
 #[test]
-#[ignore = "a measurement of a minute and a half: script/faults --flood"]
+#[ignore = "a measurement of 90 s: script/faults --flood"]
 fn figures() {
     for police in [None, Some(ALLOWANCE)] {
         let Some(bench) = routed(police) else {
@@ -388,23 +392,25 @@ fn figures() {
         }
         let (shared, apart) = (Pair::start(&bench, SHARED), Pair::start(&bench, APART));
         thread::sleep(Duration::from_secs(1));
-        let mut parts = vec![Part::run(&bench, "before", 10)];
+        let mut parts = vec![Phase::run(&bench, "before", 10)];
         let flood = Flood::start(&bench, 50_000);
-        parts.push(Part::run(&bench, "during", 20));
+        parts.push(Phase::run(&bench, "during", 20));
         let sent = flood.stop();
         let end = Instant::now();
         let forgotten = eventually(&bench, "the flood is forgotten", |all| {
             all[SHARED[1]].flows <= 1 && all[SHARED[1]].demand_bps <= 2 * PORT.as_bps()
         });
-        parts.push(Part::run(&bench, "after", 10));
+        parts.push(Phase::run(&bench, "after", 10));
         let (shared, apart) = (shared.stop(), apart.stop());
         for part in &parts {
             part.print([&shared, &apart]);
         }
-        let first = shared.iter().find(|one| one.end > end && one.in_time());
+        let first = shared
+            .iter()
+            .find(|transfer| transfer.end > end && transfer.in_time());
         let first = first.expect("the port recovers").end - end;
         println!(
-            "{sent} datagrams in {:.1} s; N and D right in the first report {forgotten:.2?} after the last, the first shared transfer in time ended {first:.2?} after it; {} policed",
+            "{sent} datagrams in {:.1} s; N and D correct in the report {forgotten:.2?} after the last, first shared transfer in time {first:.2?} after it; {} policed",
             (parts[1].to - parts[1].from).as_secs_f64(),
             router(&bench, SHARED[1]).policed,
         );

@@ -1,4 +1,4 @@
-//! Networks of several nodes, and hosts of which nothing is known.
+//! Networks of several nodes, and hosts without configured addresses.
 
 use crate::bench::{Bench, interfaces, link};
 use crate::port;
@@ -18,19 +18,19 @@ fn socket(bench: &Bench, host: u8, number: u16) -> UdpSocket {
     socket
 }
 
-/// A datagram of `bytes` there and back, and how long it took.
+/// Sends a datagram of `bytes` there and back and returns the time.
 fn trip(client: &UdpSocket, server: &UdpSocket, bytes: usize) -> Duration {
     let start = Instant::now();
     let mut buffer = [0; 2_000];
-    let to = server.local_addr().expect("it is bound");
-    client.send_to(&vec![7; bytes], to).expect("it is sent");
-    let (got, from) = server.recv_from(&mut buffer).expect("it arrives");
-    server.send_to(&buffer[..got], from).expect("it is sent");
-    assert_eq!(client.recv(&mut buffer).expect("it arrives"), bytes);
+    let to = server.local_addr().expect("bound");
+    client.send_to(&vec![7; bytes], to).expect("sent");
+    let (got, from) = server.recv_from(&mut buffer).expect("delivered");
+    server.send_to(&buffer[..got], from).expect("sent");
+    assert_eq!(client.recv(&mut buffer).expect("delivered"), bytes);
     start.elapsed()
 }
 
-/// Hosts 0 and 1 at leaf 0, 2 and 3 at leaf 1, two spines between them.
+/// Returns a network with hosts 0 and 1 at leaf 0, 2 and 3 at leaf 1, and two spines.
 fn leaf_spine() -> Config {
     let to = |to| PortConfig { to, ..port() };
     let leaf = |leaf: usize| NodeConfig {
@@ -71,7 +71,7 @@ fn leaf_spine() -> Config {
 
 #[test]
 fn datagrams_cross_a_network_of_nodes() {
-    let Some(bench) = Bench::of(&leaf_spine()) else {
+    let Some(bench) = Bench::new(&leaf_spine()) else {
         return;
     };
     let mut trips = Vec::new();
@@ -79,34 +79,34 @@ fn datagrams_cross_a_network_of_nodes() {
         let (client, server) = (socket(&bench, 0, 4_000 + number), socket(&bench, 3, 5_000));
         trips.push(trip(&client, &server, 972));
     }
-    // 1000 bytes take 80 us on each of four links there and four back, which are 1 ms long.
+    // In each direction, four links take 80 us for 1000 bytes and 1 ms of latency.
     let exact = Duration::from_micros(8 * 1_080);
     trips.sort();
-    assert!(trips[0] >= exact, "{:?} is too soon", trips[0]);
+    assert!(trips[0] >= exact, "{:?} is too early", trips[0]);
     let near = trip(&socket(&bench, 0, 4_000), &socket(&bench, 1, 5_000), 972);
-    assert!(near >= exact / 2, "{near:?} within a leaf is too soon");
+    assert!(near >= exact / 2, "{near:?} within a leaf is too early");
     let report = bench.stop();
     let packets = |name: &str| {
         let port = report.ports.iter().find(|port| port.name == name);
-        port.expect("it is a port").packets
+        port.expect("a known port").packets
     };
-    let ways = [packets("leaf0->spine0"), packets("leaf0->spine1")];
-    // 24 flows: that all of them take one way has a chance of 1 in 8 million.
+    let paths = [packets("leaf0->spine0"), packets("leaf0->spine1")];
+    // The probability that all 24 flows take one path is 1 in 8 million.
     assert!(
-        ways[0] + ways[1] >= 24 && ways[0].min(ways[1]) > 0,
-        "{ways:?}"
+        paths[0] + paths[1] >= 24 && paths[0].min(paths[1]) > 0,
+        "{paths:?}"
     );
     assert!(packets("spine0->leaf1") + packets("spine1->leaf1") >= 24);
 }
 
 #[test]
-fn unknown_hosts_find_each_other() {
+fn addresses_are_learned() {
     let mut unknown = interfaces(3, link(Rate::from_mbps(100), Span::ZERO));
     for interface in &mut unknown {
         (interface.address, interface.mac) = (None, None);
     }
     let config = Config::star("star", unknown, &port(), None);
-    let Some(bench) = Bench::of(&config) else {
+    let Some(bench) = Bench::new(&config) else {
         return;
     };
     let (client, server) = (socket(&bench, 0, 4_000), socket(&bench, 1, 4_000));
@@ -114,8 +114,12 @@ fn unknown_hosts_find_each_other() {
         trip(&client, &server, 972);
     }
     let report = bench.stop();
-    let sent: Vec<u64> = report.interfaces.iter().map(|of| of.sent_packets).collect();
-    // An ARP request goes to all, the answer and the datagrams only to whom they are for.
+    let sent: Vec<u64> = report
+        .interfaces
+        .iter()
+        .map(|interface| interface.sent_packets)
+        .collect();
+    // An ARP request goes to all hosts; the reply and the datagrams only to their destination.
     assert!(sent[0] >= 21 && sent[1] >= 21, "{sent:?}");
     assert!((1..10).contains(&sent[2]), "{sent:?}");
 }

@@ -1,9 +1,6 @@
-//! The switch between real network namespaces. Skipped where there is no root.
+//! Tests of the switch between network namespaces; skipped without root.
 #![cfg(target_os = "linux")]
-#![allow(
-    clippy::print_stdout,
-    reason = "a test says what it skips and measures"
-)]
+#![allow(clippy::print_stdout, reason = "tests print skips and measurements")]
 
 mod bench;
 mod d3;
@@ -22,7 +19,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// A port of a switch at 100 Mbps with K = 20 packets, and 1 ms long.
+/// Returns a port at 100 Mbps with K = 20 packets and a latency of 1 ms.
 fn port() -> PortConfig {
     PortConfig {
         rate: Rate::from_mbps(100),
@@ -37,7 +34,7 @@ fn port() -> PortConfig {
 }
 
 #[test]
-fn a_datagram_takes_the_time_of_its_links() {
+fn datagrams_take_the_time_of_their_links() {
     let Some(bench) = Bench::star(2, link(Rate::from_mbps(100), Span::from_ms(1)), &port()) else {
         return;
     };
@@ -54,18 +51,18 @@ fn a_datagram_takes_the_time_of_its_links() {
     let mut buffer = [0; 2000];
     for _ in 0..50 {
         let start = Instant::now();
-        client.send(&[7; 972]).expect("it is sent");
-        let got = server.recv(&mut buffer).expect("it arrives");
-        server.send(&buffer[..got]).expect("it is sent");
-        client.recv(&mut buffer).expect("it arrives");
+        client.send(&[7; 972]).expect("sent");
+        let got = server.recv(&mut buffer).expect("delivered");
+        server.send(&buffer[..got]).expect("sent");
+        client.recv(&mut buffer).expect("delivered");
         trips.push(start.elapsed());
     }
     trips.sort();
-    // 1000 bytes take 80 us on each of four links, which are 1 ms long.
+    // Each of the four links takes 80 us for 1000 bytes and 1 ms of latency.
     let exact = Duration::from_micros(4 * 1_080);
     let median = trips[trips.len() / 2];
-    assert!(trips[0] >= exact, "{:?} is too soon", trips[0]);
-    println!("round trip: {median:?} at the median, {exact:?} without the machine's own time");
+    assert!(trips[0] >= exact, "{:?} is too early", trips[0]);
+    println!("round trip: median {median:?}, {exact:?} without processing");
     let report = bench.stop();
     assert_eq!(report.kernel_drops, 0);
     let names: Vec<&str> = report.ports.iter().map(|port| port.name.as_str()).collect();
@@ -77,7 +74,7 @@ fn a_datagram_takes_the_time_of_its_links() {
 }
 
 #[test]
-fn a_tcp_flow_gets_no_more_than_the_line() {
+fn tcp_does_not_exceed_the_link_rate() {
     let Some(bench) = Bench::star(2, link(Rate::from_mbps(100), Span::from_us(100)), &port())
     else {
         return;
@@ -104,14 +101,14 @@ fn a_tcp_flow_gets_no_more_than_the_line() {
     while start.elapsed() < Duration::from_secs(3) {
         stream.write_all(&data).expect("written");
     }
-    // Live statistics are at most some tenths of a second old.
+    // Published statistics are several tenths of a second old.
     assert!(bench.report().ports[3].packets > 1_000);
     drop(stream);
-    let (bytes, time) = receiver.join().expect("it received");
-    let rate = bytes as f64 * 8.0 / time.expect("something came").as_secs_f64();
+    let (bytes, time) = receiver.join().expect("received");
+    let rate = bytes as f64 * 8.0 / time.expect("data").as_secs_f64();
     let report = bench.stop();
     println!("{:.2} Mbps of payload; {:?}", rate / 1e6, report.lateness);
-    // Of 1500 bytes 52 are headers.
+    // 52 of 1500 bytes are headers.
     assert!(rate < 100e6 * 1448.0 / 1500.0 * 1.005, "{rate}");
     assert_eq!(report.interfaces[0].too_long, 0);
 }

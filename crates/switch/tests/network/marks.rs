@@ -1,4 +1,4 @@
-//! CE as the receiving kernel sees it.
+//! CE as seen by the receiving kernel.
 
 use crate::bench::{Bench, link};
 use crate::port;
@@ -11,7 +11,7 @@ use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-/// 40 datagrams in a row through a port of 10 Mbps with K = 5 packets; the traffic class of each as it arrives.
+/// Sends 40 datagrams in a row through a port of 10 Mbps with K = 5 packets and returns the received traffic classes.
 fn burst(bench: &Bench, traffic_class: i32) -> Vec<i32> {
     let server = bench.in_host(1, || UdpSocket::bind("10.9.0.2:4000").expect("a socket"));
     let client = bench.in_host(0, || UdpSocket::bind("10.9.0.1:4000").expect("a socket"));
@@ -21,9 +21,7 @@ fn burst(bench: &Bench, traffic_class: i32) -> Vec<i32> {
         .set_read_timeout(Some(Duration::from_secs(20)))
         .expect("a timeout");
     for _ in 0..40 {
-        client
-            .send_to(&[7; 972], "10.9.0.2:4000")
-            .expect("it is sent");
+        client.send_to(&[7; 972], "10.9.0.2:4000").expect("sent");
     }
     let receive = |_| {
         let mut bytes = [0; 2_000];
@@ -31,7 +29,7 @@ fn burst(bench: &Bench, traffic_class: i32) -> Vec<i32> {
         let mut vector = [IoSliceMut::new(&mut bytes)];
         let flags = MsgFlags::empty();
         let message = recvmsg::<()>(server.as_raw_fd(), &mut vector, Some(&mut space), flags);
-        let message = message.expect("it arrives");
+        let message = message.expect("delivered");
         let class = message
             .cmsgs()
             .expect("control messages")
@@ -39,7 +37,7 @@ fn burst(bench: &Bench, traffic_class: i32) -> Vec<i32> {
                 ControlMessageOwned::Ipv4Tos(class) => Some(i32::from(class)),
                 _ => None,
             });
-        class.expect("the kernel was asked for it")
+        class.expect("a traffic class")
     };
     (0..40).map(receive).collect()
 }
@@ -58,7 +56,7 @@ fn ecn_capable_datagrams_are_marked() {
     let Some(bench) = Bench::star(2, uplink, &slow_port()) else {
         return;
     };
-    // ECT(1) with DSCP 10, which stays.
+    // ECT(1) with DSCP 10, which must not change.
     let classes = burst(&bench, 10 << 2 | 1);
     let report = bench.stop();
     let marked = classes
@@ -80,7 +78,7 @@ fn ecn_capable_datagrams_are_marked() {
 }
 
 #[test]
-fn other_datagrams_are_not() {
+fn other_datagrams_are_not_marked() {
     let uplink = link(Rate::from_gbps(1), Span::ZERO);
     let Some(bench) = Bench::star(2, uplink, &slow_port()) else {
         return;
@@ -92,7 +90,7 @@ fn other_datagrams_are_not() {
     assert_eq!((port.marks_made, port.drops), (0, 0), "{port:?}");
 }
 
-/// Marks asked and made on a second of TCP, with ECN or without.
+/// Returns the requested and applied marks of a second of TCP, with or without ECN.
 fn tcp_marks(ecn: bool) -> Option<(u64, u64)> {
     let uplink = link(Rate::from_gbps(1), Span::from_us(50));
     let bench = Bench::star(2, uplink, &port())?;
@@ -111,19 +109,19 @@ fn tcp_marks(ecn: bool) -> Option<(u64, u64)> {
         stream.write_all(&data).expect("written");
     }
     drop(stream);
-    assert!(receiver.join().expect("it received") > 1_000_000);
+    assert!(receiver.join().expect("received") > 1_000_000);
     let report = bench.stop();
     Some((report.ports[3].marks_asked, report.ports[3].marks_made))
 }
 
 #[test]
-fn tcp_is_marked_where_it_negotiated_ecn() {
+fn tcp_is_marked_if_it_negotiated_ecn() {
     let Some((asked, made)) = tcp_marks(true) else {
         return;
     };
     assert!(made > 10 && made <= asked, "{made} of {asked}");
-    // What is not ECN-capable is no new data: SYN, pure acknowledgements, retransmissions.
+    // Only SYNs, pure acknowledgements and retransmissions are not ECN-capable.
     assert!(asked - made < made, "{made} of {asked}");
-    let (asked, made) = tcp_marks(false).expect("there is root");
+    let (asked, made) = tcp_marks(false).expect("root");
     assert!(asked > 10 && made == 0, "{made} of {asked}");
 }

@@ -1,17 +1,17 @@
-//! Anonymous network namespaces: they vanish with the last thread or descriptor that holds them.
+//! Anonymous network namespaces, which end with the last thread or descriptor that refers to them.
 
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
 use std::process::Command;
 use std::thread;
 
-/// A network namespace, kept by a descriptor.
+/// Network namespace with an open descriptor.
 pub struct Namespace {
     file: File,
 }
 
 impl Namespace {
-    /// A new one with its loopback device up; `None` without the privilege.
+    /// Creates a namespace with its loopback device up. Returns `None` without the privilege.
     pub fn new() -> Option<Self> {
         let file = in_new_thread(|| {
             unshare(CloneFlags::CLONE_NEWNET).ok()?;
@@ -22,45 +22,45 @@ impl Namespace {
         Some(namespace)
     }
 
-    /// Runs `what` in it.
-    pub fn enter<T: Send>(&self, what: impl FnOnce() -> T + Send) -> T {
+    /// Runs `action` in the namespace.
+    pub fn enter<T: Send>(&self, action: impl FnOnce() -> T + Send) -> T {
         in_new_thread(|| {
-            setns(&self.file, CloneFlags::CLONE_NEWNET).expect("it was made for this");
-            what()
+            setns(&self.file, CloneFlags::CLONE_NEWNET).expect("the namespace");
+            action()
         })
     }
 
-    /// Where other programs find it as long as it is here.
+    /// Returns a path to the namespace for other programs, valid until it is dropped.
     pub fn path(&self) -> String {
         use std::os::fd::AsRawFd;
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
-    /// What `ip` with these arguments says in it.
-    pub fn ask_ip(&self, arguments: &str) -> String {
+    /// Runs `ip` with these arguments in the namespace and returns its output.
+    pub fn ip_output(&self, arguments: &str) -> String {
         let output = self.enter(|| {
             Command::new("ip")
                 .args(arguments.split_whitespace())
                 .output()
-                .expect("iproute2 is here")
+                .expect("iproute2")
         });
         assert!(output.status.success(), "ip {arguments}");
         String::from_utf8(output.stdout).expect("text")
     }
 
-    /// Runs `ip` with these arguments in it.
+    /// Runs `ip` with these arguments in the namespace.
     pub fn ip(&self, arguments: &str) {
         let status = self.enter(|| {
             Command::new("ip")
                 .args(arguments.split_whitespace())
                 .status()
-                .expect("iproute2 is here")
+                .expect("iproute2")
         });
         assert!(status.success(), "ip {arguments}");
     }
 }
 
-/// The namespace of a thread is its own.
-fn in_new_thread<T: Send>(what: impl FnOnce() -> T + Send) -> T {
-    thread::scope(|scope| scope.spawn(what).join().expect("no panic"))
+/// Runs `action` in a new thread, because a namespace belongs to a thread.
+fn in_new_thread<T: Send>(action: impl FnOnce() -> T + Send) -> T {
+    thread::scope(|scope| scope.spawn(action).join().expect("no panic"))
 }

@@ -37,7 +37,7 @@ impl Traffic<'_> {
                 None => return Ok(()),
             },
         };
-        let connection = self.connections.get_mut(id).expect("it was found or made");
+        let connection = self.connections.get_mut(id).expect("found or created");
         connection.add(waiting);
         // A new one tells when it is connected.
         if known.is_some() {
@@ -87,7 +87,7 @@ impl Traffic<'_> {
         let id = self
             .connections
             .insert(Connection::new(sender, number, key), (local, number));
-        let connection = self.connections.get_mut(id).expect("it was just made");
+        let connection = self.connections.get_mut(id).expect("just created");
         let flags = EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
         let event = EpollEvent::new(flags, Part::Sender.token(id));
         self.epoll
