@@ -230,11 +230,7 @@ fn other_packets_pass_unchanged() {
         assert_ne!(frame[at], value, "byte {at}");
         frame[at] = value;
         let report = passes(&routed(star(2)), &frame);
-        assert_eq!(
-            report.map(|report| report.requests),
-            Some(0),
-            "byte {at}"
-        );
+        assert_eq!(report.map(|report| report.requests), Some(0), "byte {at}");
     }
     assert_eq!(passes(&star(2), &good), None, "D3 is off");
 }

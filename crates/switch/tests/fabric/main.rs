@@ -1,8 +1,5 @@
 //! Tests of the switch without I/O or clock, with exact bytes and times.
-#![allow(
-    clippy::cast_possible_truncation,
-    reason = "test values are small"
-)]
+#![allow(clippy::cast_possible_truncation, reason = "test values are small")]
 #![allow(clippy::print_stdout, reason = "tests print their coverage")]
 
 mod d3;

@@ -129,7 +129,10 @@ fn syn_floods_do_not_affect_other_ports() {
         );
         assert_eq!(delivered, quiet.flows[0].delivered_at);
         let [flooded, other] = [world.routers()[2], world.routers()[0]];
-        assert_eq!((flooded.requests + flooded.policed, other.policed), (15_000, 0));
+        assert_eq!(
+            (flooded.requests + flooded.policed, other.policed),
+            (15_000, 0)
+        );
     }
 }
 

@@ -184,7 +184,14 @@ fn higher_classes_are_served_first() {
         dscp,
         ..Packet::new(0, 2, 1_250, number)
     };
-    let packets = [packet(0, 0), packet(8, 1), packet(0, 2), packet(56, 3), packet(8, 4), packet(46, 5)];
+    let packets = [
+        packet(0, 0),
+        packet(8, 1),
+        packet(0, 2),
+        packet(56, 3),
+        packet(8, 4),
+        packet(46, 5),
+    ];
     for packet in &packets {
         assert_eq!(fabric.offer(Time::ZERO, 0, &packet.frame()), Ok(()));
     }
@@ -197,7 +204,8 @@ fn higher_classes_are_served_first() {
         .collect();
     // Each packet takes 1 us on the uplink and 100 us on the link.
     let expected = [(0, 0), (1, 3), (2, 5), (3, 1), (4, 4), (5, 2)];
-    let expected = expected.map(|(position, number)| (1_000 + 100_000 * (position + 1)) * 10 + number);
+    let expected =
+        expected.map(|(position, number)| (1_000 + 100_000 * (position + 1)) * 10 + number);
     assert_eq!(order, expected);
 }
 

@@ -86,7 +86,9 @@ fn play(number: u64, seen: &mut Coverage) {
     }
     plain.run(u64::MAX - 1);
     // The order among hosts at one instant is undefined.
-    let by_host = |reached: &mut Vec<Reached>| reached.sort_by_key(|packet| (packet.interface, packet.time_ps));
+    let by_host = |reached: &mut Vec<Reached>| {
+        reached.sort_by_key(|packet| (packet.interface, packet.time_ps))
+    };
     by_host(&mut reached);
     by_host(&mut plain.reached);
     assert_eq!(reached, plain.reached);
@@ -115,7 +117,8 @@ fn later(now: u64, plain: &Network, draws: &mut Stream) -> u64 {
 fn packet(number: u32, hosts: u64, draws: &mut Stream) -> frames::Packet {
     let from = draws.below(hosts);
     let to = (from + draws.between(1, hosts - 1)) % hosts;
-    let bytes = [MIN_BYTES, 576, 1_500, MIN_BYTES + draws.below(1_400) as u16][draws.below(4) as usize];
+    let bytes =
+        [MIN_BYTES, 576, 1_500, MIN_BYTES + draws.below(1_400) as u16][draws.below(4) as usize];
     let v6 = draws.chance(0.2);
     frames::Packet {
         dscp: draws.below(64) as u8,

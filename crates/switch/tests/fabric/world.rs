@@ -132,7 +132,7 @@ impl World {
                 let data = [7; 8_000];
                 let left = data.len().min(flow.bytes - flow.written);
                 match host.write(self.now, flow.stream, &data[..left]) {
-                    flow.written += taken => Ok(written) => flow.written += written => flow.written += taken,
+                    Ok(written) => flow.written += written,
                     Err(StreamError::Blocked) => break,
                     Err(error) => panic!("{error}"),
                 }
@@ -153,8 +153,7 @@ impl World {
                     deadline: None,
                 };
                 let policy = Policy::of(&host.options().config);
-                host.open(self.now, stream, empty, &policy)
-                    .expect("opened");
+                host.open(self.now, stream, empty, &policy).expect("opened");
                 host.finish(self.now, stream).expect("an open stream");
                 accepted.push(stream);
             }
