@@ -1,4 +1,4 @@
-//! Sends a file with a deadline, and says whether it was met.
+//! Sends a file with a deadline and reports whether it was met.
 //!
 //! ```sh
 //! cargo build --release -p duetime-d3 --example d3_file
@@ -6,10 +6,10 @@
 //! target/release/examples/d3_file send HOST:7000 10G 500 < file     # within 500 ms
 //! ```
 //!
-//! Each side names the rate of its interface, and behind a slash that of the slowest link between them where that is
-//! another, such as `10G/1G`. The receiver answers with a hash of what came, which the sender compares with its own.
+//! Both sides name the rate of their interface, followed after a slash by that of the slowest link if it differs, such
+//! as `10G/1G`. The receiver replies with a hash of the data, which the sender compares with its own.
 
-#![expect(clippy::print_stderr, reason = "an example talks to its user")]
+#![expect(clippy::print_stderr, reason = "an example prints its results")]
 
 use duetime_d3::{Endpoint, Flow, Options, Rate, Stream};
 use std::error::Error;
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Writes one file to standard output.
+/// Receives one file and writes it to standard output.
 fn serve(endpoint: &Endpoint) -> Result<(), Box<dyn Error>> {
     let (mut stream, peer) = endpoint.listen(16).accept()?;
     let (mut buffer, mut hash, mut bytes) = (vec![0; 1 << 16], FNV, 0);
@@ -77,7 +77,7 @@ fn send(
     stream.finish()?;
     stream.delivered()?;
     let took = began.elapsed();
-    // An empty file takes no time to write.
+    // Writing an empty file takes no time.
     let wrote = before.duration_since(began).as_secs_f64();
     let mean = granted / wrote.max(f64::MIN_POSITIVE) / 1e6;
     let statistics = stream.statistics();
@@ -95,19 +95,19 @@ fn send(
         }
     );
     eprintln!(
-        "granted {mean:.1} Mbps in the mean, {highest} at most, by {} interfaces; {} requests, {} packets sent again",
+        "granted {mean:.1} Mbps on average, at most {highest}, by {} interfaces; {} requests, {} retransmissions",
         statistics.hops, counters.requests, counters.retransmits,
     );
-    let own = fnv(FNV, &file);
-    let theirs = answer(&mut stream)?;
-    if own != theirs {
-        return Err(format!("hash {own:016x} sent, {theirs:016x} received").into());
+    let sent_hash = fnv(FNV, &file);
+    let received_hash = answer(&mut stream)?;
+    if sent_hash != received_hash {
+        return Err(format!("hash {sent_hash:016x} sent, {received_hash:016x} received").into());
     }
-    eprintln!("hash {own:016x} at both ends");
+    eprintln!("hash {sent_hash:016x} at both ends");
     Ok(())
 }
 
-/// The hash of what the receiver has.
+/// Returns the receiver's hash.
 fn answer(stream: &mut Stream) -> io::Result<u64> {
     let mut bytes = [0; 8];
     stream.read_exact(&mut bytes)?;
@@ -115,26 +115,28 @@ fn answer(stream: &mut Stream) -> io::Result<u64> {
 }
 
 fn endpoint(address: &str, rates: &str) -> Result<Endpoint, Box<dyn Error>> {
-    let (own, slowest) = rates.split_once('/').unwrap_or((rates, rates));
-    let mut options = Options::new(rate(own)?).slowest_link(rate(slowest)?);
+    let (interface, slowest) = rates.split_once('/').unwrap_or((rates, rates));
+    let mut options = Options::new(rate(interface)?).slowest_link(rate(slowest)?);
     options.send_buffer = 4 << 20;
     options.receive_buffer = 4 << 20;
     Ok(Endpoint::bind(address, options)?)
 }
 
-/// `10G` or `100M`, in bits per second.
+/// Parses a rate such as `10G` or `100M`.
 fn rate(word: &str) -> Result<Rate, Box<dyn Error>> {
     let number = |digits: &str| digits.parse::<u64>();
     if let Some(digits) = word.strip_suffix('G') {
         return Ok(Rate::from_gbps(number(digits)?));
     }
-    let digits = word.strip_suffix('M').ok_or("a rate is like 10G or 100M")?;
+    let digits = word
+        .strip_suffix('M')
+        .ok_or("expected a rate such as 10G or 100M")?;
     Ok(Rate::from_mbps(number(digits)?))
 }
 
 const FNV: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// FNV-1a.
+/// Updates an FNV-1a hash.
 fn fnv(hash: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(hash, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,15 +1,15 @@
-//! Floods a listener with forged SYNs and random datagrams while clients ask it queries with deadlines, and prints what
-//! the listener kept and how many deadlines were met: without the flood, and with it.
+//! Floods a listener with forged SYNs and random datagrams while clients send it queries with deadlines. Prints the
+//! listener's memory and the number of deadlines met, without and with the flood.
 //!
 //! ```sh
-//! cargo run --release -p duetime-d3 --example d3_flood                  # a million of each, 50,000 a second of both
-//! cargo run --release -p duetime-d3 --example d3_flood -- 100000 20000  # 100,000 of each, 20,000 a second
+//! cargo run --release -p duetime-d3 --example d3_flood                  # a million of each, 50,000 per second in total
+//! cargo run --release -p duetime-d3 --example d3_flood -- 100000 20000  # 100,000 of each, 20,000 per second
 //! ```
 //!
-//! The listener is a process of its own, so that its memory can be told. The flood comes from 250 addresses of
-//! 127.0.0.0/8, which never answer. Linux, on loopback.
+//! The listener is a separate process, so that its memory can be measured. The flood comes from 250 addresses in
+//! 127.0.0.0/8, which never reply. Linux only, on loopback.
 
-#![expect(clippy::print_stdout, reason = "an example talks to its user")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use duetime_d3::{Endpoint, Flow, Options, Rate};
 use duetime_proto::d3::datagram::{Header, Kind, encode};
@@ -27,9 +27,9 @@ const RATE: Rate = Rate::from_gbps(10);
 const ANSWER_BYTES: usize = 20_000;
 const DEADLINE: Duration = Duration::from_millis(50);
 const CLIENTS: u64 = 4;
-/// Where the flood comes from.
+/// Number of source addresses of the flood.
 const ADDRESSES: u8 = 250;
-/// Between two queries of a client.
+/// Pause between two queries of a client.
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -42,41 +42,42 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => return Err("usage: d3_flood [COUNT RATE]".into()),
     };
     println!(
-        "{CLIENTS} clients ask for {ANSWER_BYTES} bytes within {DEADLINE:?}, each {PAUSE:?} after its last answer"
+        "{CLIENTS} clients request {ANSWER_BYTES} bytes within {DEADLINE:?}, {PAUSE:?} after their last answer"
     );
     measure("without a flood", |_| {
         thread::sleep(Duration::from_secs(5));
         Ok(())
     })?;
-    let name = format!("{count} forged SYNs and {count} random datagrams, {rate} a second of both");
+    let name =
+        format!("{count} forged SYNs and {count} random datagrams, {rate} per second in total");
     measure(&name, |to| flood(to, count, rate))?;
     Ok(())
 }
 
-/// Runs a listener and its clients for as long as `what` takes.
+/// Runs a listener and its clients while `load` runs.
 fn measure(
     name: &str,
-    what: impl FnOnce(SocketAddr) -> io::Result<()>,
+    load: impl FnOnce(SocketAddr) -> io::Result<()>,
 ) -> Result<(), Box<dyn Error>> {
     let mut listener = Command::new(std::env::current_exe()?)
         .arg("listen")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
-    let measured = clients_during(&mut listener, what);
-    drop(listener.stdin.take()); // it ends
-    let mut said = String::new();
+    let measured = clients_during(&mut listener, load);
+    drop(listener.stdin.take()); // ends the listener
+    let mut output = String::new();
     if let Some(out) = &mut listener.stdout {
-        out.read_to_string(&mut said)?;
+        out.read_to_string(&mut output)?;
     }
     listener.wait()?;
-    let (asked, met, slowest, took) = measured?;
+    let (queries, met, slowest, took) = measured?;
     println!("\n{name}: {:.1} s", took.as_secs_f64());
     println!(
-        "  {asked} queries, {met} met their deadline, the slowest took {:.1} ms",
+        "  {queries} queries, {met} met their deadline, slowest {:.1} ms",
         slowest.as_secs_f64() * 1e3
     );
-    print!("{said}");
+    print!("{output}");
     Ok(())
 }
 
@@ -84,7 +85,7 @@ type Answers = (u64, u64, Duration, Duration);
 
 fn clients_during(
     listener: &mut Child,
-    what: impl FnOnce(SocketAddr) -> io::Result<()>,
+    load: impl FnOnce(SocketAddr) -> io::Result<()>,
 ) -> Result<Answers, Box<dyn Error>> {
     let mut address = String::new();
     let out = listener.stdout.as_mut().ok_or("no output")?;
@@ -94,28 +95,28 @@ fn clients_during(
     let (stop, began) = (AtomicBool::new(false), Instant::now());
     thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
-            .map(|_| scope.spawn(|| ask_until(&stop, &endpoint, address)))
+            .map(|_| scope.spawn(|| query_until(&stop, &endpoint, address)))
             .collect();
-        let done = what(address);
+        let done = load(address);
         let took = began.elapsed();
         stop.store(true, Ordering::Relaxed);
         let mut all = (0, 0, Duration::ZERO, took);
         for client in clients {
-            let (asked, met, slowest) = client.join().map_err(|_| "a client panicked")??;
-            all = (all.0 + asked, all.1 + met, all.2.max(slowest), took);
+            let (queries, met, slowest) = client.join().map_err(|_| "a client panicked")??;
+            all = (all.0 + queries, all.1 + met, all.2.max(slowest), took);
         }
         done?;
         Ok(all)
     })
 }
 
-/// Queries, one after the other: how many, how many in time, and how long the slowest took.
-fn ask_until(
+/// Sends queries one after another until `stop` is set. Returns their number, the number in time, and the longest time.
+fn query_until(
     stop: &AtomicBool,
     endpoint: &Endpoint,
     to: SocketAddr,
 ) -> io::Result<(u64, u64, Duration)> {
-    let (mut asked, mut met, mut slowest) = (0, 0, Duration::ZERO);
+    let (mut queries, mut met, mut slowest) = (0, 0, Duration::ZERO);
     while !stop.load(Ordering::Relaxed) {
         let began = Instant::now();
         let flow = Flow {
@@ -128,15 +129,15 @@ fn ask_until(
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer)?;
         let took = began.elapsed();
-        asked += 1;
+        queries += 1;
         met += u64::from(took <= DEADLINE && answer.len() == ANSWER_BYTES);
         slowest = slowest.max(took);
         thread::sleep(PAUSE);
     }
-    Ok((asked, met, slowest))
+    Ok((queries, met, slowest))
 }
 
-/// Answers queries until its standard input ends; then says what it kept.
+/// Answers queries until standard input ends, then prints the listener's state.
 fn listen() -> Result<(), Box<dyn Error>> {
     let endpoint = Endpoint::bind("127.0.0.1:0", Options::new(RATE))?;
     println!("{}", endpoint.local_addr()?);
@@ -149,28 +150,28 @@ fn listen() -> Result<(), Box<dyn Error>> {
     let (ended, watched) = (Arc::new(AtomicBool::new(false)), endpoint.clone());
     let until = Arc::clone(&ended);
     let watching = thread::spawn(move || {
-        let mut most = 0;
+        let mut max = 0;
         while !until.load(Ordering::Relaxed) {
-            most = most.max(watched.streams());
+            max = max.max(watched.streams());
             thread::sleep(Duration::from_millis(5));
         }
-        most
+        max
     });
     io::stdin().read_to_end(&mut Vec::new())?;
     ended.store(true, Ordering::Relaxed);
-    let most = watching.join().map_err(|_| "the watcher panicked")?;
+    let max = watching.join().map_err(|_| "the watcher panicked")?;
     let status = std::fs::read_to_string("/proc/self/status")?;
     let peak = status.lines().find(|line| line.starts_with("VmHWM"));
     let totals = endpoint.totals();
     println!(
-        "  listener: at most {most} streams, peak memory {}",
+        "  listener: at most {max} streams, peak memory {}",
         peak.unwrap_or("unknown")
     );
     println!("  {totals:?}");
     Ok(())
 }
 
-/// Sends the flood in pieces of a millisecond.
+/// Sends the flood in batches, one per millisecond.
 fn flood(to: SocketAddr, count: u64, rate: u64) -> io::Result<()> {
     let sockets: Vec<UdpSocket> = (0..ADDRESSES)
         .map(|i| UdpSocket::bind((Ipv4Addr::new(127, 1, 0, 1 + i), 0)))
@@ -194,7 +195,7 @@ fn flood(to: SocketAddr, count: u64, rate: u64) -> io::Result<()> {
                 datagram.extend((0..length / 8).flat_map(|_| draw().to_ne_bytes()));
             }
             let socket = &sockets[usize::from(draw().to_ne_bytes()[0] % ADDRESSES)];
-            // A full buffer loses it, as a network would.
+            // A full buffer drops the datagram, like a network.
             let _ = socket.send_to(&datagram, to);
             sent += 1;
         }
@@ -203,7 +204,7 @@ fn flood(to: SocketAddr, count: u64, rate: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// A SYN that opens a stream of this identifier.
+/// Encodes a SYN that opens a stream with this identifier.
 fn syn(source: u64, out: &mut Vec<u8>) {
     let header = Header {
         kind: Kind::Packet,
@@ -220,7 +221,7 @@ fn syn(source: u64, out: &mut Vec<u8>) {
         },
     };
     let encoded = encode(&header, (&[], &[]), out);
-    debug_assert!(encoded.is_ok(), "a SYN has a form");
+    debug_assert!(encoded.is_ok(), "a SYN is encodable");
 }
 
 fn answer(mut stream: duetime_d3::Stream) -> io::Result<()> {

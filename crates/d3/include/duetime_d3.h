@@ -13,30 +13,30 @@ extern "C" {
 typedef struct d3_socket_s d3_socket_t;
 typedef struct d3_stream_s d3_stream_t;
 
-/* What d3_error() says. */
+/* Codes of d3_error(). */
 enum {
-    D3_NONE = 0,         /* no call has failed */
-    D3_SYSTEM = 1,       /* an error of the system, or a bad argument */
-    D3_QUENCHED = 2,     /* the deadline cannot be met: the flow was ended */
-    D3_GIVEN_UP = 3,     /* the peer abandoned its flow */
+    D3_NONE = 0,         /* no failure */
+    D3_SYSTEM = 1,       /* system error or invalid argument */
+    D3_QUENCHED = 2,     /* the flow was ended because it cannot meet its deadline */
+    D3_GIVEN_UP = 3,     /* the peer's flow was quenched or aborted */
     D3_REFUSED = 4,      /* the peer accepts no streams */
-    D3_RESET = 5,        /* the peer knows the stream no more */
+    D3_RESET = 5,        /* the peer does not know the stream */
     D3_TIMED_OUT = 6,    /* the peer did not answer in time */
-    D3_VERSION = 7,      /* the peer speaks another version */
+    D3_VERSION = 7,      /* the peer uses another version */
     D3_TOO_MANY = 8,     /* too many streams are open */
-    D3_FINISHED = 9,     /* the flow was finished before */
-    D3_ALREADY_OPEN = 10,/* the flow was announced before */
+    D3_FINISHED = 9,     /* the flow is already finished */
+    D3_ALREADY_OPEN = 10,/* the flow is already declared */
     D3_ABORTED = 11,     /* the flow was aborted */
-    D3_TOO_LONG = 12     /* the interface does not accept packets of the configured length */
+    D3_TOO_LONG = 12     /* packets of the configured length exceed the interface's MTU */
 };
 
 typedef struct {
-    uint64_t granted_bps;     /* rate granted for the present round trip */
+    uint64_t granted_bps;     /* rate granted for the current round trip */
     uint64_t requests;        /* rate requests sent */
-    uint64_t retransmissions; /* data packets sent again */
-    uint64_t acked;           /* bytes that the peer has acknowledged */
+    uint64_t retransmissions; /* data packets retransmitted */
+    uint64_t acked;           /* bytes acknowledged by the peer */
     uint64_t received;        /* bytes received in order */
-    int exceeded;             /* more was sent than announced */
+    int exceeded;             /* 1 if more bytes were sent than declared */
 } d3_statistics_t;
 
 d3_socket_t *d3_socket(const char *address, uint64_t bits_per_second, int backlog);

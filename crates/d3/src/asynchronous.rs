@@ -1,4 +1,4 @@
-//! Streams for tasks: tokio's traits.
+//! Asynchronous streams with tokio's traits.
 
 use crate::endpoint::accept;
 use crate::{Endpoint, Flow, Listener, Policy, Stream, StreamError};
@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 impl Endpoint {
-    /// Opens a stream, and is ready with the peer's answer.
+    /// Opens a stream and waits for the peer's reply.
     pub async fn connect_async(
         &self,
         peer: SocketAddr,
@@ -29,7 +29,7 @@ impl Endpoint {
 }
 
 impl Listener {
-    /// The next stream.
+    /// Waits for the next stream.
     pub async fn accept_async(&self) -> io::Result<(Stream, SocketAddr)> {
         let shared = &self.endpoint().handle.shared;
         let accepted = poll_fn(|context| shared.poll(None, context, accept)).await?;
@@ -68,7 +68,7 @@ impl AsyncWrite for Stream {
         Poll::Ready(Ok(()))
     }
 
-    /// Ends the flow out, and is ready when the peer has all of it.
+    /// Ends the outgoing flow and waits until the peer has received it.
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let id = self.id();
         self.shared().poll(Some(id), context, |endpoint, now| {

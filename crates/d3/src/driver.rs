@@ -1,4 +1,4 @@
-//! The endpoint's thread: moves datagrams between the socket and the protocol's endpoint, and keeps its time.
+//! Thread of an endpoint: moves datagrams between the socket and the protocol's endpoint, and runs its timers.
 
 use crate::shared::Shared;
 use duetime_core::{Span, Time};
@@ -9,24 +9,24 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-/// Bytes that a call of the kernel takes for one peer.
-const LONGEST_RUN: usize = 65_000;
-/// Datagrams taken from the endpoint before what has arrived is looked at.
-const MOST_AT_ONCE: usize = 256;
-/// How long a closed endpoint stays to send the rest and to answer repeated FINs.
-const LAST_WORDS: Span = Span::from_secs(10);
-/// How long a full socket is waited for, in nanoseconds.
-const FULL_SOCKET: i64 = 1_000_000;
+/// Maximum number of bytes that one system call sends to a peer.
+const MAX_RUN_BYTES: usize = 65_000;
+/// Maximum number of datagrams to collect before received ones are processed.
+const MAX_DATAGRAMS: usize = 256;
+/// Time that a closed endpoint remains to send remaining data and to answer repeated FINs.
+const LINGER: Span = Span::from_secs(10);
+/// Maximum wait for space in a full socket, in nanoseconds.
+const FULL_SOCKET_WAIT_NS: i64 = 1_000_000;
 
 pub struct Driver {
     pub shared: Arc<Shared>,
     pub socket: UdpSocket,
     pub state: UdpSocketState,
-    /// Rung by the application's threads.
-    pub bell: UnixStream,
+    /// Becomes readable when an application thread wakes the driver.
+    pub wakeup: UnixStream,
 }
 
-/// Datagrams of one length, the last perhaps shorter, for one peer.
+/// Consecutive datagrams of equal length for one peer; the last may be shorter.
 struct Run {
     peer: SocketAddr,
     start: usize,
@@ -36,7 +36,7 @@ struct Run {
 }
 
 impl Driver {
-    /// Runs until every handle is gone and all is sent.
+    /// Runs until all handles are dropped and all data is sent.
     pub fn run(mut self) {
         if let Err(error) = self.drive() {
             self.shared.lock().fail(&error);
@@ -65,7 +65,8 @@ impl Driver {
         }
     }
 
-    /// What may leave now, and when to come back; `None`: never.
+    /// Collects the datagrams that may leave now. Returns the time of the next call, or `None` if the endpoint has
+    /// ended.
     fn collect(
         &self,
         outgoing: &mut Vec<u8>,
@@ -77,24 +78,24 @@ impl Driver {
         if state.endpoint.next_timeout() <= now {
             state.endpoint.timeout(now);
         }
-        let most_segments = self.state.max_gso_segments();
-        for _ in 0..MOST_AT_ONCE {
+        let max_segments = self.state.max_gso_segments();
+        for _ in 0..MAX_DATAGRAMS {
             let Some(transmit) = state.endpoint.poll_transmit(now, outgoing) else {
                 break;
             };
-            extend(runs, transmit.peer, transmit.bytes, most_segments);
+            extend(runs, transmit.peer, transmit.bytes, max_segments);
             now = self.shared.now();
         }
-        state.tell();
+        state.notify();
         let mut next = state.endpoint.next_timeout();
         if state.closing && runs.is_empty() {
-            let end = *last.get_or_insert(now + LAST_WORDS);
+            let end = *last.get_or_insert(now + LINGER);
             if !state.endpoint.is_sending() || end <= now {
                 return None;
             }
             next = next.min(end);
         }
-        // With something to send it comes back at once.
+        // With datagrams to send, the loop continues immediately.
         state.planned = if runs.is_empty() { next } else { Time::ZERO };
         Some(next)
     }
@@ -107,15 +108,15 @@ impl Driver {
             segment_size: (contents.len() > run.segment).then_some(run.segment),
             src_ip: None,
         };
-        for again in [true, false] {
+        for retry in [true, false] {
             match self
                 .state
                 .try_send(UdpSockRef::from(&self.socket), &transmit)
             {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && again => {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && retry => {
                     let timeout = Timespec {
                         tv_sec: 0,
-                        tv_nsec: FULL_SOCKET,
+                        tv_nsec: FULL_SOCKET_WAIT_NS,
                     };
                     poll(
                         &mut [PollFd::new(&self.socket, PollFlags::OUT)],
@@ -127,7 +128,7 @@ impl Driver {
                     state.endpoint.too_long(self.shared.now(), run.peer);
                     break;
                 }
-                // Lost, as in the network: no route, or nobody there.
+                // Other errors count as loss in the network: no route, or an unreachable host.
                 Ok(()) | Err(_) => break,
             }
         }
@@ -147,7 +148,7 @@ impl Driver {
                 Ok(count) => count,
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock => return Ok(()),
-                    // A peer's host says that nobody is there.
+                    // ICMP: nothing is bound to the peer's port.
                     io::ErrorKind::ConnectionRefused | io::ErrorKind::Interrupted => continue,
                     _ => return Err(error),
                 },
@@ -166,25 +167,25 @@ impl Driver {
         }
     }
 
-    /// Until something arrives, the application has something, or it is time.
+    /// Sleeps until a datagram arrives, the application wakes the driver, or `until`.
     fn sleep(&mut self, until: Time) -> io::Result<()> {
         let nanoseconds = until.since(self.shared.now().min(until)).as_ns();
         let timeout = (until != Time::MAX).then(|| Timespec {
             tv_sec: i64::try_from(nanoseconds / 1_000_000_000).unwrap_or(i64::MAX),
-            // A fraction below a nanosecond would be slept for again and again.
+            // Round up, so that fractions of a nanosecond do not cause another sleep.
             tv_nsec: i64::try_from(nanoseconds % 1_000_000_000).unwrap_or(0) + 1,
         });
         let mut wanted = [
             PollFd::new(&self.socket, PollFlags::IN),
-            PollFd::new(&self.bell, PollFlags::IN),
+            PollFd::new(&self.wakeup, PollFlags::IN),
         ];
         match poll(&mut wanted, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         if !wanted[1].revents().is_empty() {
-            let mut rings = [0; 64];
-            match (&self.bell).read(&mut rings) {
+            let mut wakeups = [0; 64];
+            match (&self.wakeup).read(&mut wakeups) {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Err(error),
@@ -194,14 +195,14 @@ impl Driver {
     }
 }
 
-/// Adds a datagram, which follows what was collected before, to the last run if the kernel can send it with that.
-fn extend(runs: &mut Vec<Run>, peer: SocketAddr, bytes: usize, most_segments: usize) {
+/// Adds a datagram after the collected ones. It joins the last run if the kernel can send both in one call.
+fn extend(runs: &mut Vec<Run>, peer: SocketAddr, bytes: usize, max_segments: usize) {
     if let Some(run) = runs.last_mut()
         && run.peer == peer
         && !run.closed
         && bytes <= run.segment
-        && run.end - run.start + bytes <= LONGEST_RUN
-        && (run.end - run.start) / run.segment < most_segments
+        && run.end - run.start + bytes <= MAX_RUN_BYTES
+        && (run.end - run.start) / run.segment < max_segments
     {
         run.end += bytes;
         run.closed = bytes < run.segment;
@@ -222,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn datagrams_of_one_length_leave_together() {
+    fn equal_datagrams_share_a_run() {
         let peer = |port| SocketAddr::from(([127, 0, 0, 1], port));
         let mut runs = Vec::new();
         let datagrams = [

@@ -11,17 +11,17 @@ use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-/// What the kernel should keep for the socket in each direction, as far as it allows.
+/// Requested size of the kernel's socket buffers in each direction; the kernel may limit it.
 const SOCKET_BUFFER: usize = 4 << 20;
 
-/// A socket that carries many streams. Clones are the same endpoint; it ends when all of them, its listeners and its
-/// streams are gone, and what was written is sent.
+/// UDP socket that carries many streams. Clones refer to the same endpoint, which ends when all clones, listeners and
+/// streams are dropped and all written data is sent.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     pub(crate) handle: Arc<Handle>,
 }
 
-/// Ends the endpoint's thread when the last one is gone.
+/// Ends the endpoint's thread when dropped.
 #[derive(Debug)]
 pub(crate) struct Handle {
     pub shared: Arc<Shared>,
@@ -34,7 +34,7 @@ impl Drop for Handle {
     }
 }
 
-/// Accepts streams of an [`Endpoint`].
+/// Accepts the streams of an [`Endpoint`].
 #[derive(Debug)]
 pub struct Listener {
     endpoint: Endpoint,
@@ -50,8 +50,9 @@ impl Drop for Listener {
 }
 
 impl Endpoint {
-    /// An endpoint on a UDP address; port 0: any. `options` name the rate of the interface. Fails if the address cannot
-    /// be had, or with [`io::ErrorKind::InvalidInput`] if the options make no sense.
+    /// Creates an endpoint on a UDP address, with any free port if the port is 0. `options` contain the rate of the
+    /// interface. Returns an error if the address is not available, or [`io::ErrorKind::InvalidInput`] for invalid
+    /// options.
     pub fn bind(address: impl ToSocketAddrs, mut options: Options) -> io::Result<Self> {
         let socket = UdpSocket::bind(address)?;
         let address = socket.local_addr()?;
@@ -65,18 +66,18 @@ impl Endpoint {
         let endpoint = endpoint::Endpoint::new(options, [first, second])
             .map_err(|problem| io::Error::new(io::ErrorKind::InvalidInput, problem))?;
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
-        // Smaller ones work too.
+        // Smaller buffers work too.
         let _ = state.set_send_buffer_size(UdpSockRef::from(&socket), SOCKET_BUFFER);
         let _ = state.set_recv_buffer_size(UdpSockRef::from(&socket), SOCKET_BUFFER);
-        let (bell, listening) = UnixStream::pair()?;
-        bell.set_nonblocking(true)?;
-        listening.set_nonblocking(true)?;
-        let shared = Arc::new(Shared::new(endpoint, bell));
+        let (wakeup, woken) = UnixStream::pair()?;
+        wakeup.set_nonblocking(true)?;
+        woken.set_nonblocking(true)?;
+        let shared = Arc::new(Shared::new(endpoint, wakeup));
         let driver = Driver {
             shared: Arc::clone(&shared),
             socket,
             state,
-            bell: listening,
+            wakeup: woken,
         };
         std::thread::Builder::new()
             .name("d3".to_owned())
@@ -86,12 +87,12 @@ impl Endpoint {
         })
     }
 
-    /// Where it is.
+    /// Returns the local address.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         Ok(self.handle.address)
     }
 
-    /// Opens a stream and waits for the peer's answer.
+    /// Opens a stream and waits for the peer's reply.
     pub fn connect(&self, address: impl ToSocketAddrs, flow: Flow) -> io::Result<Stream> {
         let policy = self
             .handle
@@ -100,7 +101,7 @@ impl Endpoint {
         self.connect_with(address, flow, &policy)
     }
 
-    /// The same, with options of the flow.
+    /// Opens a stream with flow options and waits for the peer's reply.
     pub fn connect_with(
         &self,
         address: impl ToSocketAddrs,
@@ -115,7 +116,7 @@ impl Endpoint {
         Ok(stream)
     }
 
-    /// Opens a stream, and does not wait.
+    /// Opens a stream without waiting for a reply.
     pub(crate) fn start(
         &self,
         peer: SocketAddr,
@@ -129,8 +130,8 @@ impl Endpoint {
         Ok(Stream::new(self.clone(), id.map_err(io_error)?, peer))
     }
 
-    /// Accepts streams from now on. Up to `backlog` wait to be accepted; the SYNs of others have to be repeated. There is
-    /// one listener: a second one changes the backlog.
+    /// Starts accepting streams. At most `backlog` streams wait for [`Listener::accept`]; further SYNs must be
+    /// repeated. An endpoint has one listener: later calls change the backlog.
     pub fn listen(&self, backlog: usize) -> Listener {
         self.handle
             .shared
@@ -140,12 +141,12 @@ impl Endpoint {
         }
     }
 
-    /// Streams that are kept, half-open ones and those that have ended and linger included.
+    /// Returns the number of open streams, including half-open and lingering ones.
     pub fn streams(&self) -> usize {
         self.handle.shared.call(|endpoint, _| endpoint.streams())
     }
 
-    /// Datagrams, and what became of them.
+    /// Returns datagram counters.
     pub fn totals(&self) -> Totals {
         self.handle.shared.call(|endpoint, _| endpoint.totals())
     }
@@ -158,7 +159,7 @@ impl Listener {
         Ok(self.stream(accepted))
     }
 
-    /// The endpoint that it listens on.
+    /// Returns the listener's endpoint.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
@@ -179,6 +180,6 @@ pub(crate) fn accept(
 }
 
 pub(crate) fn one_address(address: impl ToSocketAddrs) -> io::Result<SocketAddr> {
-    let none = || io::Error::new(io::ErrorKind::InvalidInput, "the name has no address");
-    address.to_socket_addrs()?.next().ok_or_else(none)
+    let no_address = || io::Error::new(io::ErrorKind::InvalidInput, "the name has no address");
+    address.to_socket_addrs()?.next().ok_or_else(no_address)
 }

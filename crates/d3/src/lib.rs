@@ -1,5 +1,4 @@
-//! D3 as sockets over UDP: streams whose flows state their length and their deadline, and hosts that ask the network for
-//! the rate which that takes.
+//! D3 streams over UDP. Flows declare their length and deadline, and hosts request the required rate from the network.
 //!
 //! ```
 //! use duetime_d3::{Endpoint, Flow, Options, Rate, Stream};
@@ -14,11 +13,11 @@
 //!     let (mut stream, _peer) = listener.accept()?;
 //!     let mut query = String::new();
 //!     stream.read_to_string(&mut query)?;
-//!     // The answer is a flow of its own, with a deadline of its own.
+//!     // The answer is a separate flow with its own deadline.
 //!     let answer = query.to_uppercase();
 //!     stream.open(Flow { bytes: answer.len() as u64, deadline: Some(Duration::from_millis(50)) })?;
 //!     stream.write_all(answer.as_bytes())?;
-//!     stream.close() // waits until all has arrived
+//!     stream.close() // waits until all data has arrived
 //! });
 //!
 //! // A client.
@@ -36,29 +35,29 @@
 //!
 //! # Flows
 //!
-//! A stream carries bytes both ways, in order; each way is a D3 flow. [`Stream::connect`] announces the first one. The
-//! acceptor announces its own with [`Stream::open`], or has one without length and deadline when it just writes.
-//! - [`finish`](Stream::finish) ends a flow: fewer bytes than announced are in order. More are too: the flow goes on
-//!   without a deadline, and [`Statistics::exceeded`] says so.
-//! - [`close`](Stream::close) also waits until the peer has all. A stream that is dropped is sent in the background, as
-//!   long as the process lives.
-//! - A flow that is *quenched* because its deadline cannot be met is an error of its own: [`stream_error`] tells it from
-//!   others. Quenching, speculative quenching and what a late flow asks for are options of a flow ([`Policy`]).
+//! A stream carries bytes in both directions, in order; each direction is a D3 flow. [`Stream::connect`] opens the
+//! first flow. The acceptor opens its own with [`Stream::open`]; if it writes without that, its flow has neither length
+//! nor deadline.
+//! - [`finish`](Stream::finish) ends a flow, which may have fewer bytes than declared. A flow with more bytes continues
+//!   without a deadline, and [`Statistics::exceeded`] is set.
+//! - [`close`](Stream::close) also waits until the peer has received everything. The data of a dropped stream is sent
+//!   in the background while the process runs.
+//! - A flow that is *quenched* because it cannot meet its deadline fails with an error that [`stream_error`]
+//!   identifies. [`Policy`] sets quenching, speculative quenching and the requests of late flows, per flow.
 //!
 //! # Endpoints
 //!
-//! An [`Endpoint`] is a UDP socket, one thread, and the protocol's own endpoint ([`duetime_proto::d3::endpoint`]), which
-//! runs in the simulator's tests unchanged. Its [`Options`] name the rate of the interface, which hop 0 divides among the
-//! flows, and the limits on what peers may cost. [`Options::config`]'s `mtu` is the largest packet, IP header included:
-//! datagrams are not fragmented, so set it to what the path takes. [`Stream::connect`] without an endpoint makes one of
-//! its own; a program with many streams to send shares one, as they share the interface.
+//! An [`Endpoint`] consists of a UDP socket, a thread, and the protocol's endpoint ([`duetime_proto::d3::endpoint`]),
+//! which the simulator's tests run unchanged. Its [`Options`] contain the rate of the interface, which hop 0 divides
+//! among the flows, and limits on the cost of peers. The `mtu` in [`Options::config`] is the largest packet, including
+//! the IP header. Datagrams are not fragmented, so set it to the path's MTU. [`Stream::connect`] without an endpoint
+//! creates a new one; programs with many streams should share one, because the streams share the interface.
 //!
-//! With the feature `tokio`, streams are `AsyncRead` and `AsyncWrite`, and `Endpoint::connect_async` and
-//! `Listener::accept_async` go with them. They need no runtime of their own.
+//! With the feature `tokio`, streams implement `AsyncRead` and `AsyncWrite`, and `Endpoint::connect_async` and
+//! `Listener::accept_async` exist. They work on any runtime.
 //!
-//! With the feature `c` there are functions for C and for whatever calls C: `include/duetime_d3.h` declares them, and
-//! `man/duetime_d3.3` documents them. `cargo rustc --release -p duetime-d3 --features c --crate-type cdylib` makes the
-//! library.
+//! The feature `c` provides a C interface, declared in `include/duetime_d3.h` and documented in `man/duetime_d3.3`.
+//! Build the library with `cargo rustc --release -p duetime-d3 --features c --crate-type cdylib`.
 
 #[cfg(all(unix, feature = "tokio"))]
 mod asynchronous;
@@ -84,18 +83,18 @@ pub use stream::Stream;
 use std::io;
 use std::time::Duration;
 
-/// What a flow announces.
+/// Length and deadline of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// Its length in bytes.
+    /// Length in bytes.
     pub bytes: u64,
-    /// When it should have been delivered, from now on; `None`: whenever it can. Zero is past already: with quenching
-    /// the flow ends at once, otherwise it is late.
+    /// Time until the flow should be delivered, or `None` without a deadline. A deadline of zero has already passed:
+    /// with quenching the flow ends at once, otherwise it is late.
     pub deadline: Option<Duration>,
 }
 
 impl Flow {
-    /// A flow whose length is not known; it has no deadline.
+    /// Returns a flow of unknown length without a deadline.
     pub const fn unknown() -> Self {
         Self {
             bytes: u64::MAX / 2,
@@ -104,12 +103,12 @@ impl Flow {
     }
 }
 
-/// What the protocol says in an error of this crate, if it is the protocol's.
+/// Returns the protocol's error in an error of this crate, or `None` if it has another cause.
 pub fn stream_error(error: &io::Error) -> Option<StreamError> {
     error.get_ref()?.downcast_ref().copied()
 }
 
-/// The protocol's errors as those of a socket.
+/// Converts a protocol error to an I/O error.
 fn io_error(error: StreamError) -> io::Error {
     let kind = match error {
         StreamError::Blocked => io::ErrorKind::WouldBlock,
@@ -127,7 +126,7 @@ fn io_error(error: StreamError) -> io::Error {
     io::Error::new(kind, error)
 }
 
-/// The code of the guide is compiled with the other documentation tests.
+/// Compiles the code of the guide with the documentation tests.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/d3.md")]
 struct Guide;

@@ -1,4 +1,4 @@
-//! What the application's threads and the endpoint's own share: the protocol's endpoint, and who waits for what.
+//! State shared by the application's threads and the endpoint's thread: the protocol's endpoint and its waiters.
 
 use crate::{Flow, StreamError, io_error};
 use duetime_core::{Span, Time};
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 pub struct Shared {
     state: Mutex<State>,
     /// Wakes the endpoint's thread.
-    bell: UnixStream,
+    wakeup: UnixStream,
     clock: Instant,
 }
 
@@ -25,15 +25,15 @@ pub struct Shared {
 pub struct State {
     pub endpoint: Endpoint,
     waits: BTreeMap<Option<StreamId>, Arc<Wait>>,
-    /// When the thread looks again by itself.
+    /// Time at which the thread next runs without a wake-up.
     pub planned: Time,
-    /// Every handle is gone.
+    /// True if all handles are dropped.
     pub closing: bool,
-    /// The socket failed.
+    /// Kind of the error that broke the socket.
     pub broken: Option<io::ErrorKind>,
 }
 
-/// Whoever waits for a stream, or for one to come.
+/// Threads and tasks that wait for a stream or for an incoming one.
 #[derive(Debug, Default)]
 struct Wait {
     threads: Condvar,
@@ -41,7 +41,7 @@ struct Wait {
 }
 
 impl Shared {
-    pub fn new(endpoint: Endpoint, bell: UnixStream) -> Self {
+    pub fn new(endpoint: Endpoint, wakeup: UnixStream) -> Self {
         Self {
             state: Mutex::new(State {
                 endpoint,
@@ -50,35 +50,36 @@ impl Shared {
                 closing: false,
                 broken: None,
             }),
-            bell,
+            wakeup,
             clock: Instant::now(),
         }
     }
 
-    /// Time since the endpoint was made.
+    /// Returns the time since the endpoint was created.
     pub fn now(&self) -> Time {
         let elapsed = self.clock.elapsed().as_nanos();
         Time::ZERO + Span::from_ns(u64::try_from(elapsed).unwrap_or(u64::MAX / 1_000))
     }
 
-    /// A panic in another thread leaves the endpoint as consistent as its own calls do.
+    /// Locks the state, even after a panic in another thread, because the endpoint is consistent between calls.
     pub fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One call of the application.
+    /// Calls the endpoint and wakes all affected threads.
     pub fn call<T>(&self, call: impl FnOnce(&mut Endpoint, Time) -> T) -> T {
         let mut state = self.lock();
         let now = self.now();
-        let answer = call(&mut state.endpoint, now);
-        self.ring(&mut state);
-        answer
+        let result = call(&mut state.endpoint, now);
+        self.notify(&mut state);
+        result
     }
 
-    /// Calls until there is another answer than [`StreamError::Blocked`], or `timeout` is over.
+    /// Repeats the call until it returns something other than [`StreamError::Blocked`], or returns an error after
+    /// `timeout`.
     pub fn wait<T>(
         &self,
-        of: Option<StreamId>,
+        stream: Option<StreamId>,
         timeout: Option<Duration>,
         mut call: impl FnMut(&mut Endpoint, Time) -> Result<T, StreamError>,
     ) -> io::Result<T> {
@@ -87,14 +88,14 @@ impl Shared {
         loop {
             match call(&mut state.endpoint, self.now()) {
                 Err(StreamError::Blocked) => {}
-                answer => {
-                    self.ring(&mut state);
-                    return answer.map_err(io_error);
+                => result => => {
+                    self.notify(&mut state);
+                    return result.map_err(io_error);
                 }
             }
-            self.ring(&mut state);
+            self.notify(&mut state);
             state.check()?;
-            let wait = state.waits.entry(of).or_default().clone();
+            let wait = state.waits.entry(stream).or_default().clone();
             state = match end {
                 None => wait
                     .threads
@@ -112,22 +113,22 @@ impl Shared {
         }
     }
 
-    /// The same for a task.
+    /// Calls the endpoint for a task, which is woken when another call may succeed.
     #[cfg(feature = "tokio")]
     pub fn poll<T>(
         &self,
-        of: Option<StreamId>,
+        stream: Option<StreamId>,
         context: &mut Context<'_>,
         call: impl FnOnce(&mut Endpoint, Time) -> Result<T, StreamError>,
     ) -> Poll<io::Result<T>> {
         let mut state = self.lock();
-        let answer = call(&mut state.endpoint, self.now());
-        self.ring(&mut state);
-        if !matches!(answer, Err(StreamError::Blocked)) {
-            return Poll::Ready(answer.map_err(io_error));
+        let result = call(&mut state.endpoint, self.now());
+        self.notify(&mut state);
+        if !matches!(result, Err(StreamError::Blocked)) {
+            return Poll::Ready(result.map_err(io_error));
         }
         state.check()?;
-        let wait = state.waits.entry(of).or_default().clone();
+        let wait = state.waits.entry(stream).or_default().clone();
         let mut tasks = wait.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         if !tasks.iter().any(|task| task.will_wake(context.waker())) {
             tasks.push(context.waker().clone());
@@ -135,24 +136,24 @@ impl Shared {
         Poll::Pending
     }
 
-    /// The application is done with a stream.
+    /// Releases a stream of the application.
     pub fn release(&self, id: StreamId) {
         let mut state = self.lock();
         state.waits.remove(&Some(id));
         let now = self.now();
         state.endpoint.release(now, id);
-        self.ring(&mut state);
+        self.notify(&mut state);
     }
 
-    /// Every handle is gone: the thread ends when all is sent.
+    /// Ends the thread when all data is sent. Called when all handles are dropped.
     pub fn close(&self) {
         let mut state = self.lock();
         state.closing = true;
         state.endpoint.listen(0);
-        self.ring(&mut state);
+        self.notify(&mut state);
     }
 
-    /// What an application announces, as the protocol takes it.
+    /// Converts a flow to the protocol's message.
     pub fn message(now: Time, flow: Flow) -> Message {
         let span = |deadline: Duration| {
             Span::from_ns(
@@ -167,32 +168,32 @@ impl Shared {
         }
     }
 
-    /// Wakes whoever has to know of what a call did: others of the application, and the thread.
-    fn ring(&self, state: &mut State) {
-        state.tell();
+    /// Wakes the threads and tasks affected by a call, and the endpoint's thread if necessary.
+    fn notify(&self, state: &mut State) {
+        state.notify();
         if state.closing || state.endpoint.next_timeout() < state.planned {
             state.planned = Time::ZERO;
-            // Full means that it rings already.
-            let _ = (&self.bell).write(&[1]);
+            // If the pipe is full, the thread is being woken already.
+            let _ = (&self.wakeup).write(&[1]);
         }
     }
 }
 
 impl State {
-    /// Wakes whoever waits for what has happened.
-    pub fn tell(&mut self) {
+    /// Wakes the waiters of all pending events.
+    pub fn notify(&mut self) {
         while let Some(event) = self.endpoint.poll_event() {
-            let of = match event {
+            let stream = match event {
                 Event::Incoming => None,
                 Event::Changed(id) => Some(id),
             };
-            if let Some(wait) = self.waits.get(&of) {
+            if let Some(wait) = self.waits.get(&stream) {
                 wait.wake();
             }
         }
     }
 
-    /// The socket failed: nobody need wait any more.
+    /// Records a socket error and wakes all waiters.
     pub fn fail(&mut self, error: &io::Error) {
         self.broken = Some(error.kind());
         for wait in self.waits.values() {

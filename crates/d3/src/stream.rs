@@ -1,4 +1,4 @@
-//! Streams, for threads that wait.
+//! Blocking streams.
 
 use crate::endpoint::one_address;
 use crate::shared::Shared;
@@ -8,11 +8,11 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-/// What [`Stream::connect`] takes for the rate of its interface.
-const USUAL_RATE: Rate = Rate::from_gbps(10);
+/// Interface rate that [`Stream::connect`] assumes.
+const DEFAULT_RATE: Rate = Rate::from_gbps(10);
 
-/// Bytes both ways between two endpoints. References read and write too, so that one thread may read while another
-/// writes.
+/// Bidirectional byte stream between two endpoints. References also implement `Read` and `Write`, so one thread can
+/// read while another writes.
 #[derive(Debug)]
 pub struct Stream {
     endpoint: Endpoint,
@@ -29,8 +29,8 @@ impl Drop for Stream {
 }
 
 impl Stream {
-    /// Opens a stream from an endpoint of its own, on an interface of 10 Gbps, and waits for the peer's answer. Programs
-    /// that know their interface, or have many streams, use [`Endpoint::connect`].
+    /// Opens a stream from a new endpoint, on an interface of 10 Gbps, and waits for the peer's reply. Use
+    /// [`Endpoint::connect`] to set the rate or to share an endpoint between streams.
     pub fn connect(address: impl ToSocketAddrs, flow: Flow) -> io::Result<Self> {
         let peer = one_address(address)?;
         let any = if peer.is_ipv4() {
@@ -38,7 +38,7 @@ impl Stream {
         } else {
             SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))
         };
-        Endpoint::bind(any, Options::new(USUAL_RATE))?.connect(peer, flow)
+        Endpoint::bind(any, Options::new(DEFAULT_RATE))?.connect(peer, flow)
     }
 
     pub(crate) fn new(endpoint: Endpoint, id: StreamId, peer: SocketAddr) -> Self {
@@ -51,7 +51,7 @@ impl Stream {
         }
     }
 
-    /// Announces the flow out of an accepted stream.
+    /// Declares the outgoing flow of an accepted stream.
     pub fn open(&self, flow: Flow) -> io::Result<()> {
         let policy = self
             .shared()
@@ -59,7 +59,7 @@ impl Stream {
         self.open_with(flow, &policy)
     }
 
-    /// The same, with options of the flow.
+    /// Declares the outgoing flow of an accepted stream, with flow options.
     pub fn open_with(&self, flow: Flow, policy: &Policy) -> io::Result<()> {
         let opened = self
             .shared()
@@ -67,7 +67,7 @@ impl Stream {
         opened.map_err(io_error)
     }
 
-    /// Ends the flow out after what has been written. The peer reads to the end of it.
+    /// Ends the outgoing flow after the written data. The peer reads to its end.
     pub fn finish(&self) -> io::Result<()> {
         let finished = self
             .shared()
@@ -75,7 +75,7 @@ impl Stream {
         finished.map_err(io_error)
     }
 
-    /// Gives the flow out up: what has not left is not sent, and the peer learns of it.
+    /// Aborts the outgoing flow: unsent data is dropped, and the peer is notified.
     pub fn abort(&self) -> io::Result<()> {
         let aborted = self
             .shared()
@@ -83,42 +83,42 @@ impl Stream {
         aborted.map_err(io_error)
     }
 
-    /// Ends the flow out, and waits until the peer has all of it.
+    /// Ends the outgoing flow and waits until the peer has received it.
     pub fn close(self) -> io::Result<()> {
         self.finish()?;
         self.delivered()
     }
 
-    /// Waits until the peer has all of a finished flow.
+    /// Waits until the peer has received all of a finished flow.
     pub fn delivered(&self) -> io::Result<()> {
         let id = self.id;
         self.shared()
             .wait(Some(id), None, |endpoint, _| endpoint.delivery(id))
     }
 
-    /// What has happened to the stream: granted rate, requests, retransmissions and more.
+    /// Returns the stream's statistics: granted rate, requests, retransmissions and more.
     pub fn statistics(&self) -> Statistics {
         let id = self.id;
         let statistics = self.shared().call(|endpoint, _| endpoint.statistics(id));
         statistics.unwrap_or_default()
     }
 
-    /// The peer's address.
+    /// Returns the peer's address.
     pub fn peer_addr(&self) -> SocketAddr {
         self.peer
     }
 
-    /// The endpoint that carries it.
+    /// Returns the endpoint that carries the stream.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// Reads fail with [`io::ErrorKind::WouldBlock`] after so long; `None`: they wait for ever.
+    /// Makes reads fail with [`io::ErrorKind::WouldBlock`] after `timeout`; `None` waits without limit.
     pub fn set_read_timeout(&mut self, timeout: Option<Duration>) {
         self.read_timeout = timeout;
     }
 
-    /// Writes fail with [`io::ErrorKind::WouldBlock`] after so long; `None`: they wait for ever.
+    /// Makes writes fail with [`io::ErrorKind::WouldBlock`] after `timeout`; `None` waits without limit.
     pub fn set_write_timeout(&mut self, timeout: Option<Duration>) {
         self.write_timeout = timeout;
     }

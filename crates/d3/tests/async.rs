@@ -1,4 +1,4 @@
-//! Streams as tokio's tasks have them.
+//! Streams in tokio tasks.
 
 use duetime_d3::{Endpoint, Flow, Options, Policy, Rate};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

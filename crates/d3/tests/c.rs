@@ -1,12 +1,12 @@
-//! The C interface, from programs in C and in Python.
+//! C interface, used from C and Python.
 
-#![expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+#![expect(clippy::print_stderr, reason = "tests print why they are skipped")]
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A library of C's kind, built as the documentation says, and where it is.
+/// Builds the C library as documented and returns its path.
 fn library() -> PathBuf {
     let cargo = Command::new(env!("CARGO"))
         .args([
@@ -39,9 +39,9 @@ fn library() -> PathBuf {
 }
 
 #[test]
-fn a_program_in_c_connects_accepts_sends_and_receives() {
+fn c_programs_exchange_data() {
     if Command::new("cc").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no C compiler");
+        eprintln!("skipped: no C compiler");
         return;
     }
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -77,9 +77,9 @@ fn a_program_in_c_connects_accepts_sends_and_receives() {
 }
 
 #[test]
-fn programs_in_python_ask_and_answer() {
+fn python_programs_exchange_data() {
     if Command::new("python3").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no Python");
+        eprintln!("skipped: Python is not installed");
         return;
     }
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/python");
@@ -98,8 +98,8 @@ fn programs_in_python_ask_and_answer() {
         .spawn()
         .expect("python3 runs");
     let mut port = String::new();
-    let mut said = BufReader::new(server.stdout.take().expect("a pipe"));
-    said.read_line(&mut port).expect("the server's port");
+    let mut output = BufReader::new(server.stdout.take().expect("a pipe"));
+    output.read_line(&mut port).expect("the server's port");
     let address = format!("127.0.0.1:{}", port.trim());
     for _ in 0..2 {
         let client = python("client.py")
@@ -111,22 +111,22 @@ fn programs_in_python_ask_and_answer() {
             "{}",
             String::from_utf8_lossy(&client.stderr)
         );
-        let told = String::from_utf8_lossy(&client.stdout);
+        let output = String::from_utf8_lossy(&client.stdout);
         assert!(
-            told.starts_with("88000 bytes: BETTER NEVER THAN LATE…; "),
-            "{told}"
+            output.starts_with("88000 bytes: BETTER NEVER THAN LATE…; "),
+            "{output}"
         );
     }
     assert!(server.wait().expect("ended").success());
 
-    // What fails is an exception with the library's words.
+    // Failures raise an exception with the library's message.
     let refused = python("client.py")
         .args(["nonsense", "query"])
         .output()
         .expect("python3 runs");
-    let told = String::from_utf8_lossy(&refused.stderr);
+    let error = String::from_utf8_lossy(&refused.stderr);
     assert!(
-        !refused.status.success() && told.contains("D3Error: (1, 'invalid socket address"),
-        "{told}"
+        !refused.status.success() && error.contains("D3Error: (1, 'invalid socket address"),
+        "{error}"
     );
 }

@@ -1,4 +1,4 @@
-/* A server that answers 5 bytes with 300000, a client, and what must fail. */
+/* Runs a server that answers 5 bytes with 300000 and a client, and checks errors. */
 #define _DEFAULT_SOURCE
 #include <duetime_d3.h>
 #include <pthread.h>
@@ -67,7 +67,7 @@ int main(void)
     MUST(d3_close(stream) == 0);
     MUST(pthread_join(serving, NULL) == 0);
 
-    /* What must fail. */
+    /* Calls that must fail. */
     snprintf(address, sizeof address, "127.0.0.1:%d", d3_port(client));
     MUST(d3_connect(server, address, 1, 0) == NULL && d3_error() == D3_REFUSED);
     MUST(d3_accept(client) == NULL && d3_error() == D3_SYSTEM);

@@ -1,9 +1,6 @@
 //! Streams over real sockets on loopback.
 
-#![allow(
-    clippy::cast_possible_truncation,
-    reason = "the numbers of a test are small"
-)]
+#![allow(clippy::cast_possible_truncation, reason = "test values are small")]
 
 use duetime_d3::{
     Endpoint, Flow, Listener, Options, Policy, Rate, Stream, StreamError, stream_error,
@@ -35,7 +32,7 @@ fn bytes(length: usize, seed: u32) -> Vec<u8> {
         .collect()
 }
 
-/// Answers each stream with what came, reversed.
+/// Answers each stream with its data, reversed.
 fn serve(listener: Listener, streams: usize) -> thread::JoinHandle<io::Result<()>> {
     thread::spawn(move || {
         let mut serving = Vec::new();
@@ -55,12 +52,12 @@ fn serve(listener: Listener, streams: usize) -> thread::JoinHandle<io::Result<()
         }
         serving
             .into_iter()
-            .try_for_each(|one| one.join().expect("no panic"))
+            .try_for_each(|thread| thread.join().expect("no panic"))
     })
 }
 
 #[test]
-fn bytes_come_back_in_order() {
+fn bytes_arrive_in_order() {
     let (listener, address) = listening();
     let serving = serve(listener, 1);
     let query = bytes(3_000_000, 77);
@@ -110,7 +107,7 @@ fn many_streams_share_an_endpoint() {
 }
 
 #[test]
-fn one_thread_reads_while_another_writes() {
+fn streams_are_read_and_written_concurrently() {
     let (listener, address) = listening();
     let echoing = thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
@@ -138,7 +135,7 @@ fn one_thread_reads_while_another_writes() {
 }
 
 #[test]
-fn more_and_less_than_announced_arrive() {
+fn flows_may_differ_from_their_declared_length() {
     let (listener, address) = listening();
     let serving = serve(listener, 3);
     for (announced, written, exceeded) in
@@ -171,7 +168,7 @@ fn more_and_less_than_announced_arrive() {
 }
 
 #[test]
-fn a_hopeless_deadline_is_an_error_of_its_own() {
+fn infeasible_deadlines_are_quenched() {
     let (listener, address) = listening();
     let endpoint = endpoint();
     let quench = Policy {
@@ -179,39 +176,39 @@ fn a_hopeless_deadline_is_an_error_of_its_own() {
         ..Policy::of(&Options::new(Rate::from_gbps(1)).config)
     };
     // 100 MB in a millisecond.
-    let hopeless = Flow {
+    let infeasible = Flow {
         bytes: 100_000_000,
         deadline: Some(Duration::from_millis(1)),
     };
     let refused = endpoint
-        .connect_with(address, hopeless, &quench)
+        .connect_with(address, infeasible, &quench)
         .unwrap_err();
     assert_eq!(stream_error(&refused), Some(StreamError::Quenched));
-    // Without quenching it is only late.
-    let mut late = endpoint.connect(address, hopeless).unwrap();
+    // Without quenching the flow is only late.
+    let mut late = endpoint.connect(address, infeasible).unwrap();
     late.write_all(b"query").unwrap();
     late.finish().unwrap();
-    // An answer that cannot be in time: the server is told, and so is who waits for it.
+    // If an answer cannot meet its deadline, both the server and the client get an error.
     let (mut server, _) = listener.accept().unwrap();
     server.read_to_end(&mut Vec::new()).unwrap();
-    let answer = server.open_with(hopeless, &quench).unwrap_err();
+    let answer = server.open_with(infeasible, &quench).unwrap_err();
     assert_eq!(stream_error(&answer), Some(StreamError::Quenched));
     let never = late.read(&mut [0; 9]).unwrap_err();
     assert_eq!(stream_error(&never), Some(StreamError::GivenUp));
 }
 
 #[test]
-fn an_endpoint_that_accepts_nothing_says_so() {
-    let deaf = endpoint();
+fn connecting_without_listener_is_refused() {
+    let closed = endpoint();
     let refused = endpoint()
-        .connect(deaf.local_addr().unwrap(), flow(1))
+        .connect(closed.local_addr().unwrap(), flow(1))
         .unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
     assert_eq!(stream_error(&refused), Some(StreamError::Refused));
 }
 
 #[test]
-fn a_peer_that_vanishes_is_an_error_in_time() {
+fn silent_peers_time_out() {
     let options = Options {
         connect_timeout: duetime_d3::Span::from_ms(300),
         idle_timeout: duetime_d3::Span::from_ms(300),
@@ -220,14 +217,14 @@ fn a_peer_that_vanishes_is_an_error_in_time() {
     // A socket that never answers.
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let endpoint = Endpoint::bind("127.0.0.1:0", options).unwrap();
-    let nobody = endpoint
+    let error = endpoint
         .connect(silent.local_addr().unwrap(), flow(1))
         .unwrap_err();
-    assert_eq!(stream_error(&nobody), Some(StreamError::TimedOut));
+    assert_eq!(stream_error(&error), Some(StreamError::TimedOut));
 }
 
 #[test]
-fn reads_can_be_given_a_time() {
+fn reads_can_time_out() {
     let (_listener, address) = listening();
     let mut stream = Stream::connect(address, flow(1)).unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(5)));
@@ -238,10 +235,10 @@ fn reads_can_be_given_a_time() {
 }
 
 #[test]
-fn packets_keep_to_the_limit_of_the_path() {
+fn packets_respect_the_mtu() {
     let mut small = Options::new(Rate::from_gbps(1));
     small.config.mtu = 576;
-    // What arrives is looked at before it is passed on.
+    // The relay records datagram lengths.
     let relay = UdpSocket::bind("127.0.0.1:0").unwrap();
     let (listener, address) = listening();
     let serving = serve(listener, 1);
@@ -284,7 +281,7 @@ fn packets_keep_to_the_limit_of_the_path() {
 }
 
 #[test]
-fn options_that_make_no_sense_are_refused() {
+fn invalid_options_are_rejected() {
     let mut options = Options::new(Rate::from_gbps(1));
     options.config.mtu = 100;
     let error = Endpoint::bind("127.0.0.1:0", options).unwrap_err();

@@ -1,6 +1,6 @@
-//! An interface that takes no packets of the configured length, in a network namespace of its own.
+//! An interface with an MTU below the configured packet length, in a network namespace.
 #![cfg(target_os = "linux")]
-#![allow(clippy::print_stderr, reason = "a test says what it skips")]
+#![allow(clippy::print_stderr, reason = "tests print skips")]
 
 use duetime_d3::{Endpoint, Flow, Options, Rate, StreamError, stream_error};
 use std::io::{ErrorKind, Read, Write};
@@ -12,12 +12,12 @@ const INSIDE: &str = "D3_IN_SMALL_NAMESPACE";
 const SMALL: u32 = 1_280;
 
 #[test]
-fn packets_longer_than_the_interface_takes_are_an_error_of_their_own() {
+fn packets_above_the_mtu_fail() {
     if std::env::var_os(INSIDE).is_some() {
         return exchange();
     }
-    let may = Command::new("unshare").args(["-n", "true"]).output();
-    if !may.is_ok_and(|output| output.status.success()) {
+    let probe = Command::new("unshare").args(["-n", "true"]).output();
+    if !probe.is_ok_and(|output| output.status.success()) {
         eprintln!("skipped: network namespaces need root");
         return;
     }
@@ -27,7 +27,7 @@ fn packets_longer_than_the_interface_takes_are_an_error_of_their_own() {
             "ip link set lo mtu {SMALL} up; exec \"$0\" --exact --nocapture \"$1\""
         ))
         .arg(std::env::current_exe().expect("this test"))
-        .arg("packets_longer_than_the_interface_takes_are_an_error_of_their_own")
+        .arg("packets_above_the_mtu_fail")
         .env(INSIDE, "1")
         .output()
         .expect("unshare runs");
@@ -39,13 +39,13 @@ fn packets_longer_than_the_interface_takes_are_an_error_of_their_own() {
     );
 }
 
-/// In the namespace: a stream with long packets ends, one with shorter ones arrives.
+/// Checks, in the namespace, that a stream with long packets fails and one with short packets succeeds.
 fn exchange() {
     let options = Options::new(Rate::from_gbps(1));
     let server = Endpoint::bind("127.0.0.1:0", options).unwrap();
     let (listener, address) = (server.listen(8), server.local_addr().unwrap());
     let serving = thread::spawn(move || {
-        // The first never comes to its end: its peer is silent after the error.
+        // The first stream never ends, because its peer is silent after the error.
         let _long = listener.accept().unwrap();
         let (mut short, _) = listener.accept().unwrap();
         short.read_to_end(&mut Vec::new())
@@ -60,8 +60,8 @@ fn exchange() {
     let error = stream.delivered().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidData);
     assert_eq!(stream_error(&error), Some(StreamError::TooLong));
-    let again = stream.write(&[7]).unwrap_err();
-    assert_eq!(stream_error(&again), Some(StreamError::TooLong));
+    let error = stream.write(&[7]).unwrap_err();
+    assert_eq!(stream_error(&error), Some(StreamError::TooLong));
 
     let mut small = options;
     small.config.mtu = SMALL;

@@ -1,11 +1,11 @@
--- D3's datagrams for Wireshark and tshark. docs/wire.md is the format: version 1 over UDP, version 0 directly over IP
--- (protocol 253), as the simulator's captures have it.
+-- Dissector of D3 datagrams for Wireshark and tshark. docs/wire.md specifies the format: version 1 over UDP, version 0
+-- directly over IP (protocol 253) in the simulator's captures.
 --
 --   tshark -X lua_script:crates/d3/wireshark/d3.lua -r FILE
 --
--- In Wireshark, copy this file to the folder that "Personal Lua Plugins" names (Help > About > Folders).
--- A datagram is judged as the protocol's decoder judges it: field `d3.error` has the decoder's words, and an expert
--- information goes with it. The checksum is computed where the whole datagram was captured.
+-- In Wireshark, copy this file to the "Personal Lua Plugins" folder (Help > About > Folders). Datagrams are checked
+-- like in the protocol's decoder: `d3.error` contains the decoder's message, together with an expert information. The
+-- checksum is verified if the capture contains the whole datagram.
 
 local bits = bit32 or bit
 local band, bxor, rshift = bits.band, bits.bxor, bits.rshift
@@ -60,9 +60,9 @@ local damaged = ProtoExpert.new("d3.damaged", "Damaged", expert.group.CHECKSUM, 
 local another = ProtoExpert.new("d3.another_version", "Another version", expert.group.PROTOCOL, expert.severity.WARN)
 d3.experts = { malformed, damaged, another }
 
-d3.prefs.ports = Pref.range("UDP ports", "7000", "Ports whose datagrams are D3. Others are recognised by their form.", 65535)
+d3.prefs.ports = Pref.range("UDP ports", "7000", "UDP ports for D3. On other ports, datagrams are recognised by their form.", 65535)
 
--- CRC-32C, reflected, bit by bit for each byte.
+-- CRC-32C table, reflected.
 local CRC = {}
 for byte = 0, 255 do
     local crc = byte
@@ -86,12 +86,12 @@ local function has_request(tvb)
     return band(tvb(1, 1):uint(), 0x80) ~= 0
 end
 
--- Whether a datagram of version 1 begins at `offset`, which must lie a header before the end.
+-- Returns true if a datagram of version 1 begins at `offset`, with at least a header of data after it.
 local function is_version_1(tvb, offset)
     return tvb(offset, 1):uint() == MAGIC and tvb(offset + 18, 1):uint() == 1
 end
 
--- How long the header of a version is without the congestion header.
+-- Returns the header length of a version, without the congestion header.
 local function header_bytes(version)
     return version == 1 and HEADER_BYTES or TRANSPORT_BYTES
 end
@@ -100,8 +100,8 @@ local function raw(tvb, offset, length)
     return length > 0 and tvb:raw(offset, length) or ""
 end
 
--- Whether the checksum fits, over the header before it, the payload, and the congestion header last. nil: not known,
--- because the capture has not all of it.
+-- Returns true if the checksum matches, over the preceding header, the payload, and the congestion header. Returns nil
+-- if the capture is truncated.
 local function checksum_fits(tvb, headers)
     if tvb:reported_len() > tvb:len() then
         return nil
@@ -111,7 +111,7 @@ local function checksum_fits(tvb, headers)
     return crc == tvb(CHECKSUM, 4):uint()
 end
 
--- What is wrong with bytes 1 to 17, the congestion header at `start` and the length: the decoder's words, or nil.
+-- Checks bytes 1 to 17, the congestion header at `start` and the length. Returns the decoder's message, or nil.
 local function transport_error(tvb, start)
     local tag = tvb(12, 4):uint() + tvb(16, 2):uint()
     if not has_request(tvb) and tag ~= 0 or tvb(17, 1):uint() > 0x3f then
@@ -136,7 +136,7 @@ local function transport_error(tvb, start)
     end
 end
 
--- What a kind may have beside its identifiers (version 1).
+-- Checks the fields that a kind may have besides its identifiers (version 1). Returns the decoder's message, or nil.
 local function kind_error(tvb)
     local kind, flags, window = tvb(19, 1):uint(), tvb(1, 1):uint(), tvb(36, 4):uint()
     local position = tvb(4, 4):uint() + tvb(8, 4):uint()
@@ -156,7 +156,7 @@ local function rate(byte, scale)
     return string.format("%.6g Mbps", byte * 2 ^ scale * 8)
 end
 
--- The congestion header at `start`.
+-- Adds the congestion header at `start`. Returns a summary.
 local function congestion_header(tvb, start, parent)
     local tree = parent:add(tvb(start, REQUEST_BYTES), "Congestion header")
     local second, third = tvb(start + 1, 1), tvb(start + 2, 1)
@@ -164,7 +164,7 @@ local function congestion_header(tvb, start, parent)
     if scale >= 16 then
         scale = scale - 32
     end
-    -- What differs from the scale's own sign is the stamp of hop 5, and the pace.
+    -- Bits that differ from the scale's sign are the stamp of hop 5 and the pace.
     local difference = bxor(third:uint(), band(scale, 0xff))
     local function rates(field, offset, count)
         for i = 0, count - 1 do
@@ -185,7 +185,7 @@ local function congestion_header(tvb, start, parent)
     return "request for " .. rate(tvb(start, 1):uint(), scale)
 end
 
--- The bytes that both versions share. Answers what it is in a few words.
+-- Adds the bytes that both versions share. Returns a summary.
 local function transport_header(tvb, tree)
     tree:add(f.magic, tvb(0, 1))
     local flags, names = tree:add(f.flags, tvb(1, 1)), {}
@@ -213,7 +213,7 @@ local function stream_fields(tvb, tree)
     tree:add(f.source, tvb(28, 8))
 end
 
--- The fields that a datagram has, and a few words; how long its headers are, as far as they were captured.
+-- Adds all fields of a datagram. Returns a summary and the captured header length.
 local function all_fields(tvb, tree, version)
     local start = header_bytes(version)
     local words = transport_header(tvb, tree)
@@ -240,55 +240,55 @@ local function all_fields(tvb, tree, version)
     return words, headers
 end
 
-local function complain(tree, what, why)
-    tree:add(f.error, why):set_generated()
-    tree:add_proto_expert_info(what, why)
-    return why
+local function add_error(tree, expert_info, message)
+    tree:add(f.error, message):set_generated()
+    tree:add_proto_expert_info(expert_info, message)
+    return message
 end
 
--- Adds what a datagram of a version holds to the tree, and judges it in the decoder's order. Answers it in a few words.
+-- Adds a datagram of a version to the tree and checks it in the decoder's order. Returns a summary.
 local function dissect(tvb, root, version)
-    local least = header_bytes(version)
+    local min_length = header_bytes(version)
     local tree = root:add(d3, tvb())
-    if tvb:reported_len() < least then
-        return complain(tree, malformed, "shorter than its header")
+    if tvb:reported_len() < min_length then
+        return add_error(tree, malformed, "shorter than its header")
     end
-    if tvb:len() < least then
-        return "the capture has not all of its header"
+    if tvb:len() < min_length then
+        return "truncated header in the capture"
     end
     if tvb(0, 1):uint() ~= MAGIC then
-        return complain(tree, malformed, "not a D3 datagram")
+        return add_error(tree, malformed, "not a D3 datagram")
     end
     local theirs = tvb(18, 1):uint()
     if version == 1 and theirs ~= 1 then
         tree:add(f.magic, tvb(0, 1))
         tree:add(f.version, tvb(18, 1))
         stream_fields(tvb, tree)
-        return complain(tree, another, string.format("version %d of the format, and not 1", theirs))
+        return add_error(tree, another, string.format("version %d of the format, and not 1", theirs))
     end
     local words, headers = all_fields(tvb, tree, version)
-    local why
+    local message
     if version == 1 then
         if has_request(tvb) and tvb:reported_len() < HEADER_BYTES + REQUEST_BYTES then
-            return complain(tree, malformed, "shorter than its header")
+            return add_error(tree, malformed, "shorter than its header")
         end
         local fits = checksum_fits(tvb, headers)
         local status = fits == nil and "unverified" or fits and "good" or "bad"
         tree:add(f.checksum_status, tvb(CHECKSUM, 4), status):set_generated()
         if fits == false then
-            return complain(tree, damaged, "the checksum disagrees with the bytes")
+            return add_error(tree, damaged, "the checksum disagrees with the bytes")
         end
-        why = transport_error(tvb, HEADER_BYTES) or kind_error(tvb)
+        message = transport_error(tvb, HEADER_BYTES) or kind_error(tvb)
     elseif tvb(18, 2):uint() ~= 0 then
-        why = "unknown flag or reserved bit"
+        message = "unknown flag or reserved bit"
     else
-        why = transport_error(tvb, TRANSPORT_BYTES)
+        message = transport_error(tvb, TRANSPORT_BYTES)
     end
-    return why and complain(tree, malformed, why) or words
+    return message and add_error(tree, malformed, message) or words
 end
 
--- How long the first datagram is if others follow it in one frame. So it is where a host captures a batch before its
--- kernel or its NIC divides it.
+-- Returns the length of the first datagram if others follow in the same frame, or nil. A host captures such batches
+-- before its kernel or NIC splits them.
 local function first_of_batch(tvb)
     if tvb:len() < HEADER_BYTES or not is_version_1(tvb, 0) then
         return nil
@@ -298,7 +298,7 @@ local function first_of_batch(tvb)
     return follows and length or nil
 end
 
--- Over UDP, at the ports of the preferences: everything that comes there is judged.
+-- Dissects all datagrams on the UDP ports of the preferences.
 function d3.dissector(tvb, pinfo, root)
     local all, words = tvb:len(), {}
     local length = first_of_batch(tvb)
@@ -313,7 +313,7 @@ function d3.dissector(tvb, pinfo, root)
     return all
 end
 
--- Over UDP, at any port: what has the form of version 1.
+-- Dissects datagrams on any UDP port that have the form of version 1.
 local function heuristic(tvb, pinfo, root)
     if tvb:len() < HEADER_BYTES or not is_version_1(tvb, 0) or not KINDS[tvb(19, 1):uint()] then
         return false
@@ -322,7 +322,7 @@ local function heuristic(tvb, pinfo, root)
     return true
 end
 
--- Directly over IP: the simulator's.
+-- Dissects the simulator's datagrams, directly over IP.
 local simulated = Proto("d3_simulated", "D3 in a simulator's capture")
 
 function simulated.dissector(tvb, pinfo, root)

@@ -1,4 +1,4 @@
-"""Asks a query that should be there within 5 s, and tells of the answer: client.py ADDRESS QUERY."""
+"""Sends a query with a deadline of 5 s and prints the answer: client.py ADDRESS QUERY."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""D3's sockets in Python, by ctypes: duetime_d3(3) says what each call does.
+"""D3 sockets for Python with ctypes; see duetime_d3(3) for the calls.
 
-DUETIME_D3 names the library, which this makes:
+DUETIME_D3 is the path of the library, which this command builds:
 cargo rustc --release -p duetime-d3 --features c --crate-type cdylib
 """
 
@@ -12,7 +12,7 @@ D3 = ctypes.CDLL(os.environ.get("DUETIME_D3", "target/release/libduetime_d3.so")
 
 
 class Statistics(ctypes.Structure):
-    """What has happened to a stream."""
+    """Statistics of a stream."""
 
     NAMES = ("granted_bps", "requests", "retransmissions", "acked", "received")
     _fields_ = [(name, c_uint64) for name in NAMES] + [("exceeded", c_int)]
@@ -38,11 +38,11 @@ for name, (result, *arguments) in FUNCTIONS.items():
 
 
 class D3Error(Exception):
-    """A call failed: the code and the words of the library."""
+    """Failed call, with the library's code and message."""
 
 
 def call(function, *arguments):
-    """Calls a function of the library, and raises D3Error if it fails."""
+    """Calls a function of the library and raises D3Error if it fails."""
     result = function(*arguments)
     if result is None and function.restype is c_void_p or result == -1:
         raise D3Error(D3.d3_error(), D3.d3_message().decode())
@@ -50,7 +50,7 @@ def call(function, *arguments):
 
 
 class Stream:
-    """Bytes both ways; each way is a flow with a length and a deadline in microseconds (0: none)."""
+    """Bidirectional stream; each direction is a flow with a length and a deadline in microseconds (0: none)."""
 
     def __init__(self, pointer):
         self.pointer = pointer
@@ -71,7 +71,7 @@ class Stream:
         call(D3.d3_finish, self.pointer)
 
     def read(self):
-        """Everything up to the end of the peer's flow."""
+        """Reads to the end of the peer's flow."""
         parts, buffer = [], ctypes.create_string_buffer(1 << 16)
         while length := call(D3.d3_recv, self.pointer, buffer, len(buffer)):
             parts.append(buffer.raw[:length])
@@ -84,8 +84,8 @@ class Stream:
 
 
 class Socket:
-    """An endpoint on an interface of a rate, in a network whose slowest link has another one if it is given; with a
-    backlog it accepts streams."""
+    """Endpoint on an interface with a rate, optionally with the rate of the network's slowest link. Accepts streams if
+    backlog is above zero."""
 
     def __init__(self, address, bits_per_second, backlog=0, slowest_bits_per_second=None):
         slowest = slowest_bits_per_second or bits_per_second

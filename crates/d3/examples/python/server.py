@@ -1,4 +1,4 @@
-"""Answers each query with its bytes in upper case, many times over, within 5 s: server.py ADDRESS QUERIES."""
+"""Answers each query with its bytes in upper case, repeated, within 5 s: server.py ADDRESS QUERIES."""
 
 import sys
 import threading
@@ -9,7 +9,7 @@ RATE_BPS, DEADLINE_US, TIMES = 1_000_000_000, 5_000_000, 4_000
 
 
 def serve(stream):
-    with stream:  # leaves when the client has all of the answer
+    with stream:  # waits until the client has received the answer
         answer = stream.read().upper() * TIMES
         stream.open(len(answer), DEADLINE_US)
         stream.send(answer)

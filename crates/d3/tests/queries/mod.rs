@@ -1,5 +1,4 @@
-//! Queries and answers over D3's sockets, of which each byte is checked, and what must come of them when the network does
-//! what it likes.
+//! Queries and answers over D3 sockets, with every byte checked, and the expected results under network faults.
 
 #[path = "../../../proto/tests/d3_endpoint/content.rs"]
 mod content;
@@ -13,21 +12,21 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::Duration;
 
-/// A read that waits for so long hangs.
+/// Timeout of reads and writes, after which a test counts as hanging.
 const HANG: Duration = Duration::from_mins(1);
-/// Queries at once.
+/// Number of concurrent queries.
 const QUERIES: u64 = 4;
 
-/// Seeds of a test: those of the environment's `variable`, written as `0..200`, or `plain`.
-pub fn seeds(variable: &str, plain: std::ops::Range<u64>) -> std::ops::Range<u64> {
+/// Returns the seeds in the environment variable, written as `0..200`, or `default`.
+pub fn seeds(variable: &str, default: std::ops::Range<u64>) -> std::ops::Range<u64> {
     let Ok(range) = std::env::var(variable) else {
-        return plain;
+        return default;
     };
     let (first, end) = range.split_once("..").expect("FIRST..END");
     first.parse().expect("a number")..end.parse().expect("a number")
 }
 
-/// Of an endpoint whose interface has this rate: a peer that is silent is given up after four seconds.
+/// Returns the options of an endpoint on an interface of this rate, with timeouts of four seconds.
 pub fn options(rate: Rate) -> Options {
     Options {
         connect_timeout: Span::from_secs(4),
@@ -36,8 +35,8 @@ pub fn options(rate: Rate) -> Options {
     }
 }
 
-/// Some queries of a client to `to` at once, which `listener` answers; `meanwhile` runs beside them. All end well, or,
-/// where the network `falls_silent`, with the error that says so.
+/// Sends concurrent queries to `to`, answered by `listener`, while `meanwhile` runs. All must succeed, or fail with a
+/// timeout if the network `falls_silent`.
 pub fn exchange(
     client: &Endpoint,
     to: SocketAddr,
@@ -45,42 +44,44 @@ pub fn exchange(
     (seed, falls_silent): (u64, bool),
     meanwhile: impl FnOnce(),
 ) {
-    let asked: Vec<io::Result<()>> = thread::scope(|scope| {
-        let asking: Vec<_> = (0..QUERIES)
+    let results: Vec<io::Result<()>> = thread::scope(|scope| {
+        let clients: Vec<_> = (0..QUERIES)
             .map(|number| {
                 let sizes = (16 + number * 20_011, seed * 7_919 % 150_000);
                 scope.spawn(move || ask(client, to, number, sizes))
             })
             .collect();
         meanwhile();
-        // Of a network that falls silent some never arrive.
+        // If the network falls silent, some streams never arrive.
         if !falls_silent {
-            for one in serve(listener, QUERIES) {
-                assert!(one.is_ok(), "seed {seed}: {one:?}");
+            for result in serve(listener, QUERIES) {
+                assert!(result.is_ok(), "seed {seed}: {result:?}");
             }
         }
-        let asked = asking.into_iter();
-        asked.map(|one| one.join().expect("no panic")).collect()
+        let clients = clients.into_iter();
+        clients
+            .map(|client| client.join().expect("no panic"))
+            .collect()
     });
-    for one in asked {
-        let good = match &one {
+    for result in results {
+        let good = match &result {
             Ok(()) => !falls_silent,
             Err(error) => falls_silent && timed_out(error),
         };
-        assert!(good, "seed {seed}: {one:?}");
+        assert!(good, "seed {seed}: {result:?}");
     }
 }
 
-/// Reads all of a peer's flow, of which each byte must be the right one.
-fn read_checked(stream: &mut Stream, right: impl Fn(u64) -> u8) -> io::Result<u64> {
+/// Reads all of a peer's flow and compares each byte with `expected`.
+fn read_checked(stream: &mut Stream, expected: impl Fn(u64) -> u8) -> io::Result<u64> {
     let (mut position, mut buffer) = (0, [0; 5_000]);
     loop {
         let length = stream.read(&mut buffer)?;
         if length == 0 {
             return Ok(position);
         }
-        for read in &buffer[..length] {
-            assert_eq!(*read, right(position), "a corrupted byte at {position}");
+        for byte in &buffer[..length] {
+            assert_eq!(*byte, expected(position), "a corrupted byte at {position}");
             position += 1;
         }
     }
@@ -98,8 +99,8 @@ fn ask(endpoint: &Endpoint, to: SocketAddr, number: u64, sizes: (u64, u64)) -> i
     let query: Vec<u8> = (0..bytes).map(|p| query_byte(number, answer, p)).collect();
     stream.write_all(&query)?;
     stream.finish()?;
-    let read = read_checked(&mut stream, |p| byte(!number, p))?;
-    assert_eq!(read, answer, "part of an answer without an error");
+    let length = read_checked(&mut stream, |p| byte(!number, p))?;
+    assert_eq!(length, answer, "part of an answer without an error");
     stream.delivered()
 }
 
@@ -130,13 +131,17 @@ fn serve(listener: &Listener, streams: u64) -> Vec<io::Result<()>> {
             Err(error) => ended.push(Err(error)),
         }
     }
-    ended.extend(serving.into_iter().map(|one| one.join().expect("no panic")));
+    ended.extend(
+        serving
+            .into_iter()
+            .map(|thread| thread.join().expect("no panic")),
+    );
     ended
 }
 
-/// Whether a stream ended because its peer is silent, or has forgotten it.
+/// Returns true if a stream ended because its peer is silent or has forgotten it.
 pub fn timed_out(error: &io::Error) -> bool {
-    assert_ne!(error.kind(), ErrorKind::WouldBlock, "it hangs");
+    assert_ne!(error.kind(), ErrorKind::WouldBlock, "the stream hangs");
     matches!(
         stream_error(error),
         Some(StreamError::TimedOut | StreamError::Reset)

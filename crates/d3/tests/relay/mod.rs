@@ -1,4 +1,4 @@
-//! A relay of datagrams between one client and a server, with faults, and a D3 router's port each way.
+//! Datagram relay between a client and a server, with faults and a D3 router port in each direction.
 
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::d3::{PortDriver, Reading, datagram};
@@ -10,23 +10,23 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// When the routers lose all that they know.
+/// Time at which the routers lose their state.
 const RESTART: Duration = Duration::from_millis(15);
 
-/// What happens to datagrams, in 1/1000.
+/// Fault probabilities in 1/1000.
 #[derive(Clone, Copy, Debug)]
 pub struct Faults {
     pub lost: u64,
     pub repeated: u64,
     pub damaged: u64,
     pub delayed: u64,
-    /// From then on none passes.
+    /// Time after which no datagram passes.
     pub silent_after: Option<Duration>,
 }
 
 impl Faults {
-    /// Those of a run of the tests.
-    pub fn of(seed: u64) -> Self {
+    /// Returns the faults of a test run.
+    pub fn new(seed: u64) -> Self {
         Self {
             lost: seed % 3 * 40,
             repeated: seed % 2 * 100,
@@ -37,13 +37,13 @@ impl Faults {
     }
 }
 
-/// Between whom it relays.
+/// Addresses of the relay.
 #[derive(Clone, Copy, Debug)]
-pub struct Way {
-    /// Where clients find it; port 0: any.
-    pub own: SocketAddr,
+pub struct Route {
+    /// Address of the relay for clients; port 0 for any.
+    pub address: SocketAddr,
     pub server: SocketAddr,
-    /// Of its routers' ports.
+    /// Rate of the routers' ports.
     pub rate: Rate,
 }
 
@@ -55,9 +55,9 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Relays, for good or until it falls silent.
-    pub fn start(way: Way, faults: Faults, seed: u64) -> Self {
-        let socket = UdpSocket::bind(way.own).unwrap();
+    /// Starts to relay, until dropped.
+    pub fn start(route: Route, faults: Faults, seed: u64) -> Self {
+        let socket = UdpSocket::bind(route.address).unwrap();
         socket
             .set_read_timeout(Some(Duration::from_millis(1)))
             .unwrap();
@@ -66,12 +66,12 @@ impl Relay {
         let damaged = Arc::new(AtomicU64::new(0));
         let mut relaying = Relaying {
             socket,
-            way,
+            route,
             client: None,
             faults,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             began: Instant::now(),
-            ports: [port(way.rate), port(way.rate)],
+            ports: [port(route.rate), port(route.rate)],
             departed: [0; 2],
             delayed: BinaryHeap::new(),
             damaged: Arc::clone(&damaged),
@@ -86,12 +86,12 @@ impl Relay {
         }
     }
 
-    /// Where clients find the server.
+    /// Returns the address for clients.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Datagrams that it has damaged and sent.
+    /// Returns the number of damaged datagrams that were sent.
     pub fn damaged(&self) -> u64 {
         self.damaged.load(Ordering::Relaxed)
     }
@@ -108,12 +108,12 @@ impl Drop for Relay {
 
 struct Relaying {
     socket: UdpSocket,
-    way: Way,
+    route: Route,
     client: Option<SocketAddr>,
     faults: Faults,
     random: u64,
     began: Instant,
-    /// Towards the server and towards the client.
+    /// Ports towards the server and towards the client.
     ports: [PortDriver; 2],
     departed: [u64; 2],
     delayed: BinaryHeap<Reverse<(Duration, SocketAddr, Vec<u8>)>>,
@@ -130,7 +130,7 @@ impl Relaying {
                 continue;
             }
             if restart.is_some_and(|at| elapsed >= at) {
-                self.ports = [port(self.way.rate), port(self.way.rate)];
+                self.ports = [port(self.route.rate), port(self.route.rate)];
                 restart = None;
             }
             while let Some(Reverse(first)) = self.delayed.peek()
@@ -146,11 +146,11 @@ impl Relaying {
     }
 
     fn relay(&mut self, elapsed: Duration, from: SocketAddr, datagram: &[u8]) {
-        let (to, port) = if from == self.way.server {
+        let (to, port) = if from == self.route.server {
             (self.client, 1)
         } else {
             self.client = Some(from);
-            (Some(self.way.server), 0)
+            (Some(self.route.server), 0)
         };
         let Some(to) = to else { return };
         if self.happens(self.faults.lost) {
@@ -174,17 +174,17 @@ impl Relaying {
         }
     }
 
-    /// Answers a request as a router does.
+    /// Answers a request like a router.
     fn pass(&mut self, port: usize, elapsed: Duration, bytes: &mut [u8]) {
         let now = Time::ZERO + Span::from_ns(elapsed.as_nanos() as u64);
-        let config = duetime_d3::Options::new(self.way.rate).config;
+        let config = duetime_d3::Options::new(self.route.rate).config;
         let driver = &mut self.ports[port];
         let reading = Reading {
             departed_bytes: self.departed[port],
             queue_bytes: 0,
         };
         driver.timeout(&config, now, reading);
-        datagram::route(bytes, |asked| driver.answer(&config, now, asked));
+        datagram::route(bytes, |request| driver.answer(&config, now, request));
         self.departed[port] += bytes.len() as u64 + 28;
     }
 

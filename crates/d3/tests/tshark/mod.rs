@@ -1,11 +1,11 @@
-//! What tshark makes of a capture with the dissector `wireshark/d3.lua`, beside what the protocol's own decoder says.
+//! Runs tshark with the dissector `wireshark/d3.lua` on a capture, for comparison with the protocol's decoder.
 
 use duetime_proto::d3::{EncodedRate, Packet};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// The fields that both versions have.
+/// Fields of both versions.
 pub const PACKET_FIELDS: [&str; 18] = [
     "d3.magic",
     "d3.flags",
@@ -27,27 +27,27 @@ pub const PACKET_FIELDS: [&str; 18] = [
     "d3.request.feedback",
 ];
 
-/// The values of one frame's fields, each with as many values as the frame has of it.
+/// Values of one frame's fields; a field may occur several times.
 pub type Fields = BTreeMap<&'static str, Vec<i128>>;
 
-/// One frame as tshark shows it.
+/// Frame in tshark's output.
 #[derive(Debug)]
 pub struct Frame {
     pub fields: Fields,
-    /// What the dissector says is wrong.
+    /// Error reported by the dissector.
     pub error: String,
-    /// What Wireshark's list of expert information shows.
+    /// Message in Wireshark's expert information.
     pub expert: String,
     pub checksum_status: String,
-    /// The line in the list of packets.
+    /// Info column in the packet list.
     pub info: String,
 }
 
-/// The frames of a capture, or `None`, with a line that says so, where there is no tshark.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says why")]
+/// Returns the frames of a capture. Without tshark, prints a message and returns `None`.
+#[expect(clippy::print_stderr, reason = "prints why the test is skipped")]
 pub fn frames(capture: &Path, fields: &[&'static str]) -> Option<Vec<Frame>> {
     if Command::new("tshark").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no tshark (script/bootstrap --lab installs it)");
+        eprintln!("skipped: tshark is not installed (script/bootstrap --lab installs it)");
         return None;
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../d3/wireshark/d3.lua");
@@ -76,10 +76,10 @@ pub fn frames(capture: &Path, fields: &[&'static str]) -> Option<Vec<Frame>> {
         tshark.args(["-e", field]);
     }
     let output = tshark.output().expect("tshark runs");
-    let told = String::from_utf8_lossy(&output.stderr);
+    let errors = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.success() && !told.contains("Lua"),
-        "tshark: {told}"
+        output.status.success() && !errors.contains("Lua"),
+        "tshark: {errors}"
     );
     let lines = String::from_utf8(output.stdout).expect("text");
     let frame = |line: &str| {
@@ -102,7 +102,7 @@ pub fn frames(capture: &Path, fields: &[&'static str]) -> Option<Vec<Frame>> {
     Some(lines.lines().map(frame).collect())
 }
 
-/// Adds what the decoder says of a packet to the fields of its frame.
+/// Adds the decoder's values of a packet to the fields of its frame.
 pub fn expect(fields: &mut Fields, version: u8, packet: &Packet) {
     let mut add = |name, value: i128| fields.entry(name).or_default().push(value);
     let has_request = if packet.request.is_some() { 0x80 } else { 0 };
@@ -144,9 +144,9 @@ pub fn expect(fields: &mut Fields, version: u8, packet: &Packet) {
 }
 
 fn number(cell: &str) -> i128 {
-    let read = match cell.strip_prefix("0x") {
+    let parsed = match cell.strip_prefix("0x") {
         Some(digits) => i128::from_str_radix(digits, 16),
         None => cell.parse(),
     };
-    read.unwrap_or_else(|_| panic!("`{cell}` is no number"))
+    parsed.unwrap_or_else(|_| panic!("`{cell}` is not a number"))
 }

@@ -1,12 +1,9 @@
-//! The dissector for Wireshark against the protocol's own decoder: on a capture of a real exchange, and on datagrams of
-//! every kind, intact and not.
+//! Compares the Wireshark dissector with the protocol's decoder, on a capture of a real exchange and on valid and
+//! invalid datagrams of all kinds.
 
-#![allow(
-    clippy::cast_possible_truncation,
-    reason = "the numbers of a test are small"
-)]
+#![allow(clippy::cast_possible_truncation, reason = "test values are small")]
 
-mod made;
+mod generated;
 #[path = "../tshark/mod.rs"]
 mod tshark;
 
@@ -30,18 +27,18 @@ fn fields() -> Vec<&'static str> {
     PACKET_FIELDS.into_iter().chain(STREAM_FIELDS).collect()
 }
 
-/// What the decoder says of a datagram, added to the fields of its frame.
+/// Adds the decoder's values of a datagram to the fields of its frame.
 fn expect(fields: &mut Fields, header: &Header, datagram: &[u8]) {
     tshark::expect(fields, VERSION, &header.packet);
     let checksum = u32::from_be_bytes(std::array::from_fn(|i| datagram[40 + i]));
-    let of_version_1 = [
+    let version_1_values = [
         ("d3.kind", header.kind as i128),
         ("d3.destination", header.destination.into()),
         ("d3.source", header.source.into()),
         ("d3.window", header.window.into()),
         ("d3.checksum", checksum.into()),
     ];
-    for (name, value) in of_version_1 {
+    for (name, value) in version_1_values {
         fields.entry(name).or_default().push(value);
     }
 }
@@ -50,7 +47,7 @@ fn no_fields() -> Fields {
     fields().into_iter().map(|name| (name, vec![])).collect()
 }
 
-/// The UDP payloads of a capture on Ethernet.
+/// Returns the UDP payloads of an Ethernet capture.
 fn captured(file: &Path) -> Vec<Vec<u8>> {
     let mut reader = PcapNgReader::new(File::open(file).unwrap()).unwrap();
     let mut datagrams = Vec::new();
@@ -64,17 +61,18 @@ fn captured(file: &Path) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_real_exchange_is_read_as_the_decoder_reads_it() {
+fn real_exchanges_match_the_decoder() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("wireshark/exchange.pcapng");
     let Some(frames) = frames(&file, &fields()) else {
         return;
     };
     let captured = captured(&file);
     assert_eq!(frames.len(), captured.len());
-    let (mut flags, mut asked, mut batches, mut kinds) = (Flags::default(), 0, 0, Vec::new());
+    let (mut flags, mut largest_rate, mut batches, mut kinds) =
+        (Flags::default(), 0, 0, Vec::new());
     for (frame, bytes) in frames.iter().zip(&captured) {
         let (mut expected, mut rest, mut count) = (no_fields(), &bytes[..], 0);
-        // Where the kernel divides a batch after the capture, several datagrams are one frame.
+        // A frame contains several datagrams if the kernel splits a batch after the capture.
         while !rest.is_empty() {
             let headers = if rest[1] & 0x80 == 0 { 44 } else { 66 };
             let length = headers + usize::from(u16::from_be_bytes([rest[2], rest[3]]));
@@ -84,7 +82,7 @@ fn a_real_exchange_is_read_as_the_decoder_reads_it() {
             kinds.push(header.kind);
             let rates =
                 |request: Request| request.desired.byte().min(request.allocations[0].byte());
-            asked = asked.max(header.packet.request.and_then(rates).unwrap_or(0));
+            largest_rate = largest_rate.max(header.packet.request.and_then(rates).unwrap_or(0));
             rest = &rest[length..];
             count += 1;
         }
@@ -94,7 +92,7 @@ fn a_real_exchange_is_read_as_the_decoder_reads_it() {
         batches += u32::from(count > 1);
     }
     let exchange = Flags::SYN | Flags::ACK | Flags::FEEDBACK | Flags::FIN;
-    assert!(flags.contains(exchange) && asked > 0 && batches > 0);
+    assert!(flags.contains(exchange) && largest_rate > 0 && batches > 0);
     assert!(kinds.contains(&Kind::Reset), "one connection was refused");
     assert!(
         frames[0]
@@ -104,10 +102,10 @@ fn a_real_exchange_is_read_as_the_decoder_reads_it() {
 }
 
 #[test]
-fn whatever_comes_is_judged_as_the_decoder_judges_it() {
-    let datagrams = made::datagrams(3_000);
-    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("made.pcap");
-    made::write(&file, &datagrams);
+fn arbitrary_datagrams_match_the_decoder() {
+    let datagrams = generated::datagrams(3_000);
+    let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("generated.pcap");
+    generated::write(&file, &datagrams);
     assert!(PcapReader::new(File::open(&file).unwrap()).is_ok());
     let Some(frames) = frames(&file, &fields()) else {
         return;
@@ -120,7 +118,7 @@ fn whatever_comes_is_judged_as_the_decoder_judges_it() {
         let word = verdict.map_or_else(|error| error.to_string(), |(h, _)| format!("{:?}", h.kind));
         *seen.entry(word).or_default() += 1;
     }
-    // Every kind and every error that a datagram can have.
+    // All kinds and errors must occur.
     let verdicts = [
         "Packet",
         "Ping",
@@ -147,8 +145,8 @@ fn check(frame: &Frame, bytes: &[u8], verdict: &Result<(Header, &[u8]), Datagram
             let mut expected = no_fields();
             expect(&mut expected, header, bytes);
             assert_eq!(frame.fields, expected, "{bytes:x?}");
-            let said = (frame.error.as_str(), frame.expert.as_str());
-            assert_eq!(said, ("", ""), "{bytes:x?}");
+            let messages = (frame.error.as_str(), frame.expert.as_str());
+            assert_eq!(messages, ("", ""), "{bytes:x?}");
             assert_eq!(frame.checksum_status, "good");
         }
         Err(error) => {

@@ -18,7 +18,7 @@ use crate::d3::{Killed, PATIENCE, PORT, eventually, is_clear, routed};
 use duetime_d3::{Endpoint, Listener};
 use duetime_link::Limit;
 use queries::{exchange, options, seeds, timed_out};
-use relay::{Faults, Relay, Way};
+use relay::{Faults, Relay, Route};
 use std::io::Read;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
@@ -97,18 +97,18 @@ fn data_survives_faults_and_all_streams_end() {
     let mut slowest = Duration::ZERO;
     for seed in seeds("D3_NAMESPACE_SEEDS", 0..4) {
         println!("D3_NAMESPACE_SEEDS={seed}..{}", seed + 1);
-        let faults = Faults::of(seed);
+        let faults = Faults::new(seed);
         let (client, server) = (endpoint(&bench, CLIENT), endpoint(&bench, SERVER));
         let listener = server.listen(16);
         let address = server.local_addr().expect("bound");
         let silent = faults.silent_after.is_some();
         let relay = (silent || !netem(&bench, faults)).then(|| {
-            let way = Way {
-                own: any_port(RELAY),
+            let route = Route {
+                address: any_port(RELAY),
                 server: address,
                 rate: PORT,
             };
-            bench.in_host(RELAY, || Relay::start(way, faults, seed))
+            bench.in_host(RELAY, || Relay::start(route, faults, seed))
         });
         let to = relay.as_ref().map_or(address, Relay::address);
         exchange(&client, to, &listener, (seed, silent), || {

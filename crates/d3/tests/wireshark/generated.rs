@@ -1,4 +1,4 @@
-//! Datagrams for the dissector: valid ones, and what is left of them after something has gone wrong.
+//! Generates datagrams for the dissector: valid and invalid ones.
 
 use crc32c::{crc32c, crc32c_append};
 use duetime_proto::d3::datagram::{Header, Kind, encode};
@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
 
-/// xorshift64.
+/// Random numbers by xorshift64.
 struct Draws(u64);
 
 impl Draws {
@@ -20,12 +20,12 @@ impl Draws {
         self.0
     }
 
-    fn up_to(&mut self, most: u64) -> u64 {
-        self.next() % (most + 1)
+    fn up_to(&mut self, max: u64) -> u64 {
+        self.next() % (max + 1)
     }
 }
 
-/// So many datagrams, about half of them valid.
+/// Returns `count` datagrams, about half of them valid.
 pub fn datagrams(count: usize) -> Vec<Vec<u8>> {
     let mut draws = Draws(0x9e37_79b9_7f4a_7c15);
     (0..count).map(|_| datagram(&mut draws)).collect()
@@ -34,12 +34,12 @@ pub fn datagrams(count: usize) -> Vec<Vec<u8>> {
 fn datagram(draws: &mut Draws) -> Vec<u8> {
     let mut bytes = valid(draws);
     match draws.up_to(7) {
-        // Bits change on the way, and the checksum tells.
+        // Damage in transit, which the checksum detects.
         0 => {
             let bit = draws.up_to(bytes.len() as u64 * 8 - 1) as usize;
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
-        // Whoever wrote it was wrong, and gave it a checksum.
+        // Invalid contents with a valid checksum.
         1..=3 => {
             let fields = [1, 2, 3, 7, 11, 16, 17, 19, 36, 45];
             let at = fields[draws.up_to(fields.len() as u64 - 1) as usize];
@@ -128,7 +128,7 @@ fn packet(draws: &mut Draws) -> Packet {
     }
 }
 
-/// Gives a datagram the checksum of what it says, if it is long enough to have one.
+/// Updates the checksum of a datagram that is long enough to have one.
 fn sign(bytes: &mut [u8]) {
     let headers = if bytes[1] & 0x80 == 0 { 44 } else { 66 };
     if bytes.len() >= headers {
@@ -138,7 +138,7 @@ fn sign(bytes: &mut [u8]) {
     }
 }
 
-/// A capture of the datagrams, each over UDP and IPv4, at port 7000.
+/// Writes a capture of the datagrams over UDP and IPv4, at port 7000.
 pub fn write(file: &Path, datagrams: &[Vec<u8>]) {
     let header = PcapHeader {
         datalink: DataLink::RAW,
