@@ -117,7 +117,8 @@ pub unsafe extern "C" fn d3_accept(socket: *const Socket) -> *mut Stream {
     pointer(|| {
         // SAFETY: the pointer comes from `d3_socket`.
         let socket = unsafe { socket.as_ref() }.ok_or_else(null)?;
-        let no_backlog = || io::Error::new(io::ErrorKind::InvalidInput, "the socket has no backlog");
+        let no_backlog =
+            || io::Error::new(io::ErrorKind::InvalidInput, "the socket has no backlog");
         Ok(socket.listener.as_ref().ok_or_else(no_backlog)?.accept()?.0)
     })
 }

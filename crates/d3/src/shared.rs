@@ -88,7 +88,7 @@ impl Shared {
         loop {
             match call(&mut state.endpoint, self.now()) {
                 Err(StreamError::Blocked) => {}
-                => result => => {
+                result => {
                     self.notify(&mut state);
                     return result.map_err(io_error);
                 }
