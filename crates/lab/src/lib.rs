@@ -1,9 +1,10 @@
-//! The testbed in a box: a scenario on kernel TCP and on D3 over UDP, between network namespaces joined by the software switch.
+//! Testbed on one machine: scenarios on kernel TCP and on D3 over UDP, between network namespaces connected by the
+//! software switch.
 
 #![forbid(unsafe_code)]
 #![allow(
     clippy::cast_possible_truncation,
-    reason = "numbers of hosts and links are small: the testbed has at most a few dozen"
+    reason = "the testbed has at most a few dozen hosts and links"
 )]
 
 mod compare;

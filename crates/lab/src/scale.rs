@@ -1,9 +1,9 @@
-//! The same experiment, slower: rates divided and times multiplied by one factor.
+//! Slow motion: divides all rates and multiplies all times of a scenario by one factor.
 //!
-//! Sizes, buffers and thresholds stay. Every transmission, delay, deadline and timer then takes the factor times as
-//! long, so a transport whose rules hold no time of their own behaves the same in slow motion. CUBIC's growth is such a
-//! time: C is in segments per cubic second. `timeout_min`, two ticks of the kernel's clock, is another. Both stay, because a
-//! kernel's cannot be changed. D3 rounds rates to a byte and so is scaled only nearly.
+//! Sizes, buffers and thresholds remain. Every transmission, delay, deadline and timer then takes longer by the factor,
+//! so a transport without fixed time constants behaves the same in slow motion. CUBIC's growth has such a constant: C
+//! is in segments per cubic second. `timeout_min`, two ticks of the kernel's clock, is another. Both remain, because a
+//! kernel's cannot be changed. D3 rounds rates to a byte and therefore scales only approximately.
 
 use duetime_core::{Rate, Span};
 use duetime_proto::{d3, tcp};
@@ -14,33 +14,33 @@ use duetime_scenario::model::{
 };
 use thiserror::Error;
 
-/// Why a scenario cannot be scaled.
+/// Reason for which a scenario cannot be scaled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ScaleError {
-    /// A factor of zero.
-    #[error("a scale of 0; give a whole number from 1 on")]
+    /// Factor of zero.
+    #[error("a scale of 0; use a whole number of at least 1")]
     Zero,
-    /// A rate that the factor does not divide.
+    /// Rate that is not divisible by the factor.
     #[error(
-        "a rate of {rate} is no whole number of bits per second at a {factor}th; choose another scale"
+        "a {factor}th of {rate} is not a whole number of bits per second; choose another scale"
     )]
     Rate {
-        /// The rate.
+        /// Rate.
         rate: Rate,
-        /// The factor.
+        /// Factor.
         factor: u32,
     },
-    /// A time that does not fit.
-    #[error("a time of {span} is too long to be {factor} times as long; choose a smaller scale")]
+    /// Time that would overflow.
+    #[error("a time of {span} is too long for a scale of {factor}; choose a smaller scale")]
     Span {
-        /// The time.
+        /// Time.
         span: Span,
-        /// The factor.
+        /// Factor.
         factor: u32,
     },
 }
 
-/// `scenario` with every rate divided by `factor` and every time multiplied by it.
+/// Returns `scenario` with every rate divided and every time multiplied by `factor`.
 pub fn scaled(scenario: &Scenario, factor: u32) -> Result<Scenario, ScaleError> {
     if factor == 0 {
         return Err(ScaleError::Zero);
@@ -66,15 +66,15 @@ pub fn scaled(scenario: &Scenario, factor: u32) -> Result<Scenario, ScaleError> 
         scale.transport(transport)?;
     }
     scale.spans([warm_up, duration, drain])?;
-    // The delays of reception are those of the machine's own hosts, which do not slow down.
+    // Receive delays are those of the machine's hosts, which do not slow down.
     scale.spans([&mut host.send_jitter])?;
     scale.topology(topology)?;
     for (rate, _) in &mut switch.ecn_threshold {
         scale.rate(rate)?;
     }
     for workload in workloads {
-        if let Some(own) = &mut workload.transport {
-            scale.transport(own)?;
+        if let Some(transport) = &mut workload.transport {
+            scale.transport(transport)?;
         }
         scale.workload(&mut workload.kind)?;
     }
@@ -160,7 +160,7 @@ impl Scale {
                     max_ack_delay,
                 ];
                 self.spans(timers)?;
-                self.spans(ack_coalescing.as_mut().map(|of| &mut of.within))
+                self.spans(ack_coalescing.as_mut().map(|coalescing| &mut coalescing.within))
             }
             Protocol::D3(config) => {
                 let d3::Config {
@@ -241,7 +241,7 @@ impl Scale {
                 self.deadline(deadline)?;
                 match every {
                     SourceGap::Given(gap) => self.gap(gap),
-                    // Its links are slower by as much.
+                    // The load is relative to the link rate, which is scaled already.
                     SourceGap::AtLoad(_) => Ok(()),
                 }
             }
@@ -322,7 +322,8 @@ mod tests {
         load(text, "test.toml", &[], &NoFiles).expect("a scenario")
     }
 
-    /// Times without draws, which would round to picoseconds, no times of the kernel, and bursts that fill the buffer.
+    /// A scenario without random times, which would round to picoseconds, without kernel constants, and with bursts
+    /// that fill the buffer.
     const EXACT: &str = r#"
         name = "exact"
         transport = ["tcp", "dctcp", "d2tcp"]
@@ -357,13 +358,13 @@ mod tests {
     "#;
 
     #[test]
-    fn all_completion_times_grow_by_the_factor_exactly() {
+    fn completion_times_scale_exactly() {
         const FACTOR: u32 = 10;
         let plain = scenario(EXACT);
         let slow = scaled(&plain, FACTOR).expect("a scalable scenario");
-        for (transport, name) in plain.transports.iter().map(|of| &of.name).enumerate() {
-            let flows = |of: &Scenario| {
-                let run = duetime_sim::run(of, transport, 0, &Options::default());
+        for (transport, name) in plain.transports.iter().map(|transport| &transport.name).enumerate() {
+            let flows = |scenario: &Scenario| {
+                let run = duetime_sim::run(scenario, transport, 0, &Options::default());
                 run.expect("running").records.flows
             };
             let (plain, slow) = (flows(&plain), flows(&slow));
@@ -387,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_a_time_or_a_rate_is_scaled() {
+    fn all_times_and_rates_are_scaled() {
         let plain = scenario(
             r#"
             name = "all"
@@ -434,7 +435,7 @@ mod tests {
         assert_eq!(link.rate, Rate::from_mbps(100));
         assert_eq!(bottleneck.latency, Span::from_us(300));
         let Protocol::Tcp(config) = &slow.transports[0].protocol else {
-            panic!("DCTCP is no window protocol");
+            panic!("DCTCP is a window protocol");
         };
         assert_eq!(config.rto_min, Span::from_secs(2));
         assert_eq!(config.delayed_ack_timeout, Span::from_ms(400));
@@ -466,13 +467,13 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_scaled_is_said() {
+    fn unscalable_scenarios_are_errors() {
         let plain = scenario(EXACT);
         assert_eq!(scaled(&plain, 0), Err(ScaleError::Zero));
         let message = scaled(&plain, 7).unwrap_err().to_string();
         assert_eq!(
             message,
-            "a rate of 1 Gbps is no whole number of bits per second at a 7th; choose another scale"
+            "a 7th of 1 Gbps is not a whole number of bits per second; choose another scale"
         );
     }
 }

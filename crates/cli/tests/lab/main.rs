@@ -185,7 +185,7 @@ fn a_killed_testbed_leaves_a_file_that_clean_removes() {
     machine::eventually(|| Traces::now().with_files_of(&before) == before);
     assert!(Path::new(&state).is_file());
     let gone = say(&["lab", "shell", "host0", "--", "true"]);
-    assert!(gone.err.contains("no testbed runs now"), "{}", gone.err);
+    assert!(gone.err.contains("no testbed is running"), "{}", gone.err);
     let clean = say(&["lab", "clean"]);
     assert!(clean.out.contains(&state), "{}{}", clean.out, clean.err);
     assert_eq!(Traces::now(), before);

@@ -1,4 +1,4 @@
-//! The kernel's congestion controllers, attached with the parameters of a run for as long as it lasts.
+//! The kernel's congestion controllers, attached with the parameters of a run.
 
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
@@ -14,24 +14,24 @@ use crate::LabError;
 use crate::linux::socket::has_congestion_control;
 use crate::linux::transport::{Kernel, Stack};
 
-/// How long another process that holds the controllers is waited for.
+/// Maximum wait for another process that has the controllers attached.
 #[cfg(feature = "bpf")]
-const PATIENCE: Duration = Duration::from_mins(5);
+const ATTACH_TIMEOUT: Duration = Duration::from_mins(5);
 
-/// What keeps the controllers in the kernel.
+/// Handle that keeps the controllers in the kernel.
 #[cfg(feature = "bpf")]
 type Loaded = duetime_kernel::Attachment;
 #[cfg(not(feature = "bpf"))]
 type Loaded = ();
 
-/// The controllers that a run needs, in the kernel until this is dropped.
+/// Congestion controllers of a run, attached until dropped.
 pub struct Controllers {
     _loaded: Option<Loaded>,
 }
 
 impl Controllers {
-    /// Attaches what the stacks of a run need and the kernel does not have, with a policy for programs that set no
-    /// deadlines.
+    /// Attaches the controllers that the stacks of a run need and the kernel lacks, with a policy for programs that set
+    /// no deadlines.
     pub fn new(stacks: &[Stack], policy: Option<&Policy>) -> Result<Self, LabError> {
         let mut needed: Option<(duetime_kernel::Parameters, &str)> = None;
         let stacks: Vec<&Kernel> = stacks.iter().filter_map(Stack::kernel).collect();
@@ -42,7 +42,7 @@ impl Controllers {
             match needed {
                 Some((other, name)) if other != parameters => {
                     return Err(LabError::Unsupported(format!(
-                        "`{name}` and `{}` run at once with different options; the kernel's controllers share theirs",
+                        "`{name}` and `{}` run concurrently with different options, which the kernel's controllers share",
                         stack.name
                     )));
                 }
@@ -75,11 +75,11 @@ fn load(
     let began = Instant::now();
     loop {
         match Loaded::attach(&options) {
-            // Another testbed's run, or a test: it ends soon.
-            Err(duetime_kernel::Error::Attached { .. }) if began.elapsed() < PATIENCE => {
+            // Another testbed run or test has them attached and will end soon.
+            Err(duetime_kernel::Error::Attached { .. }) if began.elapsed() < ATTACH_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(200));
             }
-            attached => return attached.map_err(|error| LabError::Kernel(error.to_string())),
+            return attached. => result => return result. => return return attached. => result => return result..map_err(|error| LabError::Kernel(error.to_string())),
         }
     }
 }
@@ -93,7 +93,7 @@ fn load(
     Err(LabError::Kernel(why.to_owned()))
 }
 
-/// The parameters of the kernel's controllers for a stack that uses one of them.
+/// Returns the parameters of the kernel's controllers for a stack, or `None` if it uses none of them.
 fn parameters(stack: &Kernel) -> Option<duetime_kernel::Parameters> {
     let shared = |marks: Dctcp| duetime_kernel::Parameters {
         gain_shift: u32::from(marks.gain_shift),
@@ -125,10 +125,10 @@ fn parameters(stack: &Kernel) -> Option<duetime_kernel::Parameters> {
     }
 }
 
-/// Announces the message that a socket is about to be given: its bytes, and the time that is left to its deadline. False:
-/// the kernel holds as many messages of the socket as it can, and this one goes without a deadline.
+/// Announces the next message of a socket: its bytes, and the time until its deadline. Returns false if the kernel
+/// cannot store more messages for the socket; this message then has no deadline.
 pub fn announce(socket: BorrowedFd<'_>, bytes: u64, left: Span) -> std::io::Result<bool> {
-    // A message that is late already is announced as due now: what that means is the controller's to say.
+    // A late message is due immediately; the controller decides how to handle it.
     let within = Duration::from_nanos(left.as_ns()).max(Duration::from_micros(1));
     match deadline::set(socket, &Deadline { bytes, within }) {
         Ok(()) => Ok(true),

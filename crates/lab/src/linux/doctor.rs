@@ -1,4 +1,4 @@
-//! What this machine has of what the testbed needs.
+//! Checks of the machine for the testbed's requirements.
 
 use std::path::Path;
 
@@ -6,18 +6,18 @@ use crate::linux::namespace::{Namespace, run};
 use crate::linux::socket::{can_limit_delayed_ack, has_congestion_control, kernel_counts_timeouts};
 use duetime_core::Span;
 
-/// One thing that the testbed needs or would use.
+/// Result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What it is.
+    /// Name of the requirement.
     pub what: &'static str,
-    /// Whether the testbed cannot run without it.
+    /// True if the testbed cannot run without it.
     pub needed: bool,
-    /// `Ok`: it is there. Otherwise what to do, or what is lost.
+    /// `Ok` if it is present, otherwise the remedy or the consequence.
     pub found: Result<(), String>,
 }
 
-/// Looks at everything.
+/// Checks all requirements.
 pub fn doctor() -> Vec<Finding> {
     let finding = |what, needed, found| Finding {
         what,
@@ -38,15 +38,15 @@ pub fn doctor() -> Vec<Finding> {
     };
     let namespace = || {
         let namespace = Namespace::new().map_err(|error| error.to_string())?;
-        let make = || {
+        let create = || {
             run(
                 "ip",
                 &["-batch", "-"],
                 "link add name one type veth peer name other\n",
             )
         };
-        let made = namespace.within(make);
-        made.map(drop).map_err(|error| error.to_string())
+        let created = namespace.within(create);
+        created.map(drop).map_err(|error| error.to_string())
     };
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     vec![
@@ -74,7 +74,7 @@ pub fn doctor() -> Vec<Finding> {
                 .map_err(|error| format!("{error}; try `modprobe tcp_cubic`")),
         ),
         finding(
-            "type information of the kernel (BTF)",
+            "kernel type information (BTF)",
             false,
             present(
                 Path::new("/sys/kernel/btf/vmlinux").exists(),
@@ -82,15 +82,15 @@ pub fn doctor() -> Vec<Finding> {
             ),
         ),
         finding(
-            "two processors or more",
+            "at least two processors",
             false,
             present(
                 processors >= 2,
-                "with one, the switch and the applications wait for each other, and runs may be invalid",
+                "with one, the switch and the applications compete, and runs may be invalid",
             ),
         ),
         finding(
-            "counts of retransmission timeouts (Linux 6.7)",
+            "retransmission timeout counts (Linux 6.7)",
             false,
             present(
                 kernel_counts_timeouts(),
@@ -98,7 +98,7 @@ pub fn doctor() -> Vec<Finding> {
             ),
         ),
         finding(
-            "delays of acknowledgements by socket (Linux 6.15)",
+            "acknowledgement delay per socket (Linux 6.15)",
             false,
             can_limit_delayed_ack(Span::from_ms(20))
                 .map_err(|error| format!("{error}: acknowledgements may wait 40 ms")),

@@ -1,62 +1,62 @@
-//! Why a run on the testbed did not happen.
+//! Errors of the testbed.
 
 use std::io;
 
-/// Why a run on the testbed did not happen, or gave no result.
+/// Error of a run on the testbed.
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
-    /// The scenario asks for what the testbed cannot do.
+    /// Scenario that the testbed does not support.
     #[error("the testbed cannot run this scenario: {0}")]
     Unsupported(String),
-    /// The simulator would not run it either.
+    /// Scenario that the simulator does not support either.
     #[error(transparent)]
     Setup(#[from] duetime_sim::SetupError),
-    /// It cannot be scaled.
+    /// Scenario that cannot be scaled.
     #[error(transparent)]
     Scale(#[from] crate::ScaleError),
-    /// Not root.
-    #[error("the testbed makes network namespaces and loads BPF programs: run it as root")]
+    /// Missing root privileges.
+    #[error("the testbed creates network namespaces and loads BPF programs: run it as root")]
     NotRoot,
-    /// A call to the system failed.
+    /// System call failed.
     #[error("cannot {action}: {source}")]
     System {
-        /// What was tried, as a verb with its object.
+        /// Attempted action, as a verb with its object.
         action: String,
-        /// Why it failed.
+        /// Error of the system call.
         source: io::Error,
     },
-    /// A program failed.
+    /// Program failed.
     #[error("`{program}` failed: {output}")]
     Program {
-        /// The program, with its arguments.
+        /// Program with its arguments.
         program: String,
-        /// What it said.
+        /// Standard error of the program.
         output: String,
     },
-    /// The software switch could not be made, or failed.
+    /// The software switch could not be opened, or failed.
     #[error("the switch: {0}")]
     Switch(#[from] duetime_switch::Error),
     /// The kernel's congestion controllers could not be attached.
     #[error("the congestion controllers: {0}")]
     Kernel(String),
-    /// No testbed runs.
-    #[error("no testbed runs now")]
+    /// No testbed is running.
+    #[error("no testbed is running")]
     NoneRuns,
-    /// It has no such host.
-    #[error("no host `{name}` in the testbed that runs; it has: {known}")]
+    /// Unknown host.
+    #[error("no host `{name}` in the running testbed; its hosts: {known}")]
     NoSuchHost {
-        /// What was asked for.
+        /// Requested name.
         name: String,
-        /// The hosts.
+        /// Names of the hosts.
         known: String,
     },
-    /// Told to stop.
+    /// Cancelled run.
     #[error("stopped")]
     Stopped,
 }
 
 impl LabError {
-    /// Wraps the error of a system call.
+    /// Returns a function that wraps the error of a system call.
     pub(crate) fn system<E: Into<io::Error>>(action: impl Into<String>) -> impl FnOnce(E) -> Self {
         let action = action.into();
         move |source| Self::System {

@@ -1,4 +1,4 @@
-//! Whether a run can be believed: was there processor time enough that the network and the applications were on time?
+//! Validity of a run: network and applications must have had enough processor time.
 
 use duetime_core::{Span, Time};
 use duetime_scenario::Scenario;
@@ -8,125 +8,124 @@ use serde::{Deserialize, Serialize};
 
 use crate::linux::lateness::LatenessSummary;
 use crate::linux::thread::Shares;
-use crate::linux::traffic::Left;
+use crate::linux::traffic::Results;
 use crate::linux::tuning::Refused;
 
-/// Share of the time that a thread may wait for a processor.
-const MOST_WAITING: f64 = 0.05;
-/// Share of the time that a thread may run: beyond it there is nothing left for what comes at once.
-const MOST_RUNNING: f64 = 0.9;
-/// Lateness that is allowed to one packet in a hundred and to one wake-up in a hundred: as many full packets on the
-/// slowest link, or a base round trip where that is longer.
+/// Maximum share of the time that a thread may wait for a processor.
+const MAX_WAITING: f64 = 0.05;
+/// Maximum share of the time that a thread may run; beyond it, simultaneous events cannot be processed in time.
+const MAX_RUNNING: f64 = 0.9;
+/// Lateness that 1 % of packets and 1 % of wake-ups may exceed, in full packets on the slowest link; at least a base
+/// round trip.
 const LATE_PACKETS: u64 = 4;
-/// One packet in a hundred may be read after later things have happened by more than this part of the time that a full
-/// packet takes on the slowest link. Hosts that send within microseconds of each other, as D3's do when their timers
-/// agree, are read in either order.
+/// 1 % of packets may be read after later events by more than this fraction of a full packet's time on the slowest
+/// link. Hosts that send within microseconds of each other, as with D3's timers, are read in either order.
 const BEHIND_PART: u64 = 4;
 
-/// What a run says of itself.
+/// Fidelity report of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fidelity {
-    /// The transport's name.
+    /// Transport name.
     pub transport: String,
-    /// The run's number.
+    /// Run number.
     pub run: u64,
-    /// Attempts before this one that were invalid.
+    /// Number of earlier invalid attempts.
     pub repeated: u32,
-    /// Why the run is invalid; empty: it is valid.
+    /// Reasons for which the run is invalid; empty if it is valid.
     pub invalid: Vec<String>,
-    /// Wall time of the run, s.
+    /// Wall time of the run, in seconds.
     pub seconds: f64,
-    /// Share of all processors of the machine that was busy, other programs included.
+    /// Share of all processors that was busy, including other programs.
     pub processors_busy: f64,
-    /// The thread of all applications.
+    /// Shares of the applications' thread.
     pub applications: Shares,
-    /// The thread of the switch.
+    /// Shares of the switch's thread.
     pub switch: Shares,
-    /// How late the workloads' wake-ups were.
+    /// Lateness of the workloads' wake-ups.
     pub wake_lateness: LatenessSummary,
-    /// How late the switch sent packets.
+    /// Lateness of the switch's transmissions.
     pub switch_lateness: LatenessSummary,
-    /// The largest lateness that one in a hundred of both may have, µs.
+    /// Limit of the lateness that 1 % of both may exceed, in µs.
     pub allowed_lateness_us: f64,
-    /// Packets that the switch read late, behind others; and the most by which one was, µs.
+    /// Number of packets that the switch read after later events, and the maximum delay, in µs.
     pub behind: (u64, f64),
-    /// What one in a hundred packets exceeded by which it was behind, µs.
+    /// Delay that 1 % of packets exceeded, in µs.
     pub behind_p99_us: f64,
-    /// The largest that this may be, µs.
+    /// Limit of this delay, in µs.
     pub allowed_behind_us: f64,
-    /// Packets lost where the scenario loses none: in the kernel's ring, for want of memory, at interfaces.
+    /// Packets lost where the scenario has no loss: in the kernel's ring, for lack of buffers, at interfaces.
     pub lost: u64,
-    /// Packets longer than a frame: an offload was on.
+    /// Packets longer than a frame, because an offload was enabled.
     pub too_long: u64,
-    /// Packets that found the marking threshold reached, and those of them that could be marked and were.
+    /// Packets that found the marking threshold reached.
     pub marks_asked: u64,
     /// Packets that were marked.
     pub marks_made: u64,
-    /// The link that carried most for its rate: its name, and its mean rate over the run, bit/s.
+    /// Link with the highest utilisation, and its mean rate over the run in bit/s.
     pub busiest_link: (String, f64),
-    /// Its capacity, bit/s.
+    /// Capacity of that link, in bit/s.
     pub busiest_capacity: f64,
     /// Connections opened.
     pub connections: u64,
-    /// Of the connections whose controller answers marks: those that agreed on ECN.
+    /// Connections with ECN, among those whose controller reacts to marks, and the number of the latter.
     pub with_ecn: (u64, u64),
-    /// Deadlines given to the kernel.
+    /// Deadlines passed to the kernel.
     pub deadlines_set: u64,
-    /// Every port whose D3 allocator was asked for a rate, hosts' uplinks first; empty under other transports.
+    /// Ports whose D3 allocator received requests, hosts' uplinks first; empty under other transports.
     pub d3: Vec<D3Port>,
-    /// What the kernel does not do as the scenario asks.
+    /// Settings of the scenario that the kernel does not support.
     pub refused: Vec<Refused>,
-    /// Connections that failed.
+    /// Connection failures.
     pub failures: Vec<String>,
 }
 
-/// A port with a D3 allocator: N, D, A, C and its requests. Hosts do not count the requests at their uplinks.
+/// Port with a D3 allocator: N, D, A, C and requests. Hosts do not count the requests at their uplinks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct D3Port {
-    /// `from->to`.
+    /// Name, `from->to`.
     pub link: String,
-    /// At the end of the measurement window, where flows go on beyond it; otherwise after the run.
+    /// State at the end of the measurement window if flows continue after it, otherwise after the run.
     pub at_end: D3Report,
-    /// After the run, when all of its flows have ended or have been given up: N, D and A should be zero.
+    /// State after the run, when all flows have ended or been abandoned: N, D and A should be zero.
     pub after: D3Report,
 }
 
-/// What was measured of a run.
+/// Measurements of a run.
 pub struct Measured<'a> {
-    /// The scenario, scaled.
+    /// Scaled scenario.
     pub scenario: &'a Scenario,
-    /// Its network.
+    /// Network of the scenario.
     pub network: &'a Network,
-    /// The switch's last report.
+    /// Final report of the switch.
     pub report: &'a Report,
-    /// What the applications left.
-    pub left: &'a Left,
-    /// The thread of all applications.
+    /// Results of the applications.
+    pub results: &'a Results,
+    /// Shares of the applications' thread.
     pub applications: Shares,
-    /// The thread of the switch.
+    /// Shares of the switch's thread.
     pub switch: Shares,
     /// Share of all processors that was busy.
     pub processors_busy: f64,
-    /// What the kernel refused.
+    /// Settings that the kernel does not support.
     pub refused: &'a [Refused],
-    /// The switch's report at the end of the measurement window, where flows go on beyond it.
+    /// Report of the switch at the end of the measurement window, if flows continue after it.
     pub window_end: Option<&'a Report>,
 }
 
 impl Fidelity {
-    /// Judges a run of a transport.
-    pub fn of(transport: &str, run: u64, repeated: u32, of: &Measured<'_>) -> Self {
+    /// Checks a run of a transport.
+    pub fn of(transport: &str, run: u64, repeated: u32, measured: &Measured<'_>) -> Self {
         let Measured {
             report,
-            left,
+            results,
             network,
             ..
-        } = of;
-        let seconds = left.end.since(Time::ZERO).as_secs_f64();
+        } = measured;
+        let seconds = results.end.since(Time::ZERO).as_secs_f64();
         let allowed = allowed_lateness(network);
         let us = |ns: u64| ns as f64 / 1e3;
-        let sum = |what: fn(&duetime_switch::InterfaceReport) -> u64| -> u64 {
-            report.interfaces.iter().map(what).sum()
+        let sum = |field: fn(&duetime_switch::InterfaceReport) -> u64| -> u64 {
+            report.interfaces.iter().map(field).sum()
         };
         let busiest = network
             .links
@@ -147,10 +146,10 @@ impl Fidelity {
             repeated,
             invalid: Vec::new(),
             seconds,
-            processors_busy: of.processors_busy,
-            applications: of.applications,
-            switch: of.switch,
-            wake_lateness: left.lateness.summary(),
+            processors_busy: measured.processors_busy,
+            applications: measured.applications,
+            switch: measured.switch,
+            wake_lateness: results.lateness.summary(),
             switch_lateness: LatenessSummary {
                 count: lateness.packets,
                 p50_us: us(lateness.p50_ns),
@@ -161,74 +160,74 @@ impl Fidelity {
             behind: (report.behind_packets, us(report.behind_max_ns)),
             behind_p99_us: us(report.behind_p99_ns),
             allowed_behind_us: allowed_behind(network).as_ps() as f64 / 1e6,
-            lost: report.kernel_drops + sum(|of| of.unsent + of.no_buffer + of.runts),
-            too_long: sum(|of| of.too_long),
+            lost: report.kernel_drops + sum(|interface| interface.unsent + interface.no_buffer + interface.runts),
+            too_long: sum(|interface| interface.too_long),
             marks_asked: report.ports.iter().map(|port| port.marks_asked).sum(),
             marks_made: report.ports.iter().map(|port| port.marks_made).sum(),
             busiest_link: (name, rate),
             busiest_capacity: capacity,
-            connections: left.connections,
-            with_ecn: (left.with_ecn, left.asked_for_ecn),
-            deadlines_set: left.deadlines_set,
-            d3: d3_ports(of),
-            refused: of.refused.to_vec(),
-            failures: left.failures.clone(),
+            connections: results.connections,
+            with_ecn: (results.with_ecn, results.asked_for_ecn),
+            deadlines_set: results.deadlines_set,
+            d3: d3_ports(measured),
+            refused: measured.refused.to_vec(),
+            failures: results.failures.clone(),
         };
-        fidelity.invalid = fidelity.too_late();
-        fidelity.invalid.extend(fidelity.not_as_asked());
+        fidelity.invalid = fidelity.timing_errors();
+        fidelity.invalid.extend(fidelity.network_errors());
         fidelity
     }
 
-    /// Whether its results may be reported.
+    /// Returns true if the results may be reported.
     pub fn is_valid(&self) -> bool {
         self.invalid.is_empty()
     }
 
-    /// Whether the machine gave too little processor time. A quieter machine may give a valid run.
+    /// Returns true if the machine provided too little processor time, so that an idle machine may give a valid run.
     pub fn is_late(&self) -> bool {
-        !self.too_late().is_empty()
+        !self.timing_errors().is_empty()
     }
 
-    fn too_late(&self) -> Vec<String> {
+    fn timing_errors(&self) -> Vec<String> {
         let mut invalid = Vec::new();
         for (name, shares) in [("applications", self.applications), ("switch", self.switch)] {
-            if shares.waited > MOST_WAITING {
+            if shares.waited > MAX_WAITING {
                 invalid.push(format!(
-                    "the thread of the {name} waited {:.1} % of the time for a processor; at most {:.0} %",
+                    "the {name} thread waited for a processor {:.1} % of the time; limit {:.0} %",
                     shares.waited * 100.0,
-                    MOST_WAITING * 100.0
+                    MAX_WAITING * 100.0
                 ));
             }
-            if shares.ran > MOST_RUNNING {
+            if shares.ran > MAX_RUNNING {
                 invalid.push(format!(
-                    "the thread of the {name} ran {:.1} % of the time; at most {:.0} %",
+                    "the {name} thread was busy {:.1} % of the time; limit {:.0} %",
                     shares.ran * 100.0,
-                    MOST_RUNNING * 100.0
+                    MAX_RUNNING * 100.0
                 ));
             }
         }
         let allowed = self.allowed_lateness_us;
-        for (what, lateness) in [
+        for (label, lateness) in [
             ("wake-ups of the workloads", self.wake_lateness),
             ("packets from the switch", self.switch_lateness),
         ] {
             if lateness.p99_us > allowed {
                 invalid.push(format!(
-                    "one in a hundred {what} was late by {:.0} us or more; at most {allowed:.0} us",
+                    "1 % of {label} were late by at least {:.0} us; limit {allowed:.0} us",
                     lateness.p99_us
                 ));
             }
         }
         if self.behind_p99_us > self.allowed_behind_us {
             invalid.push(format!(
-                "the switch read one in a hundred packets behind others by {:.0} us or more; at most {:.0} us",
+                "the switch read 1 % of packets at least {:.0} us after later events; limit {:.0} us",
                 self.behind_p99_us, self.allowed_behind_us
             ));
         }
         invalid
     }
 
-    fn not_as_asked(&self) -> Vec<String> {
+    fn network_errors(&self) -> Vec<String> {
         let mut invalid = Vec::new();
         if self.lost > 0 {
             invalid.push(format!(
@@ -238,15 +237,15 @@ impl Fidelity {
         }
         if self.too_long > 0 {
             invalid.push(format!(
-                "{} packets were longer than a frame: an offload was on",
+                "{} packets were longer than a frame: an offload was enabled",
                 self.too_long
             ));
         }
-        let (with, asked) = self.with_ecn;
-        if with < asked {
+        let (with, total) = self.with_ecn;
+        if with < total {
             invalid.push(format!(
-                "{} of {asked} connections did not agree on ECN",
-                asked - with
+                "{} of {total} connections did not negotiate ECN",
+                total - with
             ));
         }
         if let Some(failure) = self.failures.first() {
@@ -256,15 +255,15 @@ impl Fidelity {
     }
 }
 
-fn d3_ports(of: &Measured<'_>) -> Vec<D3Port> {
+fn d3_ports(measured: &Measured<'_>) -> Vec<D3Port> {
     let Measured {
         network,
         report,
-        left,
+        results,
         window_end,
         ..
-    } = of;
-    let [at_end, after] = left.uplinks.clone().unwrap_or_default();
+    } = measured;
+    let [at_end, after] = results.uplinks.clone().unwrap_or_default();
     let uplinks = (0..network.hosts()).zip(at_end.into_iter().zip(after));
     let mut ports: Vec<D3Port> = uplinks
         .map(|(host, (at_end, after))| D3Port {
@@ -278,7 +277,7 @@ fn d3_ports(of: &Measured<'_>) -> Vec<D3Port> {
         let Some(after) = port.d3.filter(|d3| d3.requests > 0) else {
             continue;
         };
-        let before = window_end.and_then(|of| of.ports.iter().find(|it| it.name == port.name));
+        let before = window_end.and_then(|report| report.ports.iter().find(|other| other.name == port.name));
         ports.push(D3Port {
             link: port.name.clone(),
             at_end: before.and_then(|before| before.d3).unwrap_or(after),
@@ -288,7 +287,7 @@ fn d3_ports(of: &Measured<'_>) -> Vec<D3Port> {
     ports
 }
 
-/// The time of so many bytes on the slowest link.
+/// Returns the transmission time of `bytes` on the slowest link.
 fn slowest(network: &Network, bytes: u64) -> Span {
     let slowest = network.links.iter().map(|link| link.rate).min();
     slowest.map_or(Span::ZERO, |rate| rate.transmit(bytes))
@@ -298,7 +297,7 @@ fn allowed_behind(network: &Network) -> Span {
     slowest(network, 1500 / BEHIND_PART)
 }
 
-/// The largest lateness that one in a hundred may have.
+/// Returns the lateness that 1 % may exceed.
 fn allowed_lateness(network: &Network) -> Span {
     let packets = slowest(network, 1500 * LATE_PACKETS);
     let latency = network.links.iter().map(|link| link.latency).max();

@@ -1,34 +1,34 @@
-//! How late something was, over a run.
+//! Lateness of events over a run.
 
 use duetime_core::Span;
 use serde::{Deserialize, Serialize};
 
-/// How late something was, each time that it happened.
+/// Lateness of all events of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lateness {
     spans: Vec<Span>,
 }
 
-/// A summary of it, in microseconds.
+/// Lateness summary, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatenessSummary {
-    /// How often it happened.
+    /// Number of events.
     pub count: u64,
     /// Median.
     pub p50_us: f64,
     /// 99th percentile.
     pub p99_us: f64,
-    /// The latest.
+    /// Maximum.
     pub max_us: f64,
 }
 
 impl Lateness {
-    /// Once more.
+    /// Adds an event.
     pub fn add(&mut self, late: Span) {
         self.spans.push(late);
     }
 
-    /// What there is to say of all. Percentiles are the smallest value that so many do not exceed; 0 of none.
+    /// Returns a summary. Percentiles are nearest-rank; without events all values are 0.
     pub fn summary(&self) -> LatenessSummary {
         let mut spans = self.spans.clone();
         spans.sort_unstable();
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentiles_of_a_hundred() {
+    fn percentiles_are_nearest_rank() {
         let mut lateness = Lateness::default();
         assert_eq!(lateness.summary(), LatenessSummary::default());
         for us in (1..=100).rev() {

@@ -1,4 +1,4 @@
-//! The testbed itself: namespaces, the switch between them, and traffic over the kernel's TCP and D3.
+//! The testbed: namespaces, the switch between them, and traffic over kernel TCP and D3.
 
 mod clock;
 mod controllers;

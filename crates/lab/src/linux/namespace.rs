@@ -1,4 +1,4 @@
-//! Network namespaces without a name: they are gone with the last descriptor on them, however the process ends.
+//! Anonymous network namespaces, which end with their last descriptor, and thus with the process.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -9,17 +9,17 @@ use nix::sched::{CloneFlags, setns, unshare};
 
 use crate::LabError;
 
-/// A network namespace.
+/// Network namespace.
 #[derive(Debug)]
 pub struct Namespace {
     fd: OwnedFd,
 }
 
 impl Namespace {
-    /// A fresh one, with nothing but a loopback interface that is down.
+    /// Creates a namespace that contains only a loopback interface, which is down.
     pub fn new() -> Result<Self, LabError> {
-        // The thread that leaves its namespace ends with it; the caller stays where it is.
-        let made = thread::scope(|scope| {
+        // A new thread leaves its namespace, so that the caller remains in its own.
+        let created = thread::scope(|scope| {
             scope
                 .spawn(|| {
                     unshare(CloneFlags::CLONE_NEWNET).map_err(std::io::Error::from)?;
@@ -27,19 +27,19 @@ impl Namespace {
                 })
                 .join()
         });
-        let file = made
+        let file = created
             .expect("no panic")
-            .map_err(LabError::system("make a network namespace"))?;
+            .map_err(LabError::system("create a network namespace"))?;
         Ok(Self { fd: file.into() })
     }
 
-    /// Moves the calling thread into it. Sockets that the thread makes from here on belong to it.
+    /// Moves the calling thread into the namespace. Sockets that the thread creates afterwards belong to it.
     pub fn enter(&self) -> Result<(), LabError> {
         setns(&self.fd, CloneFlags::CLONE_NEWNET)
             .map_err(LabError::system("enter a network namespace"))
     }
 
-    /// Does `work` inside, on a thread of its own.
+    /// Runs `work` inside the namespace, on a separate thread.
     pub fn within<T: Send>(
         &self,
         work: impl FnOnce() -> Result<T, LabError> + Send,
@@ -55,18 +55,18 @@ impl Namespace {
         })
     }
 
-    /// The descriptor's number in this process: `/proc/PID/fd/NUMBER` leads to the namespace.
+    /// Returns the number of the descriptor in this process, by which `/proc/PID/fd/NUMBER` refers to the namespace.
     pub fn descriptor(&self) -> i32 {
         self.fd.as_raw_fd()
     }
 
-    /// A path to it that other processes can open as long as this one lives.
+    /// Returns a path that other processes can open while this process runs.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.descriptor())
     }
 }
 
-/// Runs a program in the calling thread's namespace; `input` goes to its standard input. Returns what it printed.
+/// Runs a program in the calling thread's namespace with `input` on its standard input. Returns its standard output.
 pub fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, LabError> {
     use std::io::Write;
 
@@ -81,7 +81,7 @@ pub fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, Lab
             "run `{program}` (script/bootstrap --lab installs it)"
         )))?;
     let mut stdin = child.stdin.take().expect("piped");
-    // A program that fails early does not read all of its input; its exit code tells.
+    // A program that fails early does not read all of its input; its exit code reports the failure.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     let output = child

@@ -1,4 +1,4 @@
-//! The testbed's network: a namespace per host, one for the switch, and a veth pair for each host between them.
+//! The testbed's network: a namespace per host, a namespace for the switch, and veth pairs between them.
 
 use duetime_sim::topology::Network;
 
@@ -7,19 +7,19 @@ use crate::linux::namespace::{Namespace, run};
 use crate::linux::plan;
 use crate::linux::tuning::{Refused, Tuning};
 
-/// Namespaces with their interfaces. All of it is gone when this is dropped, and when the process ends.
+/// Namespaces with their interfaces, which end when this is dropped or the process ends.
 #[derive(Debug)]
 pub struct Machines {
-    /// By host.
+    /// Namespaces by host index.
     pub hosts: Vec<Namespace>,
-    /// The switch's.
+    /// Namespace of the switch.
     pub switch: Namespace,
-    /// What the kernel does not do as the scenario asks; the same for all hosts.
+    /// Settings of the scenario that the kernel does not support, equal on all hosts.
     pub refused: Vec<Refused>,
 }
 
 impl Machines {
-    /// Makes and sets up all of it.
+    /// Creates and configures all namespaces.
     pub fn build(network: &Network, tuning: &Tuning) -> Result<Self, LabError> {
         let count = network.hosts();
         let switch = Namespace::new()?;
@@ -50,7 +50,7 @@ impl Machines {
         switch.within(|| {
             std::fs::write("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1")
                 .or_else(ignore_missing)
-                .map_err(LabError::system("switch IPv6 off"))?;
+                .map_err(LabError::system("disable IPv6"))?;
             run("ip", &["-batch", "-"], &commands)?;
             for host in 0..count {
                 duetime_switch::disable_offloads(&plan::interface(host))?;
@@ -71,7 +71,7 @@ impl Machines {
     }
 }
 
-/// A kernel without IPv6 needs none of it off.
+/// Ignores the missing setting of a kernel without IPv6.
 fn ignore_missing(error: std::io::Error) -> std::io::Result<()> {
     match error.kind() {
         std::io::ErrorKind::NotFound => Ok(()),

@@ -1,4 +1,4 @@
-//! From a scenario to the network of the testbed: what can be built, and what the software switch is made of.
+//! Converts a scenario to the testbed's network and to the configuration of the software switch.
 
 use duetime_core::random::Streams;
 use duetime_link::Limit;
@@ -16,66 +16,67 @@ use crate::LabError;
 use crate::linux::socket;
 use crate::linux::transport::{self, Stack};
 
-/// The most hosts: each is a namespace with an interface, and one thread serves all of them.
-pub const MOST_HOSTS: u32 = 32;
+/// Maximum number of hosts. Each is a namespace with an interface, and one thread serves all of them.
+pub const MAX_HOSTS: u32 = 32;
 
-/// Frames that the switch holds at most: the windows of all flows wait in it.
+/// Maximum number of frames in the switch, where the windows of all flows queue.
 const BUFFERS: usize = 1 << 16;
-/// Samples of each port that are kept.
+/// Maximum number of samples per port.
 const SAMPLES: usize = 1 << 20;
 
-/// Builds the network, if the testbed can.
+/// Builds the network, or returns an error if the testbed does not support the scenario.
 pub fn network(scenario: &Scenario) -> Result<Network, LabError> {
     let hosts = scenario.topology.hosts();
-    if hosts > MOST_HOSTS {
+    if hosts > MAX_HOSTS {
         return unsupported(format!(
-            "it has {hosts} hosts; at most {MOST_HOSTS} can be made"
+            "it has {hosts} hosts; at most {MAX_HOSTS} are supported"
         ));
     }
     let network = Network::build(&scenario.topology)?;
-    // Routes that exist are those that the simulator takes.
+    // Check that the simulator's routes exist.
     duetime_sim::routing::Routing::build(&network)?;
     if let Some(name) = scenario.record.pcap.first() {
         return unsupported(format!(
-            "`record.pcap` asks for {name}; use `duetime lab shell HOST -- tcpdump`"
+            "`record.pcap` names {name}; use `duetime lab shell HOST -- tcpdump`"
         ));
     }
     if scenario.host.servers != Servers::Unlimited {
         return unsupported(
-            "`host.servers` has slots, and its hosts compute without them; leave it out".to_owned(),
+            "`host.servers` has slots, which the testbed does not support; remove it".to_owned(),
         );
     }
-    let cancels = |of: &Oldi| {
-        of.hedge.is_some_and(|hedge| hedge.cancel)
-            || of.retry.is_some_and(|retry| retry.cancel)
-            || of.cancel_spares
+    let cancels = |oldi: &Oldi| {
+        oldi.hedge.is_some_and(|hedge| hedge.cancel)
+            || oldi.retry.is_some_and(|retry| retry.cancel)
+            || oldi.cancel_spares
     };
     let mut workloads = scenario.workloads.iter();
-    if let Some(workload) = workloads.find(|it| it.oldi().is_some_and(cancels)) {
+    if let Some(workload) = workloads.find(|workload| workload.oldi().is_some_and(cancels)) {
         return unsupported(format!(
-            "workload `{}` cancels answers, and its sockets send them to their ends; `cancel` must be false",
+            "workload `{}` cancels answers, which the testbed does not support; `cancel` must be false",
             workload.name
         ));
     }
     Ok(network)
 }
 
-fn unsupported<T>(what: String) -> Result<T, LabError> {
-    Err(LabError::Unsupported(what))
+fn unsupported<T>(reason: String) -> Result<T, LabError> {
+    Err(LabError::Unsupported(reason))
 }
 
-/// The name of a host's interface inside the switch's namespace.
+/// Returns the name of a host's interface in the switch's namespace.
 pub fn interface(host: u32) -> String {
     format!("to{host}")
 }
 
-/// The link-layer address of a host.
+/// Returns the link-layer address of a host.
 pub fn mac(host: u32) -> [u8; 6] {
     let [_, _, high, low] = socket::address(host).octets();
     [0x02, 0, 0, 0, high, low]
 }
 
-/// What the switch is made of, for the stacks of a run, whose losses at random are drawn from `streams`. It reads a packet's class from its IP precedence.
+/// Returns the switch configuration for the stacks of a run, with random losses from `streams`. The switch reads a
+/// packet's class from its IP precedence.
 pub fn switch(
     scenario: &Scenario,
     network: &Network,
@@ -102,7 +103,7 @@ pub fn switch(
         .map(|host| distances(network, network.switch_of(host)))
         .collect();
     let node = |node: u32| {
-        // The links that leave it, in the order of the network.
+        // Outgoing links of the node, in the order of the network.
         let links: Vec<u32> = (0..network.links.len() as u32)
             .filter(|&link| network.links[link as usize].from == node)
             .collect();
@@ -123,9 +124,9 @@ pub fn switch(
                 },
             }
         };
-        let towards = |host: u32| {
+        let next_ports = |host: u32| {
             let distances = &distances[host as usize];
-            let leads = |to: u32| {
+            let is_next = |to: u32| {
                 if network.switch_of(host) == node {
                     to == host
                 } else {
@@ -134,18 +135,18 @@ pub fn switch(
             };
             let ports = links.iter().enumerate();
             let ports: Vec<usize> = ports
-                .filter(|(_, link)| leads(network.links[**link as usize].to))
+                .filter(|(_, link)| is_next(network.links[**link as usize].to))
                 .map(|(port, _)| port)
                 .collect();
             match ports[..] {
-                [one] => PortChoice::One(one),
+                [port] => PortChoice::One(port),
                 _ => PortChoice::Hashed(ports),
             }
         };
         NodeConfig {
             name: network.nodes[node as usize].name.clone(),
             ports: links.iter().map(port).collect(),
-            next_port: (0..hosts).map(towards).collect(),
+            next_port: (0..hosts).map(next_ports).collect(),
             shared_buffer,
         }
     };
@@ -184,14 +185,14 @@ pub fn switch(
     }
 }
 
-/// Links from each node to `to`, between switches only; `u32::MAX` of a node from which there is no way.
+/// Returns the number of links from each node to `to`, through switches only, or `u32::MAX` without a path.
 fn distances(network: &Network, to: u32) -> Vec<u32> {
     let hosts = network.hosts();
     let mut distances = vec![u32::MAX; network.nodes.len()];
     distances[to as usize] = 0;
     let mut reached = std::collections::VecDeque::from([to]);
     while let Some(node) = reached.pop_front() {
-        // Links come in pairs, so those that leave a node lead to those that reach it.
+        // Links come in pairs, so the outgoing links of a node lead to the nodes with a link to it.
         for link in network.links.iter().filter(|link| link.from == node) {
             if link.to >= hosts && distances[link.to as usize] == u32::MAX {
                 distances[link.to as usize] = distances[node as usize] + 1;
@@ -229,7 +230,7 @@ mod tests {
     "#;
 
     #[test]
-    fn a_rack_spreads_flows_over_its_spines() {
+    fn racks_spread_flows_over_spines() {
         let scenario = scenario(LEAF_SPINE);
         let network = network(&scenario).expect("the testbed can");
         let config = switch(&scenario, &network, &[], Streams::new(1, 0), false);
@@ -250,7 +251,7 @@ mod tests {
             assert_eq!(port.mark_at, Some(Limit::Bytes(30_000)));
             assert_eq!(port.limit, Limit::Unlimited);
         }
-        assert_eq!(rack.shared_buffer.map(|of| of.bytes), Some(4_000_000));
+        assert_eq!(rack.shared_buffer.map(|buffer| buffer.bytes), Some(4_000_000));
         let uplink = config.interfaces[4].uplink;
         assert_eq!(uplink.rate, Rate::from_mbps(100));
         assert_eq!(uplink.latency, Span::from_us(20));
@@ -258,20 +259,20 @@ mod tests {
     }
 
     #[test]
-    fn links_lose_each_way_what_the_scenario_says() {
+    fn loss_applies_in_both_directions() {
         let scenario = scenario(
             "[topology]\nkind = \"star\"\nhosts = 3\nlink = { rate = \"1 Gbps\", latency = \"20 us\", loss = \"1%\" }",
         );
         let network = network(&scenario).expect("the testbed can");
         let config = switch(&scenario, &network, &[], Streams::new(1, 0), false);
         let ports = config.nodes[0].ports.iter().map(|port| port.loss);
-        let uplinks = config.interfaces.iter().map(|of| of.uplink.loss);
+        let uplinks = config.interfaces.iter().map(|interface| interface.uplink.loss);
         let losses: Vec<f64> = ports.chain(uplinks).collect();
         assert_eq!(losses, [0.01; 6]);
     }
 
     #[test]
-    fn every_ready_shape_of_the_size_makes_sense() {
+    fn supported_topologies_are_valid() {
         for topology in [
             "[topology]\nkind = \"star\"\nhosts = 32\nlink = { rate = \"1 Gbps\", latency = \"20 us\" }",
             "[topology]\nkind = \"d3-testbed\"\nlink = { rate = \"1 Gbps\", latency = \"20 us\" }",
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_testbed_cannot_build_is_said() {
+    fn unsupported_networks_are_errors() {
         let message = |topology: &str| network(&scenario(topology)).unwrap_err().to_string();
         let many = message(
             "[topology]\nkind = \"star\"\nhosts = 33\nlink = { rate = \"1 Gbps\", latency = \"20 us\" }",

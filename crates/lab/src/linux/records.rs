@@ -1,4 +1,4 @@
-//! From what the switch and the applications say to the records that a simulated run leaves.
+//! Converts the reports of switch and applications to the records of a simulated run.
 
 use duetime_core::{Span, Time};
 use duetime_results::{PortRecord, RunRecords, SeriesSample, Totals};
@@ -8,18 +8,18 @@ use duetime_sim::topology::Network;
 use duetime_switch::{PortReport, Report};
 
 use crate::linux::clock::Clock;
-use crate::linux::traffic::Left;
+use crate::linux::traffic::Results;
 
-/// What the switch said at the ends of the measurement window, if they came; up to 0.2 s before them.
+/// Reports of the switch at the ends of the measurement window, taken up to 0.2 s before them.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
-    /// At the end of the warm-up, where there is one.
+    /// Report at the end of the warm-up, if any.
     pub begin: Option<Report>,
-    /// At the end of the scenario's duration, where that is the end of the window.
+    /// Report at the end of the scenario's duration, if that ends the window.
     pub end: Option<Report>,
 }
 
-/// The records of a run.
+/// Creates the records of a run.
 pub fn output(
     scenario: &Scenario,
     network: &Network,
@@ -27,9 +27,9 @@ pub fn output(
     sampled_links: &[u32],
     window: &Window,
     last: &Report,
-    left: Left,
+    results: Results,
 ) -> RunOutput {
-    let end = left.end;
+    let end = results.end;
     let warm_up = Time::ZERO + scenario.warm_up;
     let until = match &window.end {
         Some(_) => (Time::ZERO + scenario.duration).min(end),
@@ -55,8 +55,8 @@ pub fn output(
     RunOutput {
         whole_ports: self::ports(network, None, last, end.since(Time::ZERO)),
         records: RunRecords {
-            flows: left.flows,
-            queries: left.queries,
+            flows: results.flows,
+            queries: results.queries,
             servers: Vec::new(),
             ports,
             sampled_links: names,
@@ -68,7 +68,7 @@ pub fn output(
     }
 }
 
-/// The ports that did anything between two reports, in the order of the network's links.
+/// Returns the ports with traffic between two reports, in the order of the network's links.
 fn ports(
     network: &Network,
     before: Option<&Report>,
@@ -76,41 +76,41 @@ fn ports(
     time: Span,
 ) -> Vec<PortRecord> {
     let seconds = time.as_secs_f64().max(f64::MIN_POSITIVE);
-    let none = PortReport::default();
-    let named = |report: Option<&Report>, name: &str| {
+    let empty = PortReport::default();
+    let find = |report: Option<&Report>, name: &str| {
         report
-            .and_then(|of| of.ports.iter().find(|port| port.name == name))
-            .unwrap_or(&none)
+            .and_then(|report| report.ports.iter().find(|port| port.name == name))
+            .unwrap_or(&empty)
             .clone()
     };
-    let before_s = before.map_or(0.0, |of| of.wall_ns as f64 * 1e-9);
+    let before_s = before.map_or(0.0, |report| report.wall_ns as f64 * 1e-9);
     let after_s = after.wall_ns as f64 * 1e-9;
     let mut records = Vec::new();
     for (number, link) in network.links.iter().enumerate() {
         let name = network.link_name(number as u32);
-        let (was, is) = (named(before, &name), named(Some(after), &name));
-        if (is.packets, is.drops) == (was.packets, was.drops) {
+        let (old, new) = (find(before, &name), find(Some(after), &name));
+        if (new.packets, new.drops) == (old.packets, old.drops) {
             continue;
         }
-        let gone = |of: &PortReport| {
+        let departed = |port: &PortReport| {
             (
-                of.packets - u64::from(of.queue_packets),
-                of.bytes - of.queue_bytes,
+                port.packets - u64::from(port.queue_packets),
+                port.bytes - port.queue_bytes,
             )
         };
-        let bytes = gone(&is).1.saturating_sub(gone(&was).1);
-        // What the queue held over time, before and after; the switch's mean counts from when it was opened.
-        let held = is.queue_mean_bytes * after_s - was.queue_mean_bytes * before_s;
+        let bytes = departed(&new).1.saturating_sub(departed(&old).1);
+        // Integral of the queue over the interval; the switch's mean starts when it was opened.
+        let queue_integral = new.queue_mean_bytes * after_s - old.queue_mean_bytes * before_s;
         records.push(PortRecord {
-            packets: gone(&is).0.saturating_sub(gone(&was).0),
+            packets: departed(&new).0.saturating_sub(departed(&old).0),
             bytes,
-            drops: is.drops - was.drops,
-            drop_bytes: is.drop_bytes - was.drop_bytes,
-            losses: is.losses - was.losses,
-            loss_bytes: is.loss_bytes - was.loss_bytes,
-            marks: is.marks_made - was.marks_made,
-            queue_max_bytes: is.queue_max_bytes,
-            queue_mean_bytes: held.max(0.0) / seconds,
+            drops: new.drops - old.drops,
+            drop_bytes: new.drop_bytes - old.drop_bytes,
+            losses: new.losses - old.losses,
+            loss_bytes: new.loss_bytes - old.loss_bytes,
+            marks: new.marks_made - old.marks_made,
+            queue_max_bytes: new.queue_max_bytes,
+            queue_mean_bytes: queue_integral.max(0.0) / seconds,
             utilisation: (link.rate.transmit(bytes).as_secs_f64() / seconds).min(1.0),
             link: name,
         });
@@ -125,7 +125,7 @@ fn series(scenario: &Scenario, clock: Clock, names: &[String], last: &Report) ->
     let offset = u64::try_from(clock.start_ns().saturating_sub(opened)).unwrap_or(0);
     let mut samples = Vec::new();
     for (link, name) in (0..).zip(names) {
-        let Some(series) = last.series.iter().find(|of| of.port == *name) else {
+        let Some(series) = last.series.iter().find(|series| series.port == *name) else {
             continue;
         };
         let mut sent = 0;

@@ -1,4 +1,4 @@
-//! Programs inside a host of a testbed that runs.
+//! Programs inside a host of a running testbed.
 
 use std::fs::File;
 use std::process::{Command, ExitStatus};
@@ -7,30 +7,30 @@ use nix::sched::{CloneFlags, setns};
 
 use crate::{LabError, running};
 
-/// Runs a program in a host of the newest testbed that has it, and waits for it; without one, the user's shell.
+/// Runs a program, by default the user's shell, in a host of the newest testbed that has it, and waits for its end.
 pub fn shell(host: &str, command: &[String]) -> Result<ExitStatus, LabError> {
     let running = running()?;
     if running.is_empty() {
         return Err(LabError::NoneRuns);
     }
     let found = running.iter().rev().find_map(|testbed| {
-        let of = testbed.hosts.iter().find(|of| of.name == host)?;
-        Some((testbed, of))
+        let host = testbed.hosts.iter().find(|candidate| candidate.name == host)?;
+        Some((testbed, host))
     });
-    let Some((testbed, of)) = found else {
+    let Some((testbed, running_host)) = found else {
         let names = running.iter().flat_map(|testbed| &testbed.hosts);
-        let known: Vec<&str> = names.map(|of| of.name.as_str()).collect();
+        let known: Vec<&str> = names.map(|host| host.name.as_str()).collect();
         return Err(LabError::NoSuchHost {
             name: host.to_owned(),
             known: known.join(", "),
         });
     };
-    let path = format!("/proc/{}/fd/{}", testbed.pid, of.descriptor);
+    let path = format!("/proc/{}/fd/{}", testbed.pid, running_host.descriptor);
     let namespace =
         File::open(&path).map_err(LabError::system(format!("open `{path}` (as root)")))?;
     let user_shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
-    let own = [user_shell];
-    let command = if command.is_empty() { &own } else { command };
+    let default = [user_shell];
+    let command = if command.is_empty() { &default } else { command };
     // The program inherits the namespace of the thread that starts it.
     std::thread::scope(|scope| {
         let inside = scope.spawn(|| {

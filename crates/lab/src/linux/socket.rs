@@ -1,4 +1,4 @@
-//! TCP sockets, and the options that the standard library does not know.
+//! TCP sockets with options that the standard library does not support.
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
@@ -12,22 +12,22 @@ use nix::sys::socket::{
 };
 use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 
-/// `TCP_DELACK_MAX_US` of Linux 6.15.
+/// `TCP_DELACK_MAX_US`, since Linux 6.15.
 const DELACK_MAX_US: libc::c_int = 46;
 
-/// The start of the kernel's `struct tcp_info`, as of Linux 4.18.
+/// Beginning of the kernel's `struct tcp_info`, as of Linux 4.18.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Info {
-    /// State, congestion state, retransmissions running, probes, back-off, options, window scales, flags.
+    /// State, congestion state, pending retransmissions, probes, back-off, options, window scales, flags.
     bytes: [u8; 8],
-    /// `rto` to `fackets`.
+    /// Fields `rto` to `fackets`.
     timers: [u32; 9],
     last: [u32; 4],
-    /// `pmtu` to `reordering`.
+    /// Fields `pmtu` to `reordering`.
     path: [u32; 8],
     receive: [u32; 2],
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub total_retrans: u32,
     pacing: [u64; 2],
     /// Bytes acknowledged.
@@ -36,21 +36,21 @@ pub struct Info {
     segments: [u32; 6],
     delivery_rate: u64,
     busy: [u64; 3],
-    /// Segments delivered.
+    /// Delivered segments.
     pub delivered: u32,
-    /// Of them, those whose acknowledgement said that they came marked.
+    /// Delivered segments reported as marked.
     pub delivered_ce: u32,
 }
 
 impl Info {
-    /// Whether both ends agreed on ECN.
+    /// Returns true if both ends negotiated ECN.
     pub fn has_ecn(&self) -> bool {
         const ECN: u8 = 8;
         self.bytes[5] & ECN != 0
     }
 }
 
-/// The same as of Linux 6.7, with the counts of timeouts.
+/// `struct tcp_info` as of Linux 6.7, with timeout counts.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct LongInfo {
@@ -73,20 +73,20 @@ sockopt_impl!(
     /// `TCP_DELACK_MAX_US`.
     TcpDelackMax, SetOnly, libc::IPPROTO_TCP, DELACK_MAX_US, u32);
 
-/// What the kernel has counted for a sending socket.
+/// Counters of a sending socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub retransmits: u32,
-    /// Retransmission timeouts; 0 where the kernel does not tell (before Linux 6.7).
+    /// Retransmission timeouts; 0 if the kernel does not count them (before Linux 6.7).
     pub timeouts: u32,
-    /// Segments that came marked, as acknowledgements said.
+    /// Segments reported as marked by acknowledgements.
     pub marks: u32,
-    /// Both ends agreed on ECN.
+    /// True if both ends negotiated ECN.
     pub ecn: bool,
 }
 
-/// What the kernel has counted for a sending socket. `long`: the kernel is of version 6.7 or later.
+/// Returns the counters of a sending socket. `long` is true for Linux 6.7 or newer.
 pub fn counted(socket: &impl AsFd, long: bool) -> Result<Counted, Errno> {
     let (info, timeouts) = if long {
         let long = getsockopt(&socket.as_fd(), TcpLongInfo)?;
@@ -118,7 +118,7 @@ fn tcp_socket(congestion_control: &str) -> Result<OwnedFd, Errno> {
     Ok(fd)
 }
 
-/// A listening socket of this congestion controller, in the calling thread's namespace.
+/// Opens a listening socket with this congestion controller in the calling thread's namespace.
 pub fn listener(address: SocketAddrV4, congestion_control: &str) -> Result<TcpListener, Errno> {
     let fd = tcp_socket(congestion_control)?;
     setsockopt(&fd, sockopt::ReuseAddr, &true)?;
@@ -130,9 +130,9 @@ pub fn listener(address: SocketAddrV4, congestion_control: &str) -> Result<TcpLi
     Ok(fd.into())
 }
 
-/// A socket of this congestion controller that has begun to connect, from the calling thread's namespace, with packets of
-/// this strict-priority class. The kernel's packets back have the same (`tcp_reflect_tos`).
-pub fn connecting(
+/// Starts to connect a socket with this congestion controller and strict-priority class in the calling thread's
+/// namespace. The kernel's replies use the same class (`tcp_reflect_tos`).
+pub fn start_connect(
     to: SocketAddrV4,
     congestion_control: &str,
     class: Option<u8>,
@@ -145,51 +145,51 @@ pub fn connecting(
     }
 }
 
-/// Gives a socket's packets a strict-priority class, 0 the first of 8; `None`: there are none.
+/// Sets the strict-priority class of a socket's packets, 0 being served first of 8; `None` leaves it unset.
 pub fn set_class(socket: &impl AsFd, class: Option<u8>) -> Result<(), Errno> {
-    // RFC 791: the precedence is the upper three bits.
+    // RFC 791: the precedence is in the upper three bits.
     class.map_or(Ok(()), |class| {
         let precedence = 7 - i32::from(class.min(7));
         setsockopt(&socket.as_fd(), sockopt::Ipv4Tos, &(precedence << 5))
     })
 }
 
-/// Bounds the delay of acknowledgements.
+/// Limits the delay of acknowledgements.
 pub fn limit_delayed_ack(socket: &impl AsFd, longest: Span) -> Result<(), Errno> {
     let us = u32::try_from(longest.as_ns() / 1_000).unwrap_or(u32::MAX);
     setsockopt(&socket.as_fd(), TcpDelackMax, &us)
 }
 
-/// Whether the kernel lets a socket bound the delay of its acknowledgements so, and if not, why.
+/// Checks that a socket can limit the delay of its acknowledgements to `longest`.
 pub fn can_limit_delayed_ack(longest: Span) -> Result<(), Errno> {
     limit_delayed_ack(&tcp_socket("reno")?, longest)
 }
 
-/// Whether the kernel lets a socket choose this congestion controller, and if not, why.
+/// Checks that a socket can select this congestion controller.
 pub fn has_congestion_control(name: &str) -> Result<(), Errno> {
     tcp_socket(name).map(drop)
 }
 
-/// The address of a host.
+/// Returns the address of a host.
 pub fn address(host: u32) -> Ipv4Addr {
     let number = host + 1;
     Ipv4Addr::new(10, 0, (number >> 8) as u8, (number & 0xff) as u8)
 }
 
-/// The host of an address; `None`: it is of none.
+/// Returns the host with this address, or `None`.
 pub fn host(address: Ipv4Addr) -> Option<u32> {
     let [ten, _, high, low] = address.octets();
     let number = u32::from(high) << 8 | u32::from(low);
     number.checked_sub(1).filter(|_| ten == 10)
 }
 
-/// Whether this kernel counts retransmission timeouts, as Linux does from 6.7 on.
+/// Returns true if this kernel counts retransmission timeouts (Linux 6.7 or newer).
 pub fn kernel_counts_timeouts() -> bool {
     let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     version(&release) >= (6, 7)
 }
 
-/// The first two numbers of a kernel's release.
+/// Returns the first two numbers of a kernel release.
 fn version(release: &str) -> (u32, u32) {
     let mut numbers = release
         .split(|letter: char| !letter.is_ascii_digit())
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_have_addresses() {
+    fn addresses_map_to_hosts() {
         assert_eq!(address(0), Ipv4Addr::new(10, 0, 0, 1));
         assert_eq!(address(255), Ipv4Addr::new(10, 0, 1, 0));
         assert_eq!(host(address(255)), Some(255));
@@ -212,15 +212,15 @@ mod tests {
     }
 
     #[test]
-    fn versions_are_compared_by_number() {
+    fn versions_compare_numerically() {
         assert_eq!(version("6.1.0-13-amd64"), (6, 1));
         assert_eq!(version("6.18.44-fc"), (6, 18));
         assert!(version("6.18.0") >= (6, 7) && version("5.15.0") < (6, 7));
     }
 
-    /// The offsets of the kernel's header (include/uapi/linux/tcp.h).
+    /// Offsets in the kernel's header (include/uapi/linux/tcp.h).
     #[test]
-    fn the_kernels_structure_is_laid_out_as_it_says() {
+    fn tcp_info_matches_the_kernel_layout() {
         assert_eq!(std::mem::offset_of!(Info, total_retrans), 100);
         assert_eq!(std::mem::offset_of!(Info, bytes_acked), 120);
         assert_eq!(std::mem::offset_of!(Info, delivered), 192);

@@ -1,4 +1,4 @@
-//! The testbeds that run now: one small file each under `/run/duetime`, by which other commands find their hosts.
+//! Running testbeds: one small file each under `/run/duetime`, by which other commands find their hosts.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,34 +8,34 @@ use serde::{Deserialize, Serialize};
 
 use crate::LabError;
 
-/// Where the files are.
+/// Folder of the files.
 const FOLDER: &str = "/run/duetime";
 
-/// A testbed that runs.
+/// Running testbed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Running {
-    /// Its process.
+    /// Process ID.
     pub pid: u32,
-    /// When that process started, in the kernel's ticks since it booted: numbers of processes are used again.
+    /// Start time of the process, in kernel ticks since boot, because process IDs are reused.
     pub started: u64,
-    /// The scenario's name.
+    /// Scenario name.
     pub scenario: String,
-    /// Its hosts and its switch.
+    /// Hosts, followed by the switch.
     pub hosts: Vec<RunningHost>,
 }
 
-/// A host of a testbed that runs.
+/// Host of a running testbed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunningHost {
-    /// The name of its node.
+    /// Node name.
     pub name: String,
-    /// Its address; none of the switch.
+    /// IP address; `None` for the switch.
     pub address: Option<String>,
-    /// The descriptor of its namespace in the process.
+    /// Descriptor of its namespace in the process.
     pub descriptor: i32,
 }
 
-/// A testbed's file; dropping it removes the file.
+/// File of a testbed, removed on drop.
 #[derive(Debug)]
 pub struct Registered {
     path: PathBuf,
@@ -43,7 +43,7 @@ pub struct Registered {
 }
 
 impl Registered {
-    /// Says that this process runs a testbed with these hosts.
+    /// Registers a testbed of this process with these hosts.
     pub fn new(scenario: &str, hosts: Vec<RunningHost>) -> Result<Self, LabError> {
         let pid = std::process::id();
         let running = Running {
@@ -62,7 +62,7 @@ impl Registered {
         })
     }
 
-    /// Its hosts and its switch.
+    /// Returns the hosts, followed by the switch.
     pub fn hosts(&self) -> &[RunningHost] {
         &self.hosts
     }
@@ -71,17 +71,17 @@ impl Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
-        // Only the last one finds it empty.
+        // Fails unless the folder is empty.
         let _ = fs::remove_dir(FOLDER);
     }
 }
 
-/// The testbeds that run, and the files that ended ones have left.
+/// Returns the running testbeds, and the files of ended ones.
 fn files() -> Result<(Vec<Running>, Vec<PathBuf>), LabError> {
-    let (mut running, mut left) = (Vec::new(), Vec::new());
+    let (mut running, mut stale) = (Vec::new(), Vec::new());
     let entries = match fs::read_dir(FOLDER) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok((running, left)),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok((running, stale)),
         Err(error) => return Err(LabError::system(format!("read `{FOLDER}`"))(error)),
     };
     for entry in entries.filter_map(Result::ok) {
@@ -90,40 +90,40 @@ fn files() -> Result<(Vec<Running>, Vec<PathBuf>), LabError> {
         if !name.starts_with("lab-") {
             continue;
         }
-        let read: Option<Running> = fs::read_to_string(&path)
+        let parsed: Option<Running> = fs::read_to_string(&path)
             .ok()
             .and_then(|text| serde_json::from_str(&text).ok());
-        match read {
-            Some(of) if started(of.pid) == Some(of.started) => running.push(of),
-            _ => left.push(path),
+        match parsed {
+            Some(testbed) if started(testbed.pid) == Some(testbed.started) => running.push(testbed),
+            _ => stale.push(path),
         }
     }
-    running.sort_by_key(|of| of.started);
-    Ok((running, left))
+    running.sort_by_key(|testbed| testbed.started);
+    Ok((running, stale))
 }
 
-/// The testbeds that run, the newest last.
+/// Returns the running testbeds, newest last.
 pub fn running() -> Result<Vec<Running>, LabError> {
     Ok(files()?.0)
 }
 
-/// Removes what testbeds have left that did not end by themselves; returns the files.
+/// Removes the files of testbeds that were killed, and returns their paths.
 pub fn clean() -> Result<Vec<PathBuf>, LabError> {
-    let left = files()?.1;
-    for path in &left {
+    let stale = files()?.1;
+    for path in &stale {
         fs::remove_file(path).map_err(LabError::system(format!("remove `{}`", path.display())))?;
     }
     let _ = fs::remove_dir(FOLDER);
-    Ok(left)
+    Ok(stale)
 }
 
-/// When a process started; `None`: there is none.
+/// Returns the start time of a process, or `None` if it does not exist.
 fn started(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name of the program, in brackets, may hold anything; the start is field 22.
+    // The program's name, in parentheses, may contain anything. The start time is field 22.
     let (_, fields) = text.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
-    // A process that has ended and was not waited for has no namespaces any more.
+    // A zombie process no longer has namespaces.
     let state = fields.next()?;
     (state != "Z").then(|| fields.nth(18)?.parse().ok())?
 }
@@ -133,11 +133,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_started_once() {
-        let own = started(std::process::id());
-        assert!(own.is_some_and(|at| at > 0));
-        assert_eq!(own, started(std::process::id()));
-        // The kernel's largest number of a process is 2^22.
+    fn start_time_identifies_a_process() {
+        let start = started(std::process::id());
+        assert!(start.is_some_and(|at| at > 0));
+        assert_eq!(start, started(std::process::id()));
+        // The kernel's largest process ID is 2^22.
         assert_eq!(started(u32::MAX), None);
     }
 }

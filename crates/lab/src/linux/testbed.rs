@@ -1,5 +1,4 @@
-//! Runs of a scenario on the testbed, as an engine of `study`: what the simulator does in virtual time, done by the
-//! kernel in real time.
+//! Runs scenarios on the testbed in real time, as an engine of `study`.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
@@ -22,22 +21,22 @@ use crate::linux::network::Machines;
 use crate::linux::records::{self, Window};
 use crate::linux::state::{Registered, RunningHost};
 use crate::linux::thread::{self, Processors};
-use crate::linux::traffic::{Given, Left, Traffic};
+use crate::linux::traffic::{Inputs, Results, Traffic};
 use crate::linux::transport;
 use crate::linux::tuning::{Recovery, Tuning};
 use crate::linux::{namespace, plan, socket};
 
-/// Between the setting up of a run and its start.
+/// Time between the setup of a run and its start, in nanoseconds.
 const LEAD_NS: i64 = 50_000_000;
 
-/// How runs are made.
+/// Options of runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Choices {
-    /// How senders repair losses.
+    /// Loss recovery of senders.
     pub recovery: Recovery,
-    /// How often an invalid run is made again.
+    /// Maximum number of repetitions of an invalid run.
     pub repeats: u32,
-    /// The switch and the applications run under the real-time scheduler.
+    /// True to use the real-time scheduler for the switch and the applications.
     pub real_time: bool,
 }
 
@@ -51,16 +50,16 @@ impl Default for Choices {
     }
 }
 
-/// The testbed. One run at a time.
+/// The testbed, which executes one run at a time.
 pub struct Testbed {
     choices: Choices,
-    /// One run at a time: they would take each other's processors.
-    at_work: Mutex<()>,
+    /// Held during a run, because concurrent runs would compete for processors.
+    running: Mutex<()>,
     reports: Mutex<Vec<Fidelity>>,
 }
 
 impl Testbed {
-    /// Checks that this process may do what the testbed needs, and that it can run these scenarios.
+    /// Checks that this process has the required privileges and that the testbed supports these scenarios.
     pub fn new(choices: Choices, scenarios: &[&Scenario]) -> Result<Self, LabError> {
         if !nix::unistd::geteuid().is_root() {
             return Err(LabError::NotRoot);
@@ -73,18 +72,19 @@ impl Testbed {
         }
         Ok(Self {
             choices,
-            at_work: Mutex::default(),
+            running: Mutex::default(),
             reports: Mutex::default(),
         })
     }
 
-    /// What all runs so far said of themselves, invalid ones included, in their order.
+    /// Returns the fidelity reports of all runs so far in order, including invalid ones.
     pub fn reports(&self) -> Vec<Fidelity> {
-        self.locked().clone()
+        self.lock_reports().clone()
     }
 
-    /// Builds the network of a scenario and forwards between its hosts until `stop` is set. `ready` is told the hosts.
-    /// Programs there that choose no congestion controller have that of the first transport, and deadlines by `policy`.
+    /// Builds the network of a scenario and forwards between its hosts until `stop` is set. Calls `ready` with the
+    /// hosts. Programs there that select no congestion controller use the first transport's, with deadlines by
+    /// `policy`.
     pub fn hold(
         &self,
         scenario: &Scenario,
@@ -106,11 +106,11 @@ impl Testbed {
         Ok(())
     }
 
-    fn locked(&self) -> MutexGuard<'_, Vec<Fidelity>> {
+    fn lock_reports(&self) -> MutexGuard<'_, Vec<Fidelity>> {
         self.reports.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One run, valid or not.
+    /// Executes one run, valid or not.
     fn attempt(
         &self,
         scenario: &Scenario,
@@ -135,15 +135,15 @@ impl Testbed {
         let mut window = Window::default();
         let processors = Processors::now();
 
-        let (clock, left, report, applications, switch) = threads::scope(|scope| {
+        let (clock, results, report, applications, switch) = threads::scope(|scope| {
             let (opened, opening) = mpsc::channel::<Result<Opened, LabError>>();
             let (stop, inside, config) = (&stop, &hosts.switch, &config);
             let switch = scope.spawn(move || forward(inside, config, stop, &opened));
-            let _stop_anyway = StopAtEnd(stop);
+            let _stop_guard = StopAtEnd(stop);
             let opened = opening
                 .recv()
-                .expect("the switch says how it began, whatever happens")?;
-            let given = Given {
+                .expect("a report of the switch thread")?;
+            let inputs = Inputs {
                 scenario,
                 network: &network,
                 streams,
@@ -157,7 +157,7 @@ impl Testbed {
             let real_time = self.choices.real_time;
             let statistics = opened.statistics;
             let applications =
-                scope.spawn(move || apply(given, scenario, real_time, window, &statistics));
+                scope.spawn(move || apply(inputs, scenario, real_time, window, &statistics));
             let applied = applications
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
@@ -167,11 +167,11 @@ impl Testbed {
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             let Applied {
                 clock,
-                left,
+                results,
                 shares,
             } = applied?;
             let (report, switch_shares) = forwarded?;
-            Ok::<_, LabError>((clock, left, report, shares, switch_shares))
+            Ok::<_, LabError>((clock, results, report, shares, switch_shares))
         })?;
         let fidelity = Fidelity::of(
             &scenario.transports[transport].name,
@@ -181,7 +181,7 @@ impl Testbed {
                 scenario,
                 network: &network,
                 report: &report,
-                left: &left,
+                results: &results,
                 applications,
                 switch,
                 processors_busy: Processors::now().busy_since(processors),
@@ -189,7 +189,7 @@ impl Testbed {
                 window_end: window.end.as_ref(),
             },
         );
-        let output = records::output(scenario, &network, clock, &sampled, &window, &report, left);
+        let output = records::output(scenario, &network, clock, &sampled, &window, &report, results);
         Ok((output, fidelity))
     }
 }
@@ -202,24 +202,24 @@ impl Engine for Testbed {
         run: u64,
         options: &Options,
     ) -> Result<RunOutput, String> {
-        let _alone = self.at_work.lock().unwrap_or_else(PoisonError::into_inner);
+        let _alone = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let mut repeated = 0;
         loop {
             let (output, fidelity) = match self.attempt(scenario, transport, run, repeated, options)
             {
-                Ok(made) => made,
+                Ok(attempt) => attempt,
                 Err(LabError::Stopped) => return Ok(RunOutput::default()),
                 Err(error) => return Err(error.to_string()),
             };
             let invalid = fidelity.invalid.join("; ");
             let valid = fidelity.is_valid();
-            self.locked().push(fidelity);
+            self.lock_reports().push(fidelity);
             if valid {
                 return Ok(output);
             }
             if repeated == self.choices.repeats {
                 return Err(format!(
-                    "invalid in {} attempts, the last because: {invalid}",
+                    "invalid in {} attempts; last reason: {invalid}",
                     repeated + 1
                 ));
             }
@@ -228,19 +228,19 @@ impl Engine for Testbed {
     }
 }
 
-/// A switch that has been opened.
+/// Opened switch.
 struct Opened {
     statistics: std::sync::Arc<Statistics>,
 }
 
-/// What the applications' thread gives.
+/// Results of the applications' thread.
 struct Applied {
     clock: Clock,
-    left: Left,
+    results: Results,
     shares: thread::Shares,
 }
 
-/// Lets the switch end however the scope ends.
+/// Stops the switch when the scope ends, also by a panic or an error.
 struct StopAtEnd<'a>(&'a AtomicBool);
 
 impl Drop for StopAtEnd<'_> {
@@ -254,12 +254,12 @@ fn register(
     network: &Network,
     hosts: &Machines,
 ) -> Result<Registered, LabError> {
-    let named = |(host, namespace): (u32, &namespace::Namespace)| RunningHost {
+    let running_host = |(host, namespace): (u32, &namespace::Namespace)| RunningHost {
         name: network.nodes[host as usize].name.clone(),
         address: Some(socket::address(host).to_string()),
         descriptor: namespace.descriptor(),
     };
-    let mut all: Vec<RunningHost> = (0..).zip(&hosts.hosts).map(named).collect();
+    let mut all: Vec<RunningHost> = (0..).zip(&hosts.hosts).map(running_host).collect();
     all.push(RunningHost {
         name: "switch".to_owned(),
         address: None,
@@ -268,7 +268,7 @@ fn register(
     Registered::new(&scenario.name, all)
 }
 
-/// The switch's thread.
+/// Opens and runs the switch, on its own thread.
 fn forward(
     inside: &namespace::Namespace,
     config: &duetime_switch::Config,
@@ -295,15 +295,15 @@ fn forward(
     Ok((report, shares))
 }
 
-/// The applications' thread.
+/// Runs the applications, on their own thread.
 fn apply(
-    given: Given<'_>,
+    inputs: Inputs<'_>,
     scenario: &Scenario,
     real_time: bool,
     window: &mut Window,
     statistics: &Statistics,
 ) -> Result<Applied, LabError> {
-    let traffic = Traffic::new(given)?;
+    let traffic = Traffic::new(inputs)?;
     if real_time {
         thread::real_time()?;
     }
@@ -329,12 +329,12 @@ fn apply(
         None
     };
     let before = thread::scheduled(thread::current());
-    let left = traffic.run(clock, &mut tick)?;
-    let time = left.end.since(Time::ZERO);
+    let results = traffic.run(clock, &mut tick)?;
+    let time = results.end.since(Time::ZERO);
     let shares = thread::scheduled(thread::current()).shares_since(before, time);
     Ok(Applied {
         clock,
-        left,
+        results,
         shares,
     })
 }

@@ -1,4 +1,4 @@
-//! The threads of a run: their scheduling, and how much of the processor they had and lacked.
+//! Scheduling of a run's threads, and their processor and waiting times.
 
 use std::fs;
 
@@ -9,30 +9,30 @@ use serde::{Deserialize, Serialize};
 use crate::LabError;
 use crate::linux::namespace::run;
 
-/// What the scheduler has given a thread, and what it has kept it waiting.
+/// Processor and waiting time of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scheduled {
     /// Time on a processor.
     pub ran: Span,
-    /// Time ready to run, without a processor.
+    /// Time ready to run without a processor.
     pub waited: Span,
 }
 
-/// The shares of a run's time that a thread ran, and waited for a processor.
+/// Processor and waiting time of a thread as shares of a run's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Shares {
-    /// On a processor, 0 to 1.
+    /// Share of time on a processor, 0 to 1.
     pub ran: f64,
-    /// Ready to run, without a processor.
+    /// Share of time ready to run without a processor, 0 to 1.
     pub waited: f64,
 }
 
-/// The calling thread, to be looked at from others.
+/// Returns the ID of the calling thread, for observation by other threads.
 pub fn current() -> Pid {
     gettid()
 }
 
-/// What a thread of this process has had so far; zero where the kernel does not tell.
+/// Returns the times of a thread of this process so far; zero if the kernel does not report them.
 pub fn scheduled(thread: Pid) -> Scheduled {
     let text = fs::read_to_string(format!("/proc/self/task/{thread}/schedstat"));
     let text = text.unwrap_or_default();
@@ -45,26 +45,26 @@ pub fn scheduled(thread: Pid) -> Scheduled {
 }
 
 impl Scheduled {
-    /// Since `before`, as shares of `time`.
+    /// Returns the times since `before` as shares of `time`.
     pub fn shares_since(self, before: Self, time: Span) -> Shares {
-        let of = |now: Span, before: Span| {
+        let share = |now: Span, before: Span| {
             let span = now.saturating_sub(before);
             span.as_secs_f64() / time.as_secs_f64().max(f64::MIN_POSITIVE)
         };
         Shares {
-            ran: of(self.ran, before.ran),
-            waited: of(self.waited, before.waited),
+            ran: share(self.ran, before.ran),
+            waited: share(self.waited, before.waited),
         }
     }
 }
 
-/// Puts the calling thread under the real-time scheduler.
+/// Moves the calling thread to the real-time scheduler.
 pub fn real_time() -> Result<(), LabError> {
     let thread = gettid().to_string();
     run("chrt", &["--fifo", "--pid", "1", &thread], "").map(drop)
 }
 
-/// How the processors of the machine spent their time.
+/// Cumulative busy time of the machine's processors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Processors {
     busy: u64,
@@ -72,14 +72,15 @@ pub struct Processors {
 }
 
 impl Processors {
-    /// Until now.
+    /// Returns the times until now.
     pub fn now() -> Self {
         let text = fs::read_to_string("/proc/stat").unwrap_or_default();
         Self::parse(&text)
     }
 
     fn parse(text: &str) -> Self {
-        // user, nice, system, idle, iowait, irq, softirq, steal; what follows is part of the first two.
+        // The fields are user, nice, system, idle, iowait, irq, softirq, steal; later fields are included in the first
+        // two.
         let line = text.lines().next().unwrap_or_default();
         let fields: Vec<u64> = line
             .split_whitespace()
@@ -95,7 +96,7 @@ impl Processors {
         }
     }
 
-    /// The share of all processors that was busy since `before`, 0 to 1.
+    /// Returns the share of all processors that was busy since `before`, 0 to 1.
     pub fn busy_since(self, before: Self) -> f64 {
         let all = self.all.saturating_sub(before.all).max(1);
         self.busy.saturating_sub(before.busy) as f64 / all as f64
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_works_is_seen_to_run() {
+    fn busy_threads_accumulate_processor_time() {
         let thread = current();
         let before = scheduled(thread);
         let began = crate::linux::clock::monotonic_ns();

@@ -1,4 +1,4 @@
-//! Which stack stands for a scenario's transport, the kernel's TCP or D3 on UDP, and how its sockets are set up.
+//! Maps a scenario's transport to its stack, kernel TCP or D3 on UDP, and configures its sockets.
 
 use std::os::fd::AsFd;
 
@@ -16,67 +16,67 @@ use crate::LabError;
 use crate::linux::socket;
 use crate::linux::tuning::Refused;
 
-/// The kernel's longest delay of an acknowledgement, where a socket cannot bound it.
+/// Kernel's longest acknowledgement delay if a socket cannot limit it.
 const KERNEL_DELAYED_ACK: Span = Span::from_ms(40);
 
-/// What a transport runs on.
+/// Stack of a transport.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Stack {
-    /// The kernel's TCP.
+    /// Kernel TCP.
     Kernel(Kernel),
     /// D3's endpoints on UDP.
     D3(D3),
 }
 
-/// A transport on the kernel's TCP.
+/// Transport on kernel TCP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
-    /// The scenario's name for it.
+    /// Transport name in the scenario.
     pub name: String,
-    /// The kernel's name of its congestion controller.
+    /// Name of its congestion controller in the kernel.
     pub congestion_control: String,
-    /// The scenario's options.
+    /// Options of the scenario.
     pub config: tcp::Config,
-    /// Strict-priority classes, 1 (none) to 4: a connection has that of the message it was opened for.
+    /// Number of strict-priority classes, 1 (none) to 4. A connection has the class of the message that opened it.
     pub priorities: u8,
-    /// Whether it answers marks: both ends must agree on ECN.
+    /// True if the controller reacts to marks, so that both ends must negotiate ECN.
     pub uses_marks: bool,
-    /// Whether it heeds deadlines.
+    /// True if the controller uses deadlines.
     pub uses_deadlines: bool,
-    /// Longest delay of an acknowledgement, where the kernel lets a socket bound it.
+    /// Longest acknowledgement delay, if the kernel lets a socket limit it.
     pub delayed_ack_limit: Option<Span>,
 }
 
-/// D3, or RCPdc.
+/// D3 or RCPdc.
 #[derive(Clone, Debug, PartialEq)]
 pub struct D3 {
-    /// The scenario's name for it.
+    /// Transport name in the scenario.
     pub name: String,
-    /// The options of endpoints and routers, the same for all D3 transports of a run, with the scale that is in use.
+    /// Options of endpoints and routers, shared by all D3 transports of a run, with the scale in use.
     pub config: d3::Config,
-    /// What a flow does about its deadline.
+    /// Deadline policy of flows.
     pub policy: Policy,
-    /// Flows have no deadline: RCPdc.
+    /// True if flows have no deadline (RCPdc).
     pub ignores_deadlines: bool,
 }
 
 impl Stack {
-    /// The stack for a transport of the scenario, in a network whose slowest link has the rate `slowest`.
-    fn of(transport: &Transport, slowest: Rate) -> Result<Self, LabError> {
+    /// Returns the stack of a scenario's transport in a network whose slowest link has the rate `slowest`.
+    fn new(transport: &Transport, slowest: Rate) -> Result<Self, LabError> {
         let name = transport.name.clone();
         match &transport.protocol {
             Protocol::Tcp(config) => {
-                let kernel = Kernel::of(name, config, transport.priorities);
+                let kernel = Kernel::new(name, config, transport.priorities);
                 Ok(Self::Kernel(kernel))
             }
             Protocol::D3(_) if transport.priorities > 1 => Err(LabError::Unsupported(format!(
-                "transport `{name}` uses strict-priority classes, which D3's endpoints do not set; TCP can have them"
+                "transport `{name}` uses strict-priority classes, which D3's endpoints do not support; use TCP"
             ))),
-            Protocol::D3(config) => D3::of(name, config, slowest).map(Self::D3),
+            Protocol::D3(config) => D3::new(name, config, slowest).map(Self::D3),
         }
     }
 
-    /// The kernel's, if it is that.
+    /// Returns the kernel TCP stack, or `None` for D3.
     pub fn kernel(&self) -> Option<&Kernel> {
         match self {
             Self::Kernel(kernel) => Some(kernel),
@@ -84,7 +84,7 @@ impl Stack {
         }
     }
 
-    /// D3's, if it is that.
+    /// Returns the D3 stack, or `None` for kernel TCP.
     pub fn d3(&self) -> Option<&D3> {
         match self {
             Self::D3(d3) => Some(d3),
@@ -92,7 +92,7 @@ impl Stack {
         }
     }
 
-    /// The longest IP packet that it sends.
+    /// Returns the maximum length of its IP packets.
     pub fn mtu(&self) -> u32 {
         match self {
             Self::Kernel(kernel) => kernel.config.mss + crate::linux::tuning::TCP_HEADERS,
@@ -102,7 +102,7 @@ impl Stack {
 }
 
 impl Kernel {
-    fn of(name: String, config: &tcp::Config, priorities: u8) -> Self {
+    fn new(name: String, config: &tcp::Config, priorities: u8) -> Self {
         let congestion_control = match config.congestion_control {
             CongestionControl::NewReno => "reno",
             CongestionControl::Cubic(_) => "cubic",
@@ -120,7 +120,7 @@ impl Kernel {
         }
     }
 
-    /// Options of a receiving socket.
+    /// Sets the options of a receiving socket.
     pub fn prepare_receiver(&self, socket: &impl AsFd) -> Result<(), Errno> {
         self.delayed_ack_limit
             .map_or(Ok(()), |longest| socket::limit_delayed_ack(socket, longest))
@@ -128,7 +128,7 @@ impl Kernel {
 }
 
 impl D3 {
-    fn of(name: String, config: &d3::Config, slowest: Rate) -> Result<Self, LabError> {
+    fn new(name: String, config: &d3::Config, slowest: Rate) -> Result<Self, LabError> {
         let wire = Options::new(slowest);
         let policy = Policy::of(config);
         let config = d3::Config {
@@ -143,18 +143,18 @@ impl D3 {
                 "transport `{name}`: {problem}"
             )));
         }
-        // What a flow decides for itself is no option of the endpoint, so that D3 and RCPdc can share one.
-        let by_flow = Policy::of(&d3::Config::default());
+        // Per-flow decisions are not endpoint options, so that D3 and RCPdc can share an endpoint.
+        let flow_default = Policy::of(&d3::Config::default());
         Ok(Self {
             name,
             ignores_deadlines: config.ignore_deadlines,
             config: d3::Config {
                 ignore_deadlines: false,
-                quench: by_flow.quench,
-                speculative: by_flow.speculation.is_some(),
+                quench: flow_default.quench,
+                speculative: flow_default.speculation.is_some(),
                 speculation: d3::Speculation::default(),
-                late: by_flow.late,
-                late_extension_permille: by_flow.late_extension_permille,
+                late: flow_default.late,
+                late_extension_permille: flow_default.late_extension_permille,
                 ..config
             },
             policy,
@@ -162,48 +162,48 @@ impl D3 {
     }
 }
 
-/// Strict-priority classes at the ports of a run with these stacks; 1: none.
+/// Returns the number of strict-priority classes at the ports of a run with these stacks; 1 for none.
 pub fn classes(scenario: &Scenario, stacks: &[Stack]) -> u8 {
-    let of = |stack: &Stack| stack.kernel().map_or(1, |kernel| kernel.priorities);
-    let by_deadline = stacks.iter().map(of).max().unwrap_or(1);
+    let priorities = |stack: &Stack| stack.kernel().map_or(1, |kernel| kernel.priorities);
+    let by_deadline = stacks.iter().map(priorities).max().unwrap_or(1);
     by_deadline.max(scenario.own_classes())
 }
 
-/// Makes `scenario` simulate what its D3 transports send on the testbed: datagrams of UDP, whose headers are longer.
+/// Sets the header length of D3's UDP datagrams in `scenario`, so that the simulator sends what the testbed sends.
 pub fn over_udp(scenario: &mut Scenario) {
-    let own = scenario.workloads.iter_mut();
-    let own = own.filter_map(|workload| workload.transport.as_mut());
-    for transport in scenario.transports.iter_mut().chain(own) {
+    let overrides = scenario.workloads.iter_mut();
+    let overrides = overrides.filter_map(|workload| workload.transport.as_mut());
+    for transport in scenario.transports.iter_mut().chain(overrides) {
         if let Protocol::D3(config) = &mut transport.protocol {
             config.header_bytes = UDP_IPV4_BYTES;
         }
     }
 }
 
-/// The stacks of a run under transport number `transport`: that one first, then those that workloads have of their own;
-/// and for each workload the number of its stack.
+/// Returns the stacks of a run under the transport at index `transport`, followed by those of workloads with their own
+/// transport, and the stack index of each workload.
 pub fn stacks(
     scenario: &Scenario,
     network: &Network,
     transport: usize,
 ) -> Result<(Vec<Stack>, Vec<usize>), LabError> {
     let mut transports = vec![&scenario.transports[transport]];
-    let mut of_workload = Vec::new();
+    let mut workload_stack = Vec::new();
     for workload in &scenario.workloads {
-        let own = workload.transport.as_ref();
-        let number = own.map_or(0, |own| {
-            let known = transports.iter().position(|other| *other == own);
+        let transport = workload.transport.as_ref();
+        let number = transport.map_or(0, |transport| {
+            let known = transports.iter().position(|other| *other == transport);
             known.unwrap_or_else(|| {
-                transports.push(own);
+                transports.push(transport);
                 transports.len() - 1
             })
         });
-        of_workload.push(number);
-        if let Some(own @ 1..) = workload.priority
+        workload_stack.push(number);
+        if let Some(priority @ 1..) = workload.priority
             && matches!(transports[number].protocol, Protocol::D3(_))
         {
             return Err(LabError::Unsupported(format!(
-                "`priority` of workload `{}` is {own}; D3's endpoints send in class 0 only, TCP can have the others",
+                "`priority` of workload `{}` is {priority}; D3's endpoints support only class 0, use TCP",
                 workload.name
             )));
         }
@@ -218,22 +218,22 @@ pub fn stacks(
     if let Some(first) = all.next() {
         if let Some(other) = all.find(|other| other.config != first.config) {
             return Err(LabError::Unsupported(format!(
-                "`{}` and `{}` run at once with different options; hosts have one endpoint each",
+                "`{}` and `{}` run concurrently with different options; hosts have one endpoint each",
                 first.name, other.name
             )));
         }
         if scenario.host.frame_overhead > 0 {
             return Err(LabError::Unsupported(format!(
-                "`host.frame_overhead` is {} bytes; D3's endpoints count IP packets, it must be 0",
+                "`host.frame_overhead` is {} bytes; D3's endpoints count IP packets, so it must be 0",
                 scenario.host.frame_overhead
             )));
         }
     }
-    Ok((stacks, of_workload))
+    Ok((stacks, workload_stack))
 }
 
-/// Bounds the delays of acknowledgements of all stacks as near to the scenario's as the kernel lets a socket; says where
-/// it does not.
+/// Limits the acknowledgement delays of all stacks as close to the scenario's as the kernel permits. Returns the
+/// differences.
 pub fn limit_delays(stacks: &mut [Stack]) -> Vec<Refused> {
     let mut refused = Vec::new();
     let kernels = stacks.iter_mut().filter_map(|stack| match stack {
@@ -241,18 +241,18 @@ pub fn limit_delays(stacks: &mut [Stack]) -> Vec<Refused> {
         Stack::D3(_) => None,
     });
     for stack in kernels {
-        let asked = stack.config.delayed_ack_timeout;
-        // The kernel counts in ticks, and takes two of them at least.
-        let longer = (0..8).map(|doublings| asked * (1 << doublings));
+        let requested = stack.config.delayed_ack_timeout;
+        // The kernel counts in ticks and waits for at least two of them.
+        let longer = (0..8).map(|doublings| requested * (1 << doublings));
         let allowed = longer
             .into_iter()
             .find(|&longest| socket::can_limit_delayed_ack(longest).is_ok());
         stack.delayed_ack_limit = allowed;
-        if allowed != Some(asked) {
+        if allowed != Some(requested) {
             let instead = allowed.unwrap_or(KERNEL_DELAYED_ACK);
             refused.push(Refused::new(
                 "tcp.delayed_ack_timeout",
-                format!("{asked} asked for; the kernel waits up to {instead}"),
+                format!("{requested} requested; the kernel waits up to {instead}"),
             ));
         }
     }
@@ -291,18 +291,18 @@ mod tests {
     }
 
     #[test]
-    fn d3_has_the_scale_of_the_slowest_link_and_udp_headers_everywhere() {
+    fn d3_uses_the_slowest_links_scale_and_udp_headers() {
         let mut scenario =
             scenario("d3.quench = true\nd3.mtu = \"1000 B\"\nd3.police = \"2 Mbps\"");
         let network = plan::network(&scenario).expect("the testbed can");
-        let (stacks, of_workload) = stacks(&scenario, &network, 0).expect("it can");
-        assert_eq!(of_workload, [0, 1]);
+        let (stacks, workload_stack) = stacks(&scenario, &network, 0).expect("supported stacks");
+        assert_eq!(workload_stack, [0, 1]);
         let [Stack::D3(d3), Stack::D3(rcpdc)] = &stacks[..] else {
             panic!("{stacks:?}");
         };
         assert!(d3.policy.quench && !d3.ignores_deadlines && rcpdc.ignores_deadlines);
         assert_eq!(d3.config, rcpdc.config);
-        // 100 Mbps and not 1 Gbps.
+        // The scale fits 100 Mbps, not 1 Gbps.
         assert_eq!((d3.config.scale, d3.config.header_bytes), (Some(-3), 72));
         assert_eq!(stacks[0].mtu(), 1000);
         let switch = plan::switch(&scenario, &network, &stacks, Streams::new(1, 0), false);
@@ -320,10 +320,10 @@ mod tests {
     }
 
     #[test]
-    fn a_switch_has_no_routers_where_the_edge_allocates() {
+    fn edge_allocation_needs_no_routers() {
         let scenario = scenario("d3.allocation = \"edge\"");
         let network = plan::network(&scenario).expect("the testbed can");
-        let (stacks, _) = stacks(&scenario, &network, 0).expect("it can");
+        let (stacks, _) = stacks(&scenario, &network, 0).expect("supported stacks");
         let switch = plan::switch(&scenario, &network, &stacks, Streams::new(1, 0), false);
         switch.check().expect("accepted");
         assert!(
@@ -336,37 +336,37 @@ mod tests {
     }
 
     #[test]
-    fn late_answers_are_taken_unless_the_scenario_says_otherwise() {
-        for (given, taken) in [
+    fn late_answers_are_accepted_by_default() {
+        for (options, accepted) in [
             ("", true),
             ("d3.late_answers = true", true),
             ("d3.late_answers = false", false),
         ] {
-            let scenario = scenario(given);
+            let scenario = scenario(options);
             let network = plan::network(&scenario).expect("the testbed can");
-            let (stacks, _) = stacks(&scenario, &network, 0).expect("it can");
+            let (stacks, _) = stacks(&scenario, &network, 0).expect("supported stacks");
             let mut all = stacks.iter().filter_map(Stack::d3);
             assert!(
-                all.all(|d3| d3.config.late_answers == Some(taken)),
-                "{given}"
+                all.all(|d3| d3.config.late_answers == Some(accepted)),
+                "{options}"
             );
         }
     }
 
     #[test]
-    fn endpoints_share_their_options() {
+    fn endpoints_must_share_their_options() {
         let scenario = scenario("rcpdc.mtu = \"1000 B\"");
         let network = plan::network(&scenario).expect("the testbed can");
         let message = stacks(&scenario, &network, 0).unwrap_err().to_string();
         assert!(
-            message.contains("`d3` and `rcpdc` run at once"),
+            message.contains("`d3` and `rcpdc` run concurrently"),
             "{message}"
         );
     }
 
     #[test]
-    fn workloads_bring_classes_of_their_own_and_d3_has_the_first_only() {
-        let classed = |transport: &str, own: [u8; 2]| {
+    fn d3_supports_only_the_first_class() {
+        let classed = |transport: &str, priorities: [u8; 2]| {
             let mut scenario = scenario("");
             let other = &scenario.transports[0];
             let tcp = Transport {
@@ -379,30 +379,30 @@ mod tests {
             } else {
                 tcp
             };
-            for (workload, own) in scenario.workloads.iter_mut().zip(own) {
+            for (workload, priority) in scenario.workloads.iter_mut().zip(priorities) {
                 workload.transport = None;
-                workload.priority = Some(own);
+                workload.priority = Some(priority);
             }
             scenario.transports = vec![chosen];
             scenario
         };
-        for (transport, own, classes) in [("tcp", [2, 1], 3), ("tcp", [0, 0], 1), ("d3", [0, 0], 1)]
+        for (transport, priorities, classes) in [("tcp", [2, 1], 3), ("tcp", [0, 0], 1), ("d3", [0, 0], 1)]
         {
-            let scenario = classed(transport, own);
+            let scenario = classed(transport, priorities);
             let network = plan::network(&scenario).expect("the testbed can");
-            let (stacks, _) = stacks(&scenario, &network, 0).expect("it can");
+            let (stacks, _) = stacks(&scenario, &network, 0).expect("supported stacks");
             let switch = plan::switch(&scenario, &network, &stacks, Streams::new(1, 0), false);
             let mut ports = switch.nodes.iter().flat_map(|node| &node.ports);
             assert!(
                 ports.all(|port| port.classes == classes),
-                "{transport} {own:?}"
+                "{transport} {priorities:?}"
             );
         }
         let scenario = classed("d3", [0, 1]);
         let network = plan::network(&scenario).expect("the testbed can");
         let message = stacks(&scenario, &network, 0).unwrap_err().to_string();
-        let expected = "`priority` of workload `permutation-2` is 1; D3's endpoints send in class 0 only, TCP can have \
-                        the others";
+        let expected = "`priority` of workload `permutation-2` is 1; D3's endpoints support only class 0, \
+                        use TCP";
         assert!(message.ends_with(expected), "{message}");
     }
 }

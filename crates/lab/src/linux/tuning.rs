@@ -1,4 +1,4 @@
-//! How a host's kernel is set up: as the scenario's transport wants it, as far as the kernel can.
+//! Configuration of a host's kernel for the scenario's transport, as far as the kernel supports it.
 
 use std::fs;
 
@@ -12,19 +12,19 @@ use crate::linux::plan;
 use crate::linux::socket;
 use crate::linux::transport::Stack;
 
-/// IP and TCP headers without options.
+/// Bytes of IP and TCP headers without options.
 pub const TCP_HEADERS: u32 = 40;
-/// Half of a receiving socket's memory, in bytes.
-const MOST_WINDOW: u64 = 32 << 20;
-/// The kernel's timeout before the first measured round trip (RFC 6298 §2.1).
+/// Largest receive window, half of a receiving socket's memory, in bytes.
+const MAX_WINDOW: u64 = 32 << 20;
+/// Kernel's timeout before the first round-trip measurement (RFC 6298 §2.1).
 const KERNEL_RTO_INITIAL: Span = Span::from_secs(1);
 
-/// Something that the scenario asks for and the kernel does not do.
+/// Setting of the scenario that the kernel does not support.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Refused {
-    /// The scenario's key.
+    /// Key of the scenario.
     pub key: String,
-    /// What it asks for, and what the kernel does instead.
+    /// Requested value and the kernel's behaviour instead.
     pub why: String,
 }
 
@@ -37,33 +37,32 @@ impl Refused {
     }
 }
 
-/// How senders repair losses.
+/// Loss recovery of senders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
-    /// As the kernel does: SACK, RACK-TLP, F-RTO.
+    /// SACK, RACK-TLP and F-RTO, as in the kernel's defaults.
     #[default]
     Kernel,
-    /// As the simulated TCP does: duplicate acknowledgements and timeouts alone.
+    /// Only duplicate acknowledgements and timeouts, as in the papers' TCP.
     Plain,
 }
 
-/// What all hosts of a run have in common.
+/// Settings shared by all hosts of a run.
 #[derive(Clone, Debug)]
 pub struct Tuning {
-    /// The options of the kernel's TCP: of the first transport that runs on it.
+    /// Options of the kernel's TCP, from the first transport that runs on it.
     config: Config,
-    /// The congestion controller of sockets that choose none.
+    /// Congestion controller of sockets that select none.
     congestion_control: String,
-    /// No transport runs on the kernel's TCP.
+    /// True if no transport runs on the kernel's TCP.
     is_idle: bool,
-    /// Of an IP packet, so that a full segment holds what the scenario says.
+    /// Maximum IP packet size, so that a full segment has the scenario's size.
     mtu: u32,
-    /// How senders repair losses.
     recovery: Recovery,
 }
 
 impl Tuning {
-    /// That of hosts with these stacks.
+    /// Returns the tuning of hosts with these stacks.
     pub fn of(stacks: &[Stack], recovery: Recovery) -> Self {
         let kernel = stacks.iter().find_map(Stack::kernel);
         let congestion_control = kernel.map_or("reno", |kernel| &kernel.congestion_control);
@@ -77,21 +76,22 @@ impl Tuning {
         }
     }
 
-    /// The longest IP packet of the hosts' interfaces.
+    /// Returns the MTU of the hosts' interfaces.
     pub fn mtu(&self) -> u32 {
         self.mtu
     }
 
-    /// Sets up the host whose namespace the calling thread is in, with its interface `eth0` there already.
+    /// Configures the host in the calling thread's namespace, which already has its interface `eth0`. Returns the
+    /// settings that the kernel does not support.
     pub fn host(&self, host: u32, hosts: u32) -> Result<Vec<Refused>, LabError> {
         let mut refused = Vec::new();
         run("ip", &["-batch", "-"], &self.commands(host, hosts))?;
         duetime_switch::disable_offloads("eth0")?;
         for (key, value) in self.settings() {
             let path = format!("/proc/sys/net/{key}");
-            let holds = || fs::read_to_string(&path).is_ok_and(|now| now.trim() == value);
+            let is_set = || fs::read_to_string(&path).is_ok_and(|now| now.trim() == value);
             if let Err(error) = fs::write(&path, &value)
-                && !holds()
+                && !is_set()
             {
                 refused.push(Refused::new(
                     "host",
@@ -101,7 +101,7 @@ impl Tuning {
         }
         let us = self.config.rto_min.as_ns() / 1_000;
         if fs::write("/proc/sys/net/ipv4/tcp_rto_min_us", us.to_string()).is_err() {
-            // Before Linux 6.11 only a route can hold it, in milliseconds.
+            // Before Linux 6.11, only routes have a minimum timeout, in milliseconds.
             let ms = us.div_ceil(1_000).max(1);
             let route = format!("{} rto_min {ms}ms", self.route(host));
             if run("ip", &["-batch", "-"], &route).is_err() {
@@ -109,7 +109,7 @@ impl Tuning {
             }
         }
         if !self.is_idle {
-            refused.extend(self.beyond_the_kernel());
+            refused.extend(self.unsupported());
         }
         Ok(refused)
     }
@@ -118,8 +118,8 @@ impl Tuning {
         let config = &self.config;
         let quickack = u8::from(config.delayed_ack == 1);
         let address = socket::address(host);
-        // What the memory of sockets allows at the most, and what the scenario does.
-        let window = config.receive_window.min(MOST_WINDOW);
+        // The window is limited by the memory of sockets and by the scenario.
+        let window = config.receive_window.min(MAX_WINDOW);
         format!(
             "route replace 10.0.0.0/16 dev eth0 src {address} initcwnd {} quickack {quickack} window {window}",
             config.initial_window
@@ -146,19 +146,19 @@ impl Tuning {
         lines.join("\n") + "\n"
     }
 
-    /// Settings below `/proc/sys/net`.
+    /// Returns settings below `/proc/sys/net`.
     fn settings(&self) -> Vec<(&'static str, String)> {
         let config = &self.config;
         let plain = self.recovery == Recovery::Plain;
         let on = |on: bool| u8::from(on).to_string();
         let mut settings = vec![
             ("ipv6/conf/all/disable_ipv6", on(true)),
-            // For programs that choose none.
+            // Default for programs that select none.
             (
                 "ipv4/tcp_congestion_control",
                 self.congestion_control.clone(),
             ),
-            // Controllers that answer marks ask for ECN themselves; the others shall not.
+            // Controllers that react to marks request ECN themselves; other sockets must not.
             ("ipv4/tcp_ecn", "2".to_owned()),
             (
                 "ipv4/tcp_slow_start_after_idle",
@@ -166,16 +166,16 @@ impl Tuning {
             ),
             ("ipv4/tcp_autocorking", on(false)),
             ("ipv4/tcp_no_metrics_save", on(true)),
-            // A receiver's packets have the class of its sender's.
+            // A receiver's packets use the class of its sender's packets.
             ("ipv4/tcp_reflect_tos", on(true)),
-            // Twelve bytes in every segment that the simulated one does not have.
+            // Timestamps add twelve bytes to every segment, which the simulator's segments do not have.
             ("ipv4/tcp_timestamps", on(false)),
             ("ipv4/tcp_sack", on(!plain)),
             ("ipv4/tcp_syncookies", on(false)),
             ("ipv4/tcp_max_syn_backlog", "4096".to_owned()),
             ("core/somaxconn", "4096".to_owned()),
             ("ipv4/ip_local_port_range", "10000 65001".to_owned()),
-            // Neither end's memory limits a window.
+            // Windows must not be limited by memory.
             ("ipv4/tcp_rmem", "4096 4194304 67108864".to_owned()),
             ("ipv4/tcp_wmem", "4096 1048576 67108864".to_owned()),
         ];
@@ -189,8 +189,8 @@ impl Tuning {
         settings
     }
 
-    /// What no setting of the kernel reaches.
-    fn beyond_the_kernel(&self) -> Vec<Refused> {
+    /// Returns the scenario's options that no kernel setting provides.
+    fn unsupported(&self) -> Vec<Refused> {
         let config = &self.config;
         let mut refused = Vec::new();
         let segment = self.mtu - TCP_HEADERS;
@@ -198,7 +198,7 @@ impl Tuning {
             refused.push(Refused::new(
                 "tcp.mss",
                 format!(
-                    "{} B asked for; beside D3's packets the kernel sends {segment} B",
+                    "{} B requested; with D3's packet size, the kernel sends {segment} B",
                     config.mss
                 ),
             ));
@@ -207,7 +207,7 @@ impl Tuning {
             refused.push(Refused::new(
                 "tcp.rto_initial",
                 format!(
-                    "{} asked for; the kernel waits {KERNEL_RTO_INITIAL} before it has measured a round trip",
+                    "{} requested; the kernel waits {KERNEL_RTO_INITIAL} before the first round-trip measurement",
                     config.rto_initial
                 ),
             ));
@@ -216,7 +216,7 @@ impl Tuning {
             refused.push(Refused::new(
                 "tcp.delayed_ack",
                 format!(
-                    "{} segments asked for; the kernel acknowledges every second",
+                    "{} segments requested; the kernel acknowledges every second segment",
                     config.delayed_ack
                 ),
             ));
@@ -236,7 +236,7 @@ impl Tuning {
         if config.slow_start_limit == 1 && config.delayed_ack > 1 {
             refused.push(Refused::new(
                 "tcp.slow_start_limit",
-                "1 asked for; the kernel opens the window by all that an acknowledgement covers",
+                "1 requested; the kernel grows the window by all acknowledged segments",
             ));
         }
         refused

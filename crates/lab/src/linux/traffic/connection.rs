@@ -1,4 +1,4 @@
-//! Connections: both ends of each, and the messages that they carry.
+//! Connections with both ends, and their messages.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{self, ErrorKind, Write};
@@ -11,53 +11,53 @@ use duetime_sim::workload::Message;
 use crate::linux::controllers;
 use crate::linux::socket::Counted;
 
-/// A long-lived connection: workload, source and destination.
+/// Workload, source and destination of a persistent connection.
 pub type Key = (u16, u32, u32);
-/// How a receiver knows its sender: by the sender's address, and the number of the stack.
+/// Sender's address and stack index, by which a receiver identifies its sender.
 pub type Address = (SocketAddr, usize);
 
-/// A message on its way.
+/// Submitted message.
 #[derive(Clone, Debug)]
 pub struct Waiting {
-    /// Position of its record among the flows.
+    /// Position of its flow record.
     pub record: usize,
-    /// The message.
+    /// Message of the workload.
     pub message: Message,
 }
 
 /// Both ends of a connection.
 #[derive(Debug)]
 pub struct Connection {
-    /// The sending socket.
+    /// Sending socket.
     pub sender: TcpStream,
-    /// The receiving socket, from its acceptance to its end.
+    /// Receiving socket, from its acceptance to its end.
     pub receiver: Option<TcpStream>,
-    /// The number of its stack.
+    /// Stack index.
     pub stack: usize,
-    /// What it is known by, if it is long-lived.
+    /// Key of a persistent connection.
     pub key: Option<Key>,
-    /// The last flow that it was opened for or carried.
+    /// Record of the last flow that opened or used the connection.
     pub record: usize,
     /// Bytes read.
     pub received: u64,
-    /// What the kernel had counted when it was last asked.
+    /// Last counters of the kernel.
     pub counted: Counted,
-    /// Whether its ECN has been told.
-    pub told_ecn: bool,
-    /// Messages that are not delivered, each with the position behind its last byte.
+    /// True if its ECN has been counted.
+    pub ecn_counted: bool,
+    /// Undelivered messages, each with the position after its last byte.
     messages: VecDeque<(u64, Waiting)>,
     /// Bytes submitted.
     submitted: u64,
     /// Bytes written.
     written: u64,
-    /// Up to where messages have been announced to the kernel.
+    /// Position up to which messages have been announced to the kernel.
     announced: u64,
-    /// The handshake is over.
+    /// True after the handshake.
     connected: bool,
 }
 
 impl Connection {
-    /// One that has begun to connect.
+    /// Creates a connection whose sender has started to connect.
     pub fn new(sender: TcpStream, stack: usize, key: Option<Key>) -> Self {
         Self {
             sender,
@@ -67,7 +67,7 @@ impl Connection {
             record: 0,
             received: 0,
             counted: Counted::default(),
-            told_ecn: false,
+            ecn_counted: false,
             messages: VecDeque::new(),
             submitted: 0,
             written: 0,
@@ -76,26 +76,26 @@ impl Connection {
         }
     }
 
-    /// It is to carry a message, behind those before.
+    /// Appends a message.
     pub fn add(&mut self, waiting: Waiting) {
         self.submitted = self.submitted.saturating_add(waiting.message.bytes);
         self.record = waiting.record;
         self.messages.push_back((self.submitted, waiting));
     }
 
-    /// Returns true if it has had a message.
+    /// Returns true if the connection has had a message.
     pub fn has_carried(&self) -> bool {
         self.submitted > 0
     }
 
-    /// Nothing is on its way.
+    /// Returns true if all messages are delivered.
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
     }
 
-    /// Writes as much as the socket takes, from `block`; after the last byte of a connection's only message, ends it.
-    /// With `announce_at`, the time now, the deadline of a message is announced before its first byte is written.
-    /// Returns how many were announced.
+    /// Writes as much as the socket accepts, from `block`. Ends the connection after the last byte of its only message.
+    /// With the current time in `announce_at`, announces the deadline of each message before its first byte. Returns
+    /// the number of announced deadlines.
     pub fn write(&mut self, block: &[u8], announce_at: Option<Time>) -> io::Result<u64> {
         let mut announced = 0;
         if self.submitted == self.written {
@@ -110,20 +110,20 @@ impl Connection {
                     Err(error) => return Err(error),
                 }
             }
-            let (start, end) = self.being_written();
+            let (start, end) = self.current_message();
             if let Some(now) = announce_at
                 && self.announced <= start
             {
                 self.announced = end;
                 announced += u64::from(self.announce(now, end)?);
             }
-            // One message at a time, so that the next is announced before it begins.
+            // Write one message at a time, so that the next is announced before its first byte.
             let left = end - self.written;
             let count = block.len().min(usize::try_from(left).unwrap_or(usize::MAX));
             match self.sender.write(&block[..count]) {
                 Ok(count) => self.written += count as u64,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                // It is full: an event follows.
+                // The buffer is full: an event follows.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(announced),
                 Err(error) => return Err(error),
             }
@@ -134,8 +134,8 @@ impl Connection {
         Ok(announced)
     }
 
-    /// Where the message that is being written starts and ends.
-    fn being_written(&self) -> (u64, u64) {
+    /// Returns the start and end of the message that is being written.
+    fn current_message(&self) -> (u64, u64) {
         let mut start = self.written;
         for &(end, ref waiting) in &self.messages {
             if end > self.written {
@@ -146,10 +146,10 @@ impl Connection {
         (start, self.submitted)
     }
 
-    /// Announces the deadline of the message that ends at `end`; false: it has none.
+    /// Announces the deadline of the message that ends at `end`. Returns false if it has none.
     fn announce(&self, now: Time, end: u64) -> io::Result<bool> {
         let mut messages = self.messages.iter();
-        let found = messages.find(|(of, _)| *of == end);
+        let found = messages.find(|(position, _)| *position == end);
         let Some((_, Waiting { message, .. })) = found else {
             return Ok(false);
         };
@@ -159,7 +159,7 @@ impl Connection {
         controllers::announce(self.sender.as_fd(), message.bytes, deadline.since(now))
     }
 
-    /// The next message that is complete at the receiver.
+    /// Removes and returns the next message that is complete at the receiver.
     pub fn take_delivered(&mut self) -> Option<Waiting> {
         let &(end, _) = self.messages.front()?;
         if self.received < end {
@@ -168,34 +168,34 @@ impl Connection {
         self.messages.pop_front().map(|(_, waiting)| waiting)
     }
 
-    /// The messages that are not complete: the positions of their records, and how many bytes of each were read.
+    /// Returns the records of incomplete messages, with the number of bytes read.
     pub fn unfinished(&self) -> Vec<(usize, u64)> {
-        let of = |(end, waiting): &(u64, Waiting)| {
+        let progress = |(end, waiting): &(u64, Waiting)| {
             let start = end.saturating_sub(waiting.message.bytes);
             let bytes = self.received.saturating_sub(start);
             (waiting.record, bytes.min(waiting.message.bytes))
         };
-        self.messages.iter().map(of).collect()
+        self.messages.iter().map(progress).collect()
     }
 }
 
 /// One end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Where messages are written.
+    /// End that writes messages.
     Sender,
-    /// Where they are read.
+    /// End that reads messages.
     Receiver,
 }
 
 impl Part {
-    /// What epoll knows it by.
+    /// Returns the epoll token of this end.
     pub fn token(self, id: u64) -> u64 {
         id << 1 | u64::from(self == Self::Receiver)
     }
 
-    /// The part and its connection.
-    pub fn of_token(token: u64) -> (Self, u64) {
+    /// Returns the end and the connection of a token.
+    pub fn from_token(token: u64) -> (Self, u64) {
         let part = if token & 1 == 1 {
             Self::Receiver
         } else {
@@ -205,7 +205,7 @@ impl Part {
     }
 }
 
-/// All connections. Their numbers are never used again, so a late event cannot reach another connection.
+/// All connections. IDs are never reused, so a late event cannot reach another connection.
 #[derive(Debug, Default)]
 pub struct Connections {
     next: u64,
@@ -215,7 +215,7 @@ pub struct Connections {
 }
 
 impl Connections {
-    /// Adds one; returns its number.
+    /// Adds a connection and returns its ID.
     pub fn insert(&mut self, connection: Connection, address: Address) -> u64 {
         let id = self.next;
         self.next += 1;
@@ -227,22 +227,22 @@ impl Connections {
         id
     }
 
-    /// One of them.
+    /// Returns a connection.
     pub fn get_mut(&mut self, id: u64) -> Option<&mut Connection> {
         self.all.get_mut(&id).map(|(connection, _)| connection)
     }
 
-    /// The one that its sender opened from this address.
+    /// Returns the connection that its sender opened from this address.
     pub fn by_sender(&self, address: Address) -> Option<u64> {
         self.by_sender.get(&address).copied()
     }
 
-    /// A long-lived one.
+    /// Returns a persistent connection.
     pub fn long_lived(&self, key: Key) -> Option<u64> {
         self.long_lived.get(&key).copied()
     }
 
-    /// Takes one out.
+    /// Removes a connection.
     pub fn remove(&mut self, id: u64) -> Option<Connection> {
         let (connection, address) = self.all.remove(&id)?;
         if let Some(key) = connection.key {
@@ -254,14 +254,14 @@ impl Connections {
         Some(connection)
     }
 
-    /// The numbers of all.
+    /// Returns the IDs of all connections.
     pub fn ids(&self) -> Vec<u64> {
         self.all.keys().copied().collect()
     }
 
-    /// Some have delivered all that they will, and are not gone yet.
-    pub fn some_are_ending(&self) -> bool {
+    /// Returns true if some connections have delivered their messages and have not closed yet.
+    pub fn any_ending(&self) -> bool {
         let mut all = self.all.values();
-        all.any(|(of, _)| of.key.is_none() && of.is_empty())
+        all.any(|(connection, _)| connection.key.is_none() && connection.is_empty())
     }
 }

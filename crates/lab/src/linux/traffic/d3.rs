@@ -1,48 +1,48 @@
-//! Messages over D3, whose endpoints are [`Datagrams`].
+//! Messages over D3, with [`Datagrams`] as endpoints.
 
 use duetime_core::Span;
 use nix::sys::epoll::{EpollEvent, EpollTimeout};
 
 use super::connection::Waiting;
-use super::datagrams::{Datagrams, Happened};
-use super::{TIMER, Traffic, is_waited_for};
+use super::datagrams::{Datagrams, FlowEvent};
+use super::{TIMER, Traffic, is_awaited};
 use crate::LabError;
 use crate::linux::clock::Clock;
 
-/// How long flows may take to end after a run.
-const LONGEST_END: Span = Span::from_secs(5);
+/// Maximum time for flows to end after a run.
+const MAX_END_TIME: Span = Span::from_secs(5);
 
 impl Traffic<'_> {
-    /// Lets D3's endpoints do what is due, and the workloads hear of it.
+    /// Drives D3's endpoints and passes their events to the workloads.
     pub(super) fn drive_datagrams(&mut self, clock: Clock) -> Result<(), LabError> {
         loop {
             let Some(datagrams) = &mut self.datagrams else {
                 return Ok(());
             };
-            let happened = datagrams.drive(clock, &mut self.left.lateness)?;
-            if happened.is_empty() {
+            let events = datagrams.drive(clock, &mut self.results.lateness)?;
+            if events.is_empty() {
                 return Ok(());
             }
-            for happened in happened {
-                self.happened(happened)?;
+            for event in events {
+                self.flow_event(event)?;
             }
         }
     }
 
-    /// Something has happened to a flow of D3's.
-    fn happened(&mut self, happened: Happened) -> Result<(), LabError> {
-        match happened {
-            Happened::Delivered(waiting, at) => self.complete(at, &waiting)?,
-            Happened::Quenched(Waiting { record, message }) => {
-                self.left.flows[record].quenched = true;
-                self.open -= i64::from(is_waited_for(&message));
+    /// Handles an event of a D3 flow.
+    fn flow_event(&mut self, event: FlowEvent) -> Result<(), LabError> {
+        match event {
+            FlowEvent::Delivered(waiting, at) => self.complete(at, &waiting)?,
+            FlowEvent::Quenched(Waiting { record, message }) => {
+                self.results.flows[record].quenched = true;
+                self.open -= i64::from(is_awaited(&message));
             }
-            Happened::Counted {
+            FlowEvent::Counted {
                 record,
                 statistics,
                 read,
             } => {
-                let flow = &mut self.left.flows[record];
+                let flow = &mut self.results.flows[record];
                 let counters = statistics.counters;
                 flow.retransmits = counters.retransmits;
                 flow.timeouts = counters.timeouts;
@@ -50,19 +50,19 @@ impl Traffic<'_> {
                 flow.denials = counters.denials;
                 flow.delivered_bytes = read;
             }
-            Happened::Failed(failure) => self.left.fail(failure),
+            FlowEvent::Failed(failure) => self.results.fail(failure),
         }
         Ok(())
     }
 
-    /// Something has come to the socket of a host.
+    /// Marks the socket of a host as readable.
     pub(super) fn mark_ready(&mut self, host: u32) {
         if let Some(datagrams) = &mut self.datagrams {
             datagrams.mark_ready(host);
         }
     }
 
-    /// Gives up the flows that have not ended, and waits until D3's routers know, or have forgotten them.
+    /// Abandons unfinished flows and waits until D3's routers have removed them.
     pub(super) fn end_datagrams(
         &mut self,
         clock: Clock,
@@ -71,19 +71,19 @@ impl Traffic<'_> {
         let Some(datagrams) = &mut self.datagrams else {
             return Ok(());
         };
-        let (at_end, patience) = (datagrams.uplinks(), datagrams.patience());
-        for happened in datagrams.abandon(clock.now()) {
-            self.happened(happened)?;
+        let (at_end, idle_time) = (datagrams.uplinks(), datagrams.idle_time());
+        for event in datagrams.abandon(clock.now()) {
+            self.flow_event(event)?;
         }
-        let last = clock.now() + LONGEST_END;
-        let mut until = clock.now() + patience;
+        let last = clock.now() + MAX_END_TIME;
+        let mut until = clock.now() + idle_time;
         while clock.now() < until.min(last) {
             self.drive_datagrams(clock)?;
             let Some(datagrams) = &self.datagrams else {
                 break;
             };
             if datagrams.is_ending() {
-                until = clock.now() + patience;
+                until = clock.now() + idle_time;
             }
             self.wakes
                 .arm(clock, datagrams.next_timeout().min(until).min(last))?;
@@ -91,7 +91,7 @@ impl Traffic<'_> {
                 continue;
             };
             for event in &events[..count] {
-                match Datagrams::of_token(event.data()) {
+                match Datagrams::from_token(event.data()) {
                     Some(host) => self.mark_ready(host),
                     None if event.data() == TIMER => self.wakes.acknowledge(),
                     None => {}
@@ -99,7 +99,7 @@ impl Traffic<'_> {
             }
         }
         let after = self.datagrams.as_ref().map(Datagrams::uplinks);
-        self.left.uplinks = after.map(|after| [at_end, after]);
+        self.results.uplinks = after.map(|after| [at_end, after]);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! D3 on UDP: a socket and an endpoint for each host, all of them served by the applications' thread.
+//! D3 on UDP: a socket and an endpoint per host, served by the applications' thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, ErrorKind};
@@ -14,53 +14,52 @@ use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 use nix::sys::socket::{setsockopt, sockopt};
 
 use super::connection::Waiting;
-use super::{BLOCK, Given};
+use super::{BLOCK, Inputs};
 use crate::LabError;
 use crate::linux::clock::Clock;
 use crate::linux::lateness::Lateness;
 use crate::linux::socket;
 use crate::linux::transport::{self, D3, Stack};
 
-/// The port of every host's endpoint.
+/// Port of every host's endpoint.
 const PORT: u16 = 5000;
-/// The bit that marks the tokens of these sockets.
+/// Bit that marks the tokens of these sockets.
 const DATAGRAMS: u64 = 1 << 62;
-/// What the kernel keeps for a socket in each direction: a run loses nothing in the hosts.
+/// Size of the kernel's socket buffers in each direction, large enough that hosts lose nothing.
 const SOCKET_BUFFER: usize = 16 << 20;
-/// Bytes that a stream may have on its way.
+/// Bytes of a stream that may be in flight.
 const STREAM_BUFFER: usize = 1 << 20;
-/// Streams that may wait to be accepted. They never wait long: the same thread accepts them.
+/// Maximum number of unaccepted streams. The same thread accepts them, so they never wait long.
 const BACKLOG: usize = 1 << 16;
-/// Packets at full length whose time on its link a host sends ahead, and makes up for when it was late.
+/// Batch size and maximum catch-up of a host, in full packets on its link.
 const BATCH_PACKETS: u64 = 1;
 const CATCH_UP_PACKETS: u64 = 4;
 /// Longer than any run.
 const FOREVER: Span = Span::from_secs(86_400);
-/// The longest datagram.
-const LONGEST: usize = 65_535;
+/// Maximum datagram length.
+const MAX_DATAGRAM: usize = 65_535;
 
-/// The endpoints of all hosts.
+/// Endpoints of all hosts.
 pub struct Datagrams {
-    /// By host.
     hosts: Vec<Host>,
     config: Config,
-    /// The flows that have not ended, by source and stream.
+    /// Unfinished flows, by source and stream.
     flows: BTreeMap<(u32, StreamId), Flow>,
-    /// Hosts with something to do at once.
+    /// Hosts with work to do immediately.
     ready: BTreeSet<u32>,
-    happened: Vec<Happened>,
-    /// For datagrams.
+    events: Vec<FlowEvent>,
+    /// Buffer for datagrams.
     buffer: Vec<u8>,
-    /// For the bytes of streams.
+    /// Buffer for stream data.
     block: Vec<u8>,
 }
 
 struct Host {
     socket: UdpSocket,
     endpoint: Endpoint,
-    /// The flows that come in, by stream: source, and the stream there.
+    /// Incoming flows by local stream, with their source and the source's stream.
     incoming: BTreeMap<StreamId, (u32, StreamId)>,
-    /// Nothing wakes it before.
+    /// Time of the next timer.
     due: Time,
 }
 
@@ -71,49 +70,49 @@ struct Flow {
     read: u64,
 }
 
-/// What has happened to a flow.
-pub enum Happened {
-    /// Its last byte was read at its destination.
+/// Event of a flow.
+pub enum FlowEvent {
+    /// The last byte was read at the destination.
     Delivered(Waiting, Time),
-    /// Its sender has given it up.
+    /// The sender quenched the flow.
     Quenched(Waiting),
-    /// Its sender has nothing more to do, or the run is over.
+    /// The sender is done, or the run is over.
     Counted {
-        /// Position of its record.
+        /// Position of the flow's record.
         record: usize,
-        /// What the sender says of it.
+        /// Statistics of the sender.
         statistics: Statistics,
         /// Bytes read at the destination.
         read: u64,
     },
-    /// It cannot go on.
+    /// The flow failed.
     Failed(String),
 }
 
 impl Datagrams {
-    /// Opens the sockets in the hosts' namespaces, watched by `epoll`; `None` where no transport is D3.
-    pub fn open(given: &Given<'_>, epoll: &Epoll) -> Result<Option<Self>, LabError> {
-        let Some(D3 { config, .. }) = given.stacks.iter().find_map(Stack::d3) else {
+    /// Opens the sockets in the hosts' namespaces, watched by `epoll`. Returns `None` if no transport is D3.
+    pub fn open(inputs: &Inputs<'_>, epoll: &Epoll) -> Result<Option<Self>, LabError> {
+        let Some(D3 { config, .. }) = inputs.stacks.iter().find_map(Stack::d3) else {
             return Ok(None);
         };
-        // D3's packets have no classes of their own: they are of the first, where TCP beside them has some.
-        let class = (transport::classes(given.scenario, given.stacks) > 1).then_some(0);
+        // D3's packets have no classes of their own. With concurrent TCP classes, they use the first.
+        let class = (transport::classes(inputs.scenario, inputs.stacks) > 1).then_some(0);
         let mut hosts = Vec::new();
-        for (host, namespace) in (0..).zip(given.hosts) {
-            let made = namespace.within(|| {
+        for (host, namespace) in (0..).zip(inputs.hosts) {
+            let socket = namespace.within(|| {
                 open(host, class).map_err(LabError::system(format!("open {}", address(host))))
             })?;
             let event = EpollEvent::new(EpollFlags::EPOLLIN, DATAGRAMS | u64::from(host));
             epoll
-                .add(&made, event)
+                .add(&socket, event)
                 .map_err(LabError::system("watch a UDP socket"))?;
-            let options = options(config, given.network, host);
-            // Nobody but the hosts of this run can send to it: its identifiers need no secret.
+            let options = options(config, inputs.network, host);
+            // Only hosts of this run can send to it, so its identifiers need no secret.
             let mut endpoint = Endpoint::new(options, [u64::from(host), 0])
                 .map_err(|problem| LabError::Unsupported(problem.to_owned()))?;
             endpoint.listen(BACKLOG);
             hosts.push(Host {
-                socket: made,
+                socket,
                 endpoint,
                 incoming: BTreeMap::new(),
                 due: Time::MAX,
@@ -124,24 +123,24 @@ impl Datagrams {
             config: *config,
             flows: BTreeMap::new(),
             ready: BTreeSet::new(),
-            happened: Vec::new(),
-            buffer: vec![0; LONGEST],
+            events: Vec::new(),
+            buffer: vec![0; MAX_DATAGRAM],
             block: vec![0; BLOCK],
         }))
     }
 
-    /// The host behind a token.
-    pub fn of_token(token: u64) -> Option<u32> {
+    /// Returns the host of a token, or `None` for other tokens.
+    pub fn from_token(token: u64) -> Option<u32> {
         let host = u32::try_from(token & !DATAGRAMS);
         host.ok().filter(|_| token & DATAGRAMS != 0)
     }
 
-    /// Something has come to the socket of a host.
+    /// Marks the socket of a host as readable.
     pub fn mark_ready(&mut self, host: u32) {
         self.ready.insert(host);
     }
 
-    /// The application submits a message.
+    /// Submits a message of the application.
     pub fn submit(&mut self, now: Time, stack: &D3, waiting: Waiting) {
         let Waiting { message, .. } = &waiting;
         let (source, destination) = (message.source, message.destination);
@@ -162,12 +161,12 @@ impl Datagrams {
                 self.write(now, source, stream);
                 self.mark_ready(source);
             }
-            Err(StreamError::Quenched) => self.happened.push(Happened::Quenched(waiting)),
+            Err(StreamError::Quenched) => self.events.push(FlowEvent::Quenched(waiting)),
             Err(error) => self.fail(format!("open a stream to {peer}: {error}")),
         }
     }
 
-    /// When [`drive`](Self::drive) must be called at the latest.
+    /// Returns the latest time of the next call to [`drive`](Self::drive).
     pub fn next_timeout(&self) -> Time {
         if self.ready.is_empty() {
             let due = self.hosts.iter().map(|host| host.due).min();
@@ -177,13 +176,12 @@ impl Datagrams {
         }
     }
 
-    /// Serves every host that has something to do; gives what has happened. How late it was called is added to
-    /// `lateness`.
+    /// Serves all hosts with work to do and returns the events. Adds the lateness of the timers to `lateness`.
     pub fn drive(
         &mut self,
         clock: Clock,
         lateness: &mut Lateness,
-    ) -> Result<Vec<Happened>, LabError> {
+    ) -> Result<Vec<FlowEvent>, LabError> {
         let now = clock.now();
         for (number, host) in (0..).zip(&self.hosts) {
             if host.due <= now {
@@ -194,7 +192,7 @@ impl Datagrams {
         while let Some(host) = self.ready.pop_first() {
             self.serve(clock, host)?;
         }
-        Ok(std::mem::take(&mut self.happened))
+        Ok(std::mem::take(&mut self.events))
     }
 
     fn serve(&mut self, clock: Clock, number: u32) -> Result<(), LabError> {
@@ -208,7 +206,7 @@ impl Datagrams {
             while let Some(event) = self.hosts[number as usize].endpoint.poll_event() {
                 match event {
                     Event::Incoming => self.accept(clock, number),
-                    Event::Changed(stream) => self.changed(clock, number, stream),
+                    Event::Changed(stream) => self.stream_changed(clock, number, stream),
                 }
             }
             if !self.transmit(clock, number) {
@@ -236,7 +234,7 @@ impl Datagrams {
         }
     }
 
-    /// Sends what may leave; false if that is nothing.
+    /// Sends available datagrams. Returns false if there are none.
     fn transmit(&mut self, clock: Clock, number: u32) -> bool {
         let mut sent = false;
         loop {
@@ -244,7 +242,7 @@ impl Datagrams {
             self.buffer.clear();
             let next = host.endpoint.poll_transmit(clock.now(), &mut self.buffer);
             let Some(transmit) = next else {
-                self.buffer.resize(LONGEST, 0);
+                self.buffer.resize(MAX_DATAGRAM, 0);
                 return sent;
             };
             sent = true;
@@ -264,9 +262,9 @@ impl Datagrams {
                 SocketAddr::V4(peer) => socket::host(*peer.ip()),
                 SocketAddr::V6(_) => None,
             };
-            let theirs = host.endpoint.peer_stream(stream);
-            let Some(flow) = source.zip(theirs) else {
-                self.fail(format!("a stream from {peer}, which nobody opened"));
+            let peer_stream = host.endpoint.peer_stream(stream);
+            let Some(flow) = source.zip(peer_stream) else {
+                self.fail(format!("unexpected stream from {peer}"));
                 continue;
             };
             host.incoming.insert(stream, flow);
@@ -274,18 +272,18 @@ impl Datagrams {
         }
     }
 
-    /// Something about a stream is other than it was.
-    fn changed(&mut self, clock: Clock, host: u32, stream: StreamId) {
+    /// Handles a change of a stream's state.
+    fn stream_changed(&mut self, clock: Clock, host: u32, stream: StreamId) {
         if self.flows.contains_key(&(host, stream)) {
             let now = clock.now();
             self.write(now, host, stream);
-            self.look(now, host, stream);
+            self.check_end(now, host, stream);
         } else {
             self.read(clock, host, stream);
         }
     }
 
-    /// Writes as much as the stream's send buffer takes, and ends the flow after its last byte.
+    /// Writes as much as the stream's send buffer accepts, and ends the flow after its last byte.
     fn write(&mut self, now: Time, host: u32, stream: StreamId) {
         let Some(flow) = self.flows.get_mut(&(host, stream)) else {
             return;
@@ -293,37 +291,37 @@ impl Datagrams {
         let endpoint = &mut self.hosts[host as usize].endpoint;
         let size = flow.waiting.message.bytes;
         if flow.written == size {
-            return; // and finished
+            return; // finished already
         }
         while flow.written < size {
             let left = usize::try_from(size - flow.written).unwrap_or(usize::MAX);
             let count = left.min(self.block.len());
             match endpoint.write(now, stream, &self.block[..count]) {
                 Ok(count) => flow.written += count as u64,
-                // It is full, or has ended: an event follows.
+                // The buffer is full or the flow has ended; an event follows.
                 Err(_) => return,
             }
         }
-        // It fails if the flow has ended, which an event tells.
+        // Fails if the flow has ended, which an event reports.
         let _ = endpoint.finish(now, stream);
     }
 
-    /// Whether the sender has come to its end.
-    fn look(&mut self, now: Time, host: u32, stream: StreamId) {
+    /// Checks whether the sender is done.
+    fn check_end(&mut self, now: Time, host: u32, stream: StreamId) {
         let endpoint = &self.hosts[host as usize].endpoint;
         match endpoint.delivery(stream) {
             Err(StreamError::Blocked) => {}
             Ok(()) => self.end(now, host, stream),
             Err(StreamError::Quenched) => {
-                // Its FIN returns what it holds of the routers, in the background.
+                // The FIN returns its allocation to the routers in the background.
                 if let Some(flow) = self.flows.get(&(host, stream)) {
                     let waiting = flow.waiting.clone();
-                    self.happened.push(Happened::Quenched(waiting));
+                    self.events.push(FlowEvent::Quenched(waiting));
                 }
                 self.end(now, host, stream);
             }
             Err(error) => {
-                self.fail(format!("a stream of {}: {error}", address(host)));
+                self.fail(format!("stream of {}: {error}", address(host)));
                 self.end(now, host, stream);
             }
         }
@@ -332,36 +330,36 @@ impl Datagrams {
     fn end(&mut self, now: Time, host: u32, stream: StreamId) {
         let endpoint = &mut self.hosts[host as usize].endpoint;
         if let Some(flow) = self.flows.remove(&(host, stream)) {
-            self.happened.push(flow.counted(endpoint, stream));
+            self.events.push(flow.count(endpoint, stream));
         }
         endpoint.release(now, stream);
     }
 
-    /// Reads what there is.
+    /// Reads available data.
     fn read(&mut self, clock: Clock, number: u32, stream: StreamId) {
         let host = &mut self.hosts[number as usize];
-        // Before it is accepted there is none.
-        let Some(of) = host.incoming.get(&stream) else {
+        // The stream is not accepted yet.
+        let Some(key) = host.incoming.get(&stream) else {
             return;
         };
         loop {
             let now = clock.now();
             let count = match host.endpoint.read(now, stream, &mut self.block) {
                 Err(StreamError::Blocked) => return,
-                // The sender has ended it, perhaps too early.
+                // The sender has ended the flow, perhaps early.
                 Ok(0) | Err(StreamError::GivenUp) => break,
                 Ok(count) => count as u64,
                 Err(error) => {
-                    let what = format!("a stream to {}: {error}", address(number));
-                    self.happened.push(Happened::Failed(what));
+                    let failure = format!("stream to {}: {error}", address(number));
+                    self.events.push(FlowEvent::Failed(failure));
                     break;
                 }
             };
-            if let Some(flow) = self.flows.get_mut(of) {
+            if let Some(flow) = self.flows.get_mut(key) {
                 flow.read += count;
                 if flow.read == flow.waiting.message.bytes {
-                    let delivered = Happened::Delivered(flow.waiting.clone(), now);
-                    self.happened.push(delivered);
+                    let delivered = FlowEvent::Delivered(flow.waiting.clone(), now);
+                    self.events.push(delivered);
                 }
             }
         }
@@ -369,24 +367,24 @@ impl Datagrams {
         host.endpoint.dismiss(clock.now(), stream);
     }
 
-    fn fail(&mut self, what: String) {
-        self.happened.push(Happened::Failed(what));
+    fn fail(&mut self, failure: String) {
+        self.events.push(FlowEvent::Failed(failure));
     }
 
-    /// The run is over: what has not ended is given up, so that the routers are told.
-    pub fn abandon(&mut self, now: Time) -> Vec<Happened> {
+    /// Abandons unfinished flows at the end of the run and notifies the routers.
+    pub fn abandon(&mut self, now: Time) -> Vec<FlowEvent> {
         for ((source, stream), flow) in std::mem::take(&mut self.flows) {
             let endpoint = &mut self.hosts[source as usize].endpoint;
-            self.happened.push(flow.counted(endpoint, stream));
+            self.events.push(flow.count(endpoint, stream));
             let _ = endpoint.abort(now, stream);
             endpoint.release(now, stream);
             self.ready.insert(source);
         }
-        std::mem::take(&mut self.happened)
+        std::mem::take(&mut self.events)
     }
 
-    /// Some flows' ends have not been acknowledged, or have left something in the counters of a host's uplink, which the
-    /// allocators' repair clears.
+    /// Returns true while the ends of some flows are unacknowledged, or the counters of a host's uplink are nonzero,
+    /// until the allocators' repair clears them.
     pub fn is_ending(&self) -> bool {
         self.hosts.iter().any(|Host { endpoint, .. }| {
             let uplink = endpoint.uplink().allocator();
@@ -394,22 +392,22 @@ impl Datagrams {
         })
     }
 
-    /// What the allocators of the hosts' uplinks hold, by host.
+    /// Returns the reports of the allocators of the hosts' uplinks, by host.
     pub fn uplinks(&self) -> Vec<D3Report> {
         let scale = self.config.exponent();
-        let of = |host: &Host| D3Report::of(host.endpoint.uplink().allocator(), scale);
-        self.hosts.iter().map(of).collect()
+        let report = |host: &Host| D3Report::of(host.endpoint.uplink().allocator(), scale);
+        self.hosts.iter().map(report).collect()
     }
 
-    /// After so long without a packet a port counts as idle (D3 §4.4).
-    pub fn patience(&self) -> Span {
+    /// Returns the time without packets after which a port is idle (D3 §4.4).
+    pub fn idle_time(&self) -> Span {
         self.config.interval() * u64::from(self.config.reset_intervals + 2)
     }
 }
 
 impl Flow {
-    fn counted(&self, endpoint: &Endpoint, stream: StreamId) -> Happened {
-        Happened::Counted {
+    fn count(&self, endpoint: &Endpoint, stream: StreamId) -> FlowEvent {
+        FlowEvent::Counted {
             record: self.waiting.record,
             statistics: endpoint.statistics(stream).unwrap_or_default(),
             read: self.read,
@@ -417,22 +415,23 @@ impl Flow {
     }
 }
 
-/// Where the endpoint of a host is.
+/// Returns the address of a host's endpoint.
 fn address(host: u32) -> SocketAddrV4 {
     SocketAddrV4::new(socket::address(host), PORT)
 }
 
-/// The socket of a host, in the calling thread's namespace.
+/// Opens the socket of a host in the calling thread's namespace.
 fn open(host: u32, class: Option<u8>) -> io::Result<UdpSocket> {
-    let made = UdpSocket::bind(address(host))?;
-    made.set_nonblocking(true)?;
-    socket::set_class(&made, class)?;
-    setsockopt(&made, sockopt::RcvBufForce, &SOCKET_BUFFER)?;
-    setsockopt(&made, sockopt::SndBufForce, &SOCKET_BUFFER)?;
-    Ok(made)
+    let socket = UdpSocket::bind(address(host))?;
+    socket.set_nonblocking(true)?;
+    socket::set_class(&socket, class)?;
+    setsockopt(&socket, sockopt::RcvBufForce, &SOCKET_BUFFER)?;
+    setsockopt(&socket, sockopt::SndBufForce, &SOCKET_BUFFER)?;
+    Ok(socket)
 }
 
-/// The options of a host's endpoint. No limit is reached and no timeout ends a stream: what ends a run is its scenario.
+/// Returns the options of a host's endpoint, with limits and timeouts that no run reaches: only the scenario ends a
+/// run.
 fn options(config: &Config, network: &Network, host: u32) -> Options {
     let [uplink, downlink] = [&network.uplink, &network.downlink]
         .map(|links| network.links[links[host as usize] as usize].rate);

@@ -1,54 +1,54 @@
-//! The listening sockets: one for each host and stack on the kernel's TCP, because the listener's congestion controller decides whether ECN
-//! is agreed on.
+//! Listening sockets, one per host and kernel TCP stack, because the listener's congestion controller determines
+//! whether ECN is negotiated.
 
 use std::io::ErrorKind;
 use std::net::{SocketAddr, SocketAddrV4, TcpListener, TcpStream};
 
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 
-use super::Given;
+use super::Inputs;
 use crate::LabError;
 use crate::linux::socket;
 
-/// The port of the first stack.
+/// Port of the first stack.
 const FIRST_PORT: u16 = 5000;
-/// The bit that marks the tokens of listeners.
+/// Bit that marks the tokens of listeners.
 const LISTENER: u64 = 1 << 63;
 
-/// Where a host listens for connections of a stack.
+/// Returns the address at which a host listens for connections of a stack.
 pub fn address(host: u32, stack: usize) -> SocketAddrV4 {
-    let port = FIRST_PORT + u16::try_from(stack).expect("a scenario has few transports");
+    let port = FIRST_PORT + u16::try_from(stack).expect("a small number of transports");
     SocketAddrV4::new(socket::address(host), port)
 }
 
-/// The listener behind a token.
-pub fn of_token(token: u64) -> Option<usize> {
+/// Returns the listener of a token, or `None` for other tokens.
+pub fn from_token(token: u64) -> Option<usize> {
     (token & LISTENER != 0).then_some((token & !LISTENER) as usize)
 }
 
 /// All listening sockets.
 pub struct Listeners {
-    /// By host, then stack; each with the number of its stack.
+    /// Stack index and socket, by host, then stack.
     all: Vec<(usize, TcpListener)>,
 }
 
 impl Listeners {
-    /// Opens them in the hosts' namespaces, watched by `epoll`.
-    pub fn open(given: &Given<'_>, epoll: &Epoll) -> Result<Self, LabError> {
+    /// Opens the sockets in the hosts' namespaces. `epoll` watches them.
+    pub fn open(inputs: &Inputs<'_>, epoll: &Epoll) -> Result<Self, LabError> {
         let mut all = Vec::new();
-        for (host, namespace) in given.hosts.iter().enumerate() {
+        for (host, namespace) in inputs.hosts.iter().enumerate() {
             let open = || {
-                let stacks = given.stacks.iter().enumerate();
+                let stacks = inputs.stacks.iter().enumerate();
                 stacks
                     .filter_map(|(number, stack)| Some((number, stack.kernel()?)))
                     .map(|(number, stack)| {
                         let address = address(host as u32, number);
-                        let made = socket::listener(address, &stack.congestion_control);
-                        let made = made.map_err(LabError::system(format!(
+                        let listener = socket::listener(address, &stack.congestion_control);
+                        let listener = listener.map_err(LabError::system(format!(
                             "listen on {address} with `{}`",
                             stack.congestion_control
                         )));
-                        Ok((number, made?))
+                        Ok((number, listener?))
                     })
                     .collect::<Result<Vec<_>, _>>()
             };
@@ -63,12 +63,12 @@ impl Listeners {
         Ok(Self { all })
     }
 
-    /// The stack of a listener.
+    /// Returns the stack of a listener.
     pub fn stack(&self, listener: usize) -> usize {
         self.all[listener].0
     }
 
-    /// The next connection that has been opened to it, if there is one.
+    /// Accepts the next connection, if any.
     pub fn accept(&self, listener: usize) -> Result<Option<(TcpStream, SocketAddr)>, LabError> {
         loop {
             return match self.all[listener].1.accept() {
@@ -79,7 +79,7 @@ impl Listeners {
                     Ok(Some((stream, peer)))
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(None),
-                // The peer has gone before it was accepted.
+                // The peer closed the connection before it was accepted.
                 Err(error)
                     if matches!(
                         error.kind(),

@@ -1,9 +1,9 @@
 //! The workloads of a scenario on real sockets, in real time.
 //!
-//! One thread serves the applications of all hosts: it enters a host's namespace to make a socket there, and waits for
-//! all sockets at once. The workloads' sources are the simulator's ([`Workloads`]); only what carries a message differs.
-//! Both ends of a connection are in this process, so what a message is for need not travel with its bytes: the bytes on
-//! the wire are the scenario's.
+//! One thread serves the applications of all hosts. It enters a host's namespace to create sockets and waits for all
+//! sockets at once. The workloads are the simulator's ([`Workloads`]); only the transport of messages differs. Both
+//! ends of a connection are in this process, so the bytes on the wire are only the scenario's: the purpose of a message
+//! is not sent.
 
 mod connection;
 mod d3;
@@ -37,61 +37,61 @@ use duetime_switch::D3Report;
 use listening::Listeners;
 use wakes::Wakes;
 
-/// The token of the timer.
+/// Token of the timer.
 const TIMER: u64 = u64::MAX;
-/// Bytes that are written or read at once.
+/// Maximum number of bytes per read or write.
 const BLOCK: usize = 256 * 1024;
-/// Events taken from the kernel at once.
+/// Maximum number of events per `epoll_wait`.
 const EVENTS: usize = 256;
 
-/// What traffic needs to know.
-pub struct Given<'a> {
-    /// The scenario, scaled.
+/// Inputs of [`Traffic`].
+pub struct Inputs<'a> {
+    /// Scaled scenario.
     pub scenario: &'a Scenario,
-    /// Its network.
+    /// Network of the scenario.
     pub network: &'a Network,
-    /// The random streams of the run.
+    /// Random streams of the run.
     pub streams: Streams,
-    /// Per transport in use: what it runs on; entry 0 is the one compared.
+    /// Stacks in use; entry 0 belongs to the compared transport.
     pub stacks: &'a [Stack],
-    /// Per workload: its transport.
+    /// Stack index by workload.
     pub workload_stack: &'a [usize],
-    /// The hosts' namespaces.
+    /// Namespaces of the hosts.
     pub hosts: &'a [Namespace],
-    /// Whether the kernel counts timeouts.
+    /// True if the kernel counts timeouts.
     pub long_info: bool,
-    /// Where to say how far the run is, and where to be told to stop.
+    /// Progress of the run, and its cancellation.
     pub progress: Option<Arc<Progress>>,
 }
 
-/// What the applications leave behind.
+/// Results of the applications.
 #[derive(Debug, Default)]
-pub struct Left {
-    /// By `flow`.
+pub struct Results {
+    /// Flow records, by flow ID.
     pub flows: Vec<FlowRecord>,
-    /// By `query`.
+    /// Query records, by query ID.
     pub queries: Vec<QueryRecord>,
-    /// When the run ended.
+    /// End of the run.
     pub end: Time,
-    /// How late wake-ups of the workloads were.
+    /// Lateness of the workloads' wake-ups.
     pub lateness: Lateness,
-    /// Connections that were opened.
+    /// Number of opened connections.
     pub connections: u64,
-    /// Of those whose controller answers marks: how many had ECN negotiated.
+    /// Number of connections with ECN, among those whose controller reacts to marks.
     pub with_ecn: u64,
-    /// Of those whose controller answers marks.
+    /// Number of connections whose controller reacts to marks.
     pub asked_for_ecn: u64,
-    /// Deadlines given to the kernel.
+    /// Deadlines passed to the kernel.
     pub deadlines_set: u64,
-    /// What went wrong with connections; the first few.
+    /// First connection failures.
     pub failures: Vec<String>,
-    /// What D3's allocators of the hosts' uplinks held when the run ended, and after its flows had ended too; by host.
+    /// State of the D3 allocators of the hosts' uplinks at the end of the run, and after its flows have ended; by host.
     pub uplinks: Option<[Vec<D3Report>; 2]>,
 }
 
 /// The applications of all hosts.
 pub struct Traffic<'a> {
-    given: Given<'a>,
+    inputs: Inputs<'a>,
     workloads: Workloads,
     actions: Actions,
     epoll: Epoll,
@@ -99,27 +99,27 @@ pub struct Traffic<'a> {
     listeners: Listeners,
     connections: Connections,
     datagrams: Option<Datagrams>,
-    /// The namespace that this thread is in.
+    /// Host whose namespace this thread is in.
     inside: Option<u32>,
-    /// Measured flows and queries that the run still waits for.
+    /// Number of measured flows and queries that the run waits for.
     open: i64,
-    /// Answers that came for nothing, by flow.
+    /// IDs of flows with answers that were not needed.
     spare: Vec<u64>,
-    left: Left,
+    results: Results,
     block: Vec<u8>,
 }
 
 impl<'a> Traffic<'a> {
-    /// Opens every host's listening sockets. The calling thread moves between the hosts' namespaces from here on.
-    pub fn new(given: Given<'a>) -> Result<Self, LabError> {
-        let workloads = Workloads::new(given.scenario, given.network, &given.streams)?;
+    /// Opens all listening sockets. The calling thread moves between the hosts' namespaces afterwards.
+    pub fn new(inputs: Inputs<'a>) -> Result<Self, LabError> {
+        let workloads = Workloads::new(inputs.scenario, inputs.network, &inputs.streams)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)
-            .map_err(LabError::system("make an epoll instance"))?;
+            .map_err(LabError::system("create an epoll instance"))?;
         let wakes = Wakes::new(&epoll)?;
-        let listeners = Listeners::open(&given, &epoll)?;
-        let datagrams = Datagrams::open(&given, &epoll)?;
+        let listeners = Listeners::open(&inputs, &epoll)?;
+        let datagrams = Datagrams::open(&inputs, &epoll)?;
         Ok(Self {
-            given,
+            inputs,
             workloads,
             actions: Actions::default(),
             epoll,
@@ -130,25 +130,25 @@ impl<'a> Traffic<'a> {
             inside: None,
             open: 0,
             spare: Vec::new(),
-            left: Left::default(),
+            results: Results::default(),
             block: vec![0; BLOCK],
         })
     }
 
-    /// Runs the workloads from the start of `clock` to the end of the run. `tick` is called at each time that it asked
-    /// for, and at the end.
+    /// Runs the workloads from the start of `clock` to the end of the run. Calls `tick` at each time that it requests,
+    /// and at the end.
     pub fn run(
         mut self,
         clock: Clock,
         tick: &mut dyn FnMut(Time) -> Option<Time>,
-    ) -> Result<Left, LabError> {
-        let scenario = self.given.scenario;
+    ) -> Result<Results, LabError> {
+        let scenario = self.inputs.scenario;
         let stop = Time::ZERO + scenario.duration;
         let cut = stop + scenario.drain;
         let has_long_flows = scenario
             .workloads
             .iter()
-            .any(|of| matches!(of.kind, WorkloadKind::Long { .. }));
+            .any(|workload| matches!(workload.kind, WorkloadKind::Long { .. }));
         let mut next_tick = tick(Time::ZERO);
         self.call(Time::ZERO, |workloads, actions| {
             workloads.start(&|_| true, actions);
@@ -160,8 +160,8 @@ impl<'a> Traffic<'a> {
                 next_tick = tick(now);
             }
             while let Some(wake) = self.wakes.due(now) {
-                self.left.lateness.add(now.since(wake.at));
-                // The clock moves on while calls are made.
+                self.results.lateness.add(now.since(wake.at));
+                // The time advances during the calls.
                 let now = clock.now();
                 self.call(now, |workloads, actions| {
                     workloads.wake(now, wake.host, wake.workload, wake.token, actions);
@@ -195,14 +195,14 @@ impl<'a> Traffic<'a> {
             }
         };
         tick(end);
-        self.left.end = end;
+        self.results.end = end;
         self.linger(clock, &mut events)?;
         self.end_datagrams(clock, &mut events)?;
         Ok(self.finish())
     }
 
     fn report(&self, now: Time) -> bool {
-        let Some(progress) = &self.given.progress else {
+        let Some(progress) = &self.inputs.progress else {
             return true;
         };
         progress.simulated_ps.store(now.as_ps(), Ordering::Relaxed);
@@ -211,7 +211,7 @@ impl<'a> Traffic<'a> {
         !progress.cancel.load(Ordering::Relaxed)
     }
 
-    /// Calls the workloads and does what they ask for.
+    /// Calls the workloads and performs their actions.
     fn call(
         &mut self,
         now: Time,
@@ -234,15 +234,15 @@ impl<'a> Traffic<'a> {
         Ok(())
     }
 
-    /// The application submits a message to its connection.
+    /// Submits a message to its connection.
     fn submit(&mut self, now: Time, message: Message) -> Result<(), LabError> {
-        let record = self.left.flows.len();
-        self.left.flows.push(message.record());
-        self.open += i64::from(is_waited_for(&message));
+        let record = self.results.flows.len();
+        self.results.flows.push(message.record());
+        self.open += i64::from(is_awaited(&message));
         let workload = usize::from(message.workload);
-        let stack = &self.given.stacks[self.given.workload_stack[workload]];
+        let stack = &self.inputs.stacks[self.inputs.workload_stack[workload]];
         if let (Stack::D3(stack), Some(datagrams)) = (stack, &mut self.datagrams) {
-            self.left.connections += 1;
+            self.results.connections += 1;
             datagrams.submit(now, stack, Waiting { record, message });
             return Ok(());
         }
@@ -255,23 +255,23 @@ impl<'a> Traffic<'a> {
             self.wakes.acknowledge();
             return Ok(());
         }
-        if let Some(listener) = listening::of_token(token) {
+        if let Some(listener) = listening::from_token(token) {
             return self.accept(listener);
         }
-        if let Some(host) = Datagrams::of_token(token) {
+        if let Some(host) = Datagrams::from_token(token) {
             self.mark_ready(host);
             return Ok(());
         }
         self.connection_event(clock, event)
     }
 
-    /// A message is complete: its record is, and its workload hears of it.
+    /// Completes the record of a message and notifies its workload.
     fn complete(&mut self, now: Time, waiting: &Waiting) -> Result<(), LabError> {
         let Waiting { record, message } = waiting;
-        let flow = &mut self.left.flows[*record];
+        let flow = &mut self.results.flows[*record];
         flow.finish = Some(now);
         flow.delivered_bytes = flow.size_bytes;
-        self.open -= i64::from(is_waited_for(message));
+        self.open -= i64::from(is_awaited(message));
         let message = message.clone();
         self.call(now, |workloads, actions| {
             workloads.delivered(now, &message, actions);
@@ -279,27 +279,27 @@ impl<'a> Traffic<'a> {
     }
 
     /// Completes the records.
-    fn finish(mut self) -> Left {
+    fn finish(mut self) -> Results {
         self.count_connections();
-        self.left.queries = self.workloads.take_queries();
-        self.left.queries.sort_unstable_by_key(|query| query.query);
-        add_notes(&mut self.left.queries, self.workloads.take_notes());
-        self.left.flows.sort_unstable_by_key(|flow| flow.flow);
-        mark_spare(&mut self.left.flows, self.spare);
-        self.left
+        self.results.queries = self.workloads.take_queries();
+        self.results.queries.sort_unstable_by_key(|query| query.query);
+        add_notes(&mut self.results.queries, self.workloads.take_notes());
+        self.results.flows.sort_unstable_by_key(|flow| flow.flow);
+        mark_spare(&mut self.results.flows, self.spare);
+        self.results
     }
 }
 
-impl Left {
-    fn fail(&mut self, what: String) {
-        const KEPT: usize = 16;
-        if self.failures.len() < KEPT {
-            self.failures.push(what);
+impl Results {
+    fn fail(&mut self, failure: String) {
+        const MAX: usize = 16;
+        if self.failures.len() < MAX {
+            self.failures.push(failure);
         }
     }
 }
 
-/// Whether the run waits for the end of a message.
-fn is_waited_for(message: &Message) -> bool {
+/// Returns true if the run waits for the end of a message.
+fn is_awaited(message: &Message) -> bool {
     message.measured && message.class != Class::Long
 }

@@ -1,4 +1,4 @@
-//! Messages over connections of the kernel's TCP.
+//! Messages over kernel TCP connections.
 
 use std::io::{ErrorKind, Read};
 
@@ -15,13 +15,13 @@ use crate::linux::clock::Clock;
 use crate::linux::socket;
 use crate::linux::transport::{self, Kernel};
 
-/// Reads of one socket before the others have their turn.
+/// Maximum number of reads of one socket before other sockets are served.
 const READS: usize = 8;
-/// How long the ends of connections are waited for after a run.
+/// Maximum time to wait for connections to end after a run.
 const LINGER: Span = Span::from_ms(200);
 
 impl Traffic<'_> {
-    /// Gives a message to its connection: a new one, or that of its workload between its hosts.
+    /// Submits a message to its connection: a new one, or the persistent one of its workload and hosts.
     pub(super) fn submit_to_connection(
         &mut self,
         now: Time,
@@ -39,14 +39,14 @@ impl Traffic<'_> {
         };
         let connection = self.connections.get_mut(id).expect("found or created");
         connection.add(waiting);
-        // A new one tells when it is connected.
+        // A new connection writes when it is connected.
         if known.is_some() {
             self.write(now, id);
         }
         Ok(())
     }
 
-    /// Opens the persistent connection of which `message` could be the first, unless it exists.
+    /// Opens the persistent connection of `message` unless it exists.
     pub(super) fn open_connection(&mut self, message: &Message) -> Result<(), LabError> {
         let key = self.key(message);
         if key.is_some_and(|key| self.connections.long_lived(key).is_none()) {
@@ -58,29 +58,29 @@ impl Traffic<'_> {
     /// Returns the key of the persistent connection that carries the message, or `None` if the message gets a separate
     /// connection.
     fn key(&self, message: &Message) -> Option<Key> {
-        let workload = &self.given.scenario.workloads[usize::from(message.workload)];
+        let workload = &self.inputs.scenario.workloads[usize::from(message.workload)];
         let persistent = workload.connection == model::Connection::Persistent;
         persistent.then_some((message.workload, message.source, message.destination))
     }
 
-    /// Opens a connection for a message; `None` if the kernel refuses.
+    /// Opens a connection for a message. Returns `None` if the kernel refuses.
     fn connect(&mut self, message: &Message, key: Option<Key>) -> Result<Option<u64>, LabError> {
-        let number = self.given.workload_stack[usize::from(message.workload)];
-        let Some(stack) = self.given.stacks[number].kernel() else {
+        let number = self.inputs.workload_stack[usize::from(message.workload)];
+        let Some(stack) = self.inputs.stacks[number].kernel() else {
             return Ok(None);
         };
         self.enter(message.source)?;
         let to = listening::address(message.destination, number);
         let class = self.class(stack, message);
-        let made = socket::connecting(to, &stack.congestion_control, class);
-        let sender = match made {
+        let result = socket::start_connect(to, &stack.congestion_control, class);
+        let sender = match result {
             Ok(sender) => sender,
             Err(error) => {
-                self.left.fail(format!("connect to {to}: {error}"));
+                self.results.fail(format!("connect to {to}: {error}"));
                 return Ok(None);
             }
         };
-        self.left.connections += 1;
+        self.results.connections += 1;
         let local = sender
             .local_addr()
             .map_err(LabError::system("read a socket's address"))?;
@@ -96,12 +96,12 @@ impl Traffic<'_> {
         Ok(Some(id))
     }
 
-    /// The strict-priority class of a message, if ports have any.
+    /// Returns the strict-priority class of a message, or `None` if ports have only one class.
     fn class(&self, stack: &Kernel, message: &Message) -> Option<u8> {
-        let scenario = self.given.scenario;
-        let own = scenario.workloads[usize::from(message.workload)].priority;
-        (transport::classes(scenario, self.given.stacks) > 1).then(|| match own {
-            Some(own) => own,
+        let scenario = self.inputs.scenario;
+        let configured = scenario.workloads[usize::from(message.workload)].priority;
+        (transport::classes(scenario, self.inputs.stacks) > 1).then(|| match configured {
+            Some(class) => class,
             None if stack.priorities > 1 => self.workloads.priority(message, stack.priorities),
             None => 0,
         })
@@ -109,29 +109,29 @@ impl Traffic<'_> {
 
     fn enter(&mut self, host: u32) -> Result<(), LabError> {
         if self.inside != Some(host) {
-            self.given.hosts[host as usize].enter()?;
+            self.inputs.hosts[host as usize].enter()?;
             self.inside = Some(host);
         }
         Ok(())
     }
 
-    /// Takes the connections that wait at a listening socket.
+    /// Accepts the pending connections of a listening socket.
     pub(super) fn accept(&mut self, listener: usize) -> Result<(), LabError> {
         while let Some((stream, peer)) = self.listeners.accept(listener)? {
             let stack = self.listeners.stack(listener);
             let Some(id) = self.connections.by_sender((peer, stack)) else {
-                self.left
-                    .fail(format!("a connection from {peer}, which nobody opened"));
+                self.results
+                    .fail(format!("unexpected connection from {peer}"));
                 continue;
             };
-            // The connection may be long gone again; then nobody misses it.
+            // The connection may have ended already.
             let Some(connection) = self.connections.get_mut(id) else {
                 continue;
             };
-            if let Some(kernel) = self.given.stacks[stack].kernel()
+            if let Some(kernel) = self.inputs.stacks[stack].kernel()
                 && let Err(error) = kernel.prepare_receiver(&stream)
             {
-                self.left.fail(format!("prepare a receiver: {error}"));
+                self.results.fail(format!("prepare a receiver: {error}"));
             }
             let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP;
             let event = EpollEvent::new(flags, Part::Receiver.token(id));
@@ -143,18 +143,18 @@ impl Traffic<'_> {
         Ok(())
     }
 
-    /// Something has happened to one end of a connection.
+    /// Handles an event of one end of a connection.
     pub(super) fn connection_event(
         &mut self,
         clock: Clock,
         event: &EpollEvent,
     ) -> Result<(), LabError> {
-        let (part, id) = Part::of_token(event.data());
+        let (part, id) = Part::from_token(event.data());
         match part {
             Part::Sender => {
-                let over = EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
-                if event.events().intersects(over) {
-                    self.sender_over(id);
+                let closed = EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
+                if event.events().intersects(closed) {
+                    self.sender_closed(id);
                 } else {
                     self.write(clock.now(), id);
                 }
@@ -164,24 +164,24 @@ impl Traffic<'_> {
         }
     }
 
-    /// Writes as much as the socket takes; after the last byte of a connection's only message, ends it.
+    /// Writes as much as the socket accepts. Ends the connection after the last byte of its only message.
     fn write(&mut self, now: Time, id: u64) {
         let Some(connection) = self.connections.get_mut(id) else {
             return;
         };
-        let stack = self.given.stacks[connection.stack].kernel();
-        let heeds_deadlines = stack.is_some_and(|kernel| kernel.uses_deadlines);
-        match connection.write(&self.block, heeds_deadlines.then_some(now)) {
-            Ok(announced) => self.left.deadlines_set += announced,
+        let stack = self.inputs.stacks[connection.stack].kernel();
+        let uses_deadlines = stack.is_some_and(|kernel| kernel.uses_deadlines);
+        match connection.write(&self.block, uses_deadlines.then_some(now)) {
+            Ok(announced) => self.results.deadlines_set += announced,
             Err(error) => {
                 let failure = format!("write: {error}");
-                self.left.fail(failure);
+                self.results.fail(failure);
                 self.drop_connection(id);
             }
         }
     }
 
-    /// Reads what there is, and delivers the messages that are complete.
+    /// Reads available data and delivers complete messages.
     fn read(&mut self, clock: Clock, id: u64) -> Result<(), LabError> {
         for _ in 0..READS {
             let Some(connection) = self.connections.get_mut(id) else {
@@ -192,7 +192,7 @@ impl Traffic<'_> {
             };
             match receiver.read(&mut self.block) {
                 Ok(0) => {
-                    // Closing sends the other FIN, which tells the sender that all has come.
+                    // Closing sends the other FIN, which tells the sender that all data has arrived.
                     connection.receiver = None;
                     return Ok(());
                 }
@@ -200,7 +200,7 @@ impl Traffic<'_> {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => {
                     let failure = format!("read: {error}");
-                    self.left.fail(failure);
+                    self.results.fail(failure);
                     self.drop_connection(id);
                     return Ok(());
                 }
@@ -217,30 +217,30 @@ impl Traffic<'_> {
         Ok(())
     }
 
-    /// The last byte of a message has been read at its destination.
+    /// Handles a message whose last byte has been read at its destination.
     fn delivered(&mut self, now: Time, id: u64, waiting: &Waiting) -> Result<(), LabError> {
         let persistent = self
             .connections
             .get_mut(id)
-            .is_some_and(|of| of.key.is_some());
+            .is_some_and(|connection| connection.key.is_some());
         if persistent {
             self.count(id, waiting.record);
         }
         self.complete(now, waiting)
     }
 
-    /// The receiver has closed, or the connection failed.
-    fn sender_over(&mut self, id: u64) {
-        if let Some(record) = self.connections.get_mut(id).map(|of| of.record) {
+    /// Handles the end of a connection, by the receiver's FIN or a failure.
+    fn sender_closed(&mut self, id: u64) {
+        if let Some(record) = self.connections.get_mut(id).map(|connection| connection.record) {
             if let Some(connection) = self.connections.get_mut(id)
                 && let Ok(Some(error)) = connection.sender.take_error()
             {
-                self.left.fail(format!("a connection failed: {error}"));
+                self.results.fail(format!("connection failed: {error}"));
             }
             if self
                 .connections
                 .get_mut(id)
-                .is_some_and(|of| of.has_carried())
+                .is_some_and(|connection| connection.has_carried())
             {
                 self.count(id, record);
             }
@@ -253,34 +253,34 @@ impl Traffic<'_> {
             return;
         };
         for (record, bytes) in connection.unfinished() {
-            self.left.flows[record].delivered_bytes = bytes;
+            self.results.flows[record].delivered_bytes = bytes;
         }
     }
 
-    /// Lets connections whose messages are delivered come to their end, so that the kernel's counts are complete.
+    /// Waits for connections with delivered messages to end, so that the kernel's counters are complete.
     pub(super) fn linger(
         &mut self,
         clock: Clock,
         events: &mut [EpollEvent],
     ) -> Result<(), LabError> {
         let until = clock.now() + LINGER;
-        while clock.now() < until && self.connections.some_are_ending() {
+        while clock.now() < until && self.connections.any_ending() {
             let Ok(count) = self.epoll.wait(events, EpollTimeout::from(10_u8)) else {
                 continue;
             };
             for event in &events[..count] {
-                if let Some(host) = Datagrams::of_token(event.data()) {
+                if let Some(host) = Datagrams::from_token(event.data()) {
                     self.mark_ready(host);
                     continue;
                 }
-                let (part, id) = Part::of_token(event.data());
+                let (part, id) = Part::from_token(event.data());
                 let ending = self
                     .connections
                     .get_mut(id)
-                    .is_some_and(|of| of.key.is_none() && of.is_empty());
+                    .is_some_and(|connection| connection.key.is_none() && connection.is_empty());
                 match part {
                     _ if !ending => {}
-                    Part::Sender => self.sender_over(id),
+                    Part::Sender => self.sender_closed(id),
                     Part::Receiver => self.read(clock, id)?,
                 }
             }
@@ -289,7 +289,7 @@ impl Traffic<'_> {
         Ok(())
     }
 
-    /// Completes the records of the connections that are still there.
+    /// Completes the records of the remaining connections.
     pub(super) fn count_connections(&mut self) {
         for id in self.connections.ids() {
             let Some(connection) = self.connections.get_mut(id) else {
@@ -300,15 +300,15 @@ impl Traffic<'_> {
             }
             let record = connection.record;
             for (record, bytes) in connection.unfinished() {
-                self.left.flows[record].delivered_bytes = bytes;
+                self.results.flows[record].delivered_bytes = bytes;
             }
             self.count(id, record);
         }
     }
 
-    /// Adds what the kernel counted for the connection since the last time to a flow's record.
+    /// Adds the kernel's counts since the last call to a flow's record.
     fn count(&mut self, id: u64, record: usize) {
-        let long = self.given.long_info;
+        let long = self.inputs.long_info;
         let Some(connection) = self.connections.get_mut(id) else {
             return;
         };
@@ -316,15 +316,15 @@ impl Traffic<'_> {
             return;
         };
         let before = std::mem::replace(&mut connection.counted, now);
-        let flow = &mut self.left.flows[record];
+        let flow = &mut self.results.flows[record];
         flow.retransmits += now.retransmits.wrapping_sub(before.retransmits);
         flow.timeouts += now.timeouts.wrapping_sub(before.timeouts);
         flow.marks += now.marks.wrapping_sub(before.marks);
-        let stack = self.given.stacks[connection.stack].kernel();
-        if stack.is_some_and(|kernel| kernel.uses_marks) && !connection.told_ecn {
-            connection.told_ecn = true;
-            self.left.asked_for_ecn += 1;
-            self.left.with_ecn += u64::from(now.ecn);
+        let stack = self.inputs.stacks[connection.stack].kernel();
+        if stack.is_some_and(|kernel| kernel.uses_marks) && !connection.ecn_counted {
+            connection.ecn_counted = true;
+            self.results.asked_for_ecn += 1;
+            self.results.with_ecn += u64::from(now.ecn);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The calls that the workloads asked for, and the timer that wakes the thread for the next.
+//! Wake-ups requested by the workloads, and the timer for the next one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,16 +13,16 @@ use super::TIMER;
 use crate::LabError;
 use crate::linux::clock::Clock;
 
-/// The calls that are due one day.
+/// Pending wake-ups.
 pub struct Wakes {
     heap: BinaryHeap<Reverse<Entry>>,
     added: u64,
     timer: TimerFd,
-    /// What the timer is set to.
+    /// Time to which the timer is set.
     armed: Option<Time>,
 }
 
-/// By time, then in the order in which they were asked for.
+/// Entry ordered by time, then by insertion.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     at: Time,
@@ -33,11 +33,11 @@ struct Entry {
 }
 
 impl Wakes {
-    /// None yet; the timer is watched by `epoll`.
+    /// Creates an empty queue. `epoll` watches its timer.
     pub fn new(epoll: &Epoll) -> Result<Self, LabError> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)
-            .map_err(LabError::system("make a timer"))?;
+            .map_err(LabError::system("create a timer"))?;
         epoll
             .add(timer.as_fd(), EpollEvent::new(EpollFlags::EPOLLIN, TIMER))
             .map_err(LabError::system("watch the timer"))?;
@@ -49,7 +49,7 @@ impl Wakes {
         })
     }
 
-    /// One more.
+    /// Adds a wake-up.
     pub fn add(&mut self, wake: Wake) {
         let Wake {
             host,
@@ -67,7 +67,7 @@ impl Wakes {
         self.added += 1;
     }
 
-    /// Takes the next if it is due.
+    /// Removes and returns the next wake-up if it is due.
     pub fn due(&mut self, now: Time) -> Option<Wake> {
         if self.next()? > now {
             return None;
@@ -81,17 +81,17 @@ impl Wakes {
         })
     }
 
-    /// When the next is due.
+    /// Returns the time of the next wake-up.
     pub fn next(&self) -> Option<Time> {
         self.heap.peek().map(|Reverse(entry)| entry.at)
     }
 
-    /// Nothing will happen by itself.
+    /// Returns true if no wake-up is pending.
     pub fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
 
-    /// Sets the timer to this instant.
+    /// Sets the timer.
     pub fn arm(&mut self, clock: Clock, at: Time) -> Result<(), LabError> {
         if self.armed == Some(at) {
             return Ok(());
@@ -103,10 +103,10 @@ impl Wakes {
             .map_err(LabError::system("set a timer"))
     }
 
-    /// The timer has expired.
+    /// Handles the expired timer.
     pub fn acknowledge(&mut self) {
         self.armed = None;
-        // It does not block; what it would say is known.
+        // The descriptor is non-blocking, and the count of expirations is not needed.
         let _ = self.timer.wait();
     }
 }
