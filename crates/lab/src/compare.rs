@@ -104,7 +104,8 @@ pub fn compare(scenario: &Scenario, simulator: &[Run], testbed: &[Run]) -> (Vec<
             };
             let ratio = Estimate::of(&pairs, |drawn| {
                 let side = |pick: Side| {
-                    let drawn: Vec<&RunRecords> = drawn.iter().map(|pair| pair.side(pick)).collect();
+                    let drawn: Vec<&RunRecords> =
+                        drawn.iter().map(|pair| pair.side(pick)).collect();
                     value(&drawn)
                 };
                 let (simulator, testbed) = (side(Side::Simulator)?, side(Side::Testbed)?);
@@ -192,7 +193,10 @@ impl<'a> Pair<'a> {
 fn pairs<'a>(transport: usize, simulator: &'a [Run], testbed: &'a [Run]) -> Vec<Pair<'a>> {
     let matches = |run: &&Run| run.transport == transport;
     let pair = |real: &'a Run| {
-        let simulated = simulator.iter().filter(matches).find(|run| run.run == real.run)?;
+        let simulated = simulator
+            .iter()
+            .filter(matches)
+            .find(|run| run.run == real.run)?;
         Some(Pair {
             run: real.run,
             simulated: &simulated.records,
@@ -256,7 +260,11 @@ fn select<'a>(
     flows: &[&'a FlowRecord],
     predicate: impl Fn(&FlowRecord) -> bool,
 ) -> Vec<&'a FlowRecord> {
-    flows.iter().copied().filter(|flow| predicate(flow)).collect()
+    flows
+        .iter()
+        .copied()
+        .filter(|flow| predicate(flow))
+        .collect()
 }
 
 /// Returns completion times in milliseconds, sorted.

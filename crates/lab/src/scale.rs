@@ -160,7 +160,11 @@ impl Scale {
                     max_ack_delay,
                 ];
                 self.spans(timers)?;
-                self.spans(ack_coalescing.as_mut().map(|coalescing| &mut coalescing.within))
+                self.spans(
+                    ack_coalescing
+                        .as_mut()
+                        .map(|coalescing| &mut coalescing.within),
+                )
             }
             Protocol::D3(config) => {
                 let d3::Config {
@@ -362,7 +366,12 @@ mod tests {
         const FACTOR: u32 = 10;
         let plain = scenario(EXACT);
         let slow = scaled(&plain, FACTOR).expect("a scalable scenario");
-        for (transport, name) in plain.transports.iter().map(|transport| &transport.name).enumerate() {
+        for (transport, name) in plain
+            .transports
+            .iter()
+            .map(|transport| &transport.name)
+            .enumerate()
+        {
             let flows = |scenario: &Scenario| {
                 let run = duetime_sim::run(scenario, transport, 0, &Options::default());
                 run.expect("running").records.flows

@@ -79,7 +79,7 @@ fn load(
             Err(duetime_kernel::Error::Attached { .. }) if began.elapsed() < ATTACH_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(200));
             }
-            return attached. => result => return result. => return return attached. => result => return result..map_err(|error| LabError::Kernel(error.to_string())),
+            result => return result.map_err(|error| LabError::Kernel(error.to_string())),
         }
     }
 }

@@ -160,7 +160,8 @@ impl Fidelity {
             behind: (report.behind_packets, us(report.behind_max_ns)),
             behind_p99_us: us(report.behind_p99_ns),
             allowed_behind_us: allowed_behind(network).as_ps() as f64 / 1e6,
-            lost: report.kernel_drops + sum(|interface| interface.unsent + interface.no_buffer + interface.runts),
+            lost: report.kernel_drops
+                + sum(|interface| interface.unsent + interface.no_buffer + interface.runts),
             too_long: sum(|interface| interface.too_long),
             marks_asked: report.ports.iter().map(|port| port.marks_asked).sum(),
             marks_made: report.ports.iter().map(|port| port.marks_made).sum(),
@@ -277,7 +278,8 @@ fn d3_ports(measured: &Measured<'_>) -> Vec<D3Port> {
         let Some(after) = port.d3.filter(|d3| d3.requests > 0) else {
             continue;
         };
-        let before = window_end.and_then(|report| report.ports.iter().find(|other| other.name == port.name));
+        let before =
+            window_end.and_then(|report| report.ports.iter().find(|other| other.name == port.name));
         ports.push(D3Port {
             link: port.name.clone(),
             at_end: before.and_then(|before| before.d3).unwrap_or(after),

@@ -251,7 +251,10 @@ mod tests {
             assert_eq!(port.mark_at, Some(Limit::Bytes(30_000)));
             assert_eq!(port.limit, Limit::Unlimited);
         }
-        assert_eq!(rack.shared_buffer.map(|buffer| buffer.bytes), Some(4_000_000));
+        assert_eq!(
+            rack.shared_buffer.map(|buffer| buffer.bytes),
+            Some(4_000_000)
+        );
         let uplink = config.interfaces[4].uplink;
         assert_eq!(uplink.rate, Rate::from_mbps(100));
         assert_eq!(uplink.latency, Span::from_us(20));
@@ -266,7 +269,10 @@ mod tests {
         let network = network(&scenario).expect("the testbed can");
         let config = switch(&scenario, &network, &[], Streams::new(1, 0), false);
         let ports = config.nodes[0].ports.iter().map(|port| port.loss);
-        let uplinks = config.interfaces.iter().map(|interface| interface.uplink.loss);
+        let uplinks = config
+            .interfaces
+            .iter()
+            .map(|interface| interface.uplink.loss);
         let losses: Vec<f64> = ports.chain(uplinks).collect();
         assert_eq!(losses, [0.01; 6]);
     }

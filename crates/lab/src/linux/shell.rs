@@ -14,7 +14,10 @@ pub fn shell(host: &str, command: &[String]) -> Result<ExitStatus, LabError> {
         return Err(LabError::NoneRuns);
     }
     let found = running.iter().rev().find_map(|testbed| {
-        let host = testbed.hosts.iter().find(|candidate| candidate.name == host)?;
+        let host = testbed
+            .hosts
+            .iter()
+            .find(|candidate| candidate.name == host)?;
         Some((testbed, host))
     });
     let Some((testbed, running_host)) = found else {
@@ -30,7 +33,11 @@ pub fn shell(host: &str, command: &[String]) -> Result<ExitStatus, LabError> {
         File::open(&path).map_err(LabError::system(format!("open `{path}` (as root)")))?;
     let user_shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
     let default = [user_shell];
-    let command = if command.is_empty() { &default } else { command };
+    let command = if command.is_empty() {
+        &default
+    } else {
+        command
+    };
     // The program inherits the namespace of the thread that starts it.
     std::thread::scope(|scope| {
         let inside = scope.spawn(|| {

@@ -140,9 +140,7 @@ impl Testbed {
             let (stop, inside, config) = (&stop, &hosts.switch, &config);
             let switch = scope.spawn(move || forward(inside, config, stop, &opened));
             let _stop_guard = StopAtEnd(stop);
-            let opened = opening
-                .recv()
-                .expect("a report of the switch thread")?;
+            let opened = opening.recv().expect("a report of the switch thread")?;
             let inputs = Inputs {
                 scenario,
                 network: &network,
@@ -189,7 +187,9 @@ impl Testbed {
                 window_end: window.end.as_ref(),
             },
         );
-        let output = records::output(scenario, &network, clock, &sampled, &window, &report, results);
+        let output = records::output(
+            scenario, &network, clock, &sampled, &window, &report, results,
+        );
         Ok((output, fidelity))
     }
 }

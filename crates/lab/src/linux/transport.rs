@@ -386,7 +386,8 @@ mod tests {
             scenario.transports = vec![chosen];
             scenario
         };
-        for (transport, priorities, classes) in [("tcp", [2, 1], 3), ("tcp", [0, 0], 1), ("d3", [0, 0], 1)]
+        for (transport, priorities, classes) in
+            [("tcp", [2, 1], 3), ("tcp", [0, 0], 1), ("d3", [0, 0], 1)]
         {
             let scenario = classed(transport, priorities);
             let network = plan::network(&scenario).expect("the testbed can");

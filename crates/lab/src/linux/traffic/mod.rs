@@ -282,7 +282,9 @@ impl<'a> Traffic<'a> {
     fn finish(mut self) -> Results {
         self.count_connections();
         self.results.queries = self.workloads.take_queries();
-        self.results.queries.sort_unstable_by_key(|query| query.query);
+        self.results
+            .queries
+            .sort_unstable_by_key(|query| query.query);
         add_notes(&mut self.results.queries, self.workloads.take_notes());
         self.results.flows.sort_unstable_by_key(|flow| flow.flow);
         mark_spare(&mut self.results.flows, self.spare);

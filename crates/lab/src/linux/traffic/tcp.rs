@@ -231,7 +231,11 @@ impl Traffic<'_> {
 
     /// Handles the end of a connection, by the receiver's FIN or a failure.
     fn sender_closed(&mut self, id: u64) {
-        if let Some(record) = self.connections.get_mut(id).map(|connection| connection.record) {
+        if let Some(record) = self
+            .connections
+            .get_mut(id)
+            .map(|connection| connection.record)
+        {
             if let Some(connection) = self.connections.get_mut(id)
                 && let Ok(Some(error)) = connection.sender.take_error()
             {
