@@ -1,4 +1,4 @@
-//! Compiles the programs for the kernel, with the feature `bpf`.
+//! Compiles the kernel programs, with the feature `bpf`.
 
 fn main() {
     println!("cargo::rerun-if-changed=src/bpf");
@@ -21,7 +21,7 @@ fn compile(source: &str, object: &str) {
         .build();
     assert!(
         built.is_ok(),
-        "the programs for the kernel do not compile; they need clang 14 or newer, libelf-dev and zlib1g-dev \
+        "the kernel programs do not compile; they require clang 14 or newer, libelf-dev and zlib1g-dev \
          (script/bootstrap --lab): {built:?}"
     );
 }

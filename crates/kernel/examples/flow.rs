@@ -1,18 +1,18 @@
-//! One TCP connection under a congestion control of Duetime, with deadlines: what `script/stock-kernels` runs inside
+//! One TCP connection with deadlines under a congestion control of Duetime, which `script/stock-kernels` runs inside
 //! each kernel.
 //!
 //! ```text
-//! flow listen CONTROL ADDRESS               accept one connection, and answer each message with a byte
+//! flow listen CONTROL ADDRESS               accept one connection and answer each message with a byte
 //! flow send   CONTROL ADDRESS [COMMAND...]  send a message, run the command, send another over the same connection
-//! flow refuse                               give the option input that it must refuse, each with its error
-//! flow left                                 print what of Duetime is in the kernel; fail if there is any
+//! flow refuse                               pass invalid input to the option and check the errors
+//! flow left                                 print Duetime's objects in the kernel; fail if there are any
 //! ```
 //!
-//! `send` sets the deadline of the first message, and reads the option before the message and after it; a switch on the
-//! way must mark. All fail if anything is not as it must be, and say what.
+//! `send` sets the deadline of the first message and reads the option before and after the message. It requires a
+//! marking switch on the path. All commands fail with a message if a check fails.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::print_stdout, reason = "an example prints")]
+#![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use std::error::Error;
 use std::io::{Read, Write};
@@ -28,12 +28,12 @@ use duetime_kernel::in_kernel;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, connect, socket};
 
-/// The length of a message.
+/// Length of a message.
 const MESSAGE: usize = 3_000_000;
-/// The deadline: far more than it takes, however slow the machine.
+/// Deadline, far longer than necessary on any machine.
 const WITHIN: Duration = Duration::from_hours(12);
-/// How long the other end is waited for.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// Maximum wait for the other end.
+const TIMEOUT: Duration = Duration::from_mins(2);
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -56,9 +56,9 @@ fn listen(control: &str, address: SocketAddr) -> Outcome {
     deadline::choose(listener.as_fd(), control)?;
     println!("listening");
     let (mut stream, _) = listener.accept()?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
     let mut message = vec![0; MESSAGE];
-    // The connection ends between two messages.
+    // The peer closes the connection between two messages.
     while stream.peek(&mut [0])? > 0 {
         stream.read_exact(&mut message)?;
         stream.write_all(&[1])?;
@@ -71,7 +71,7 @@ fn send(control: &str, address: SocketAddr, command: &[&str]) -> Outcome {
     deadline::choose(socket.as_fd(), control)?;
     connect(&socket, &address)?;
     let mut stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
     send_message(&mut stream)?;
     let status = deadline::get(stream.as_fd())?;
     println!(
@@ -80,18 +80,18 @@ fn send(control: &str, address: SocketAddr, command: &[&str]) -> Outcome {
         status.marks,
         status.reductions,
     );
-    must(status.marks > 0, "packets are marked")?;
-    must(status.reductions > 0, "marks reduce the window")?;
+    check(status.marks > 0, "no packets were marked")?;
+    check(status.reductions > 0, "marks did not reduce the window")?;
     if let [program, arguments @ ..] = command {
         let ended = Command::new(program).args(arguments).status()?;
-        must(ended.success(), "the command failed")?;
+        check(ended.success(), "the command failed")?;
         send_plain(&mut stream)?;
-        println!("{MESSAGE} bytes more over the same connection");
+        println!("{MESSAGE} more bytes over the same connection");
     }
     Ok(())
 }
 
-/// Sends a message with a deadline; what the option tells must be true before it and after it.
+/// Sends a message with a deadline, and checks the option before and after.
 fn send_message(stream: &mut TcpStream) -> Outcome {
     let bytes = u64::try_from(MESSAGE)?;
     deadline::set(
@@ -104,25 +104,25 @@ fn send_message(stream: &mut TcpStream) -> Outcome {
     let before = deadline::get(stream.as_fd())?;
     let left = u64::try_from(before.left_us)?;
     let in_time = (1..=WITHIN.as_micros()).contains(&u128::from(left));
-    must(before.messages == 1, "one message is announced")?;
-    must(before.remaining_bytes == bytes, "all its bytes remain")?;
-    must(in_time, "time is left, and no more than was given")?;
-    // Far too much time for its bytes: as little imminence as the default parameters allow.
-    must(
+    check(before.messages == 1, "not exactly one message is announced")?;
+    check(before.remaining_bytes == bytes, "some bytes do not remain")?;
+    check(in_time, "the remaining time is out of range")?;
+    // With far too much time, the imminence is at its default minimum.
+    check(
         before.imminence == Factor::from_f64(0.5),
-        "d is at its minimum",
+        "d is not at its minimum",
     )?;
     send_plain(stream)?;
     let after = deadline::get(stream.as_fd())?;
-    must(after.messages == 0, "no message is announced any more")?;
-    must(after.remaining_bytes == 0, "no bytes remain")
+    check(after.messages == 0, "a message is still announced")?;
+    check(after.remaining_bytes == 0, "some bytes remain")
 }
 
 fn send_plain(stream: &mut TcpStream) -> Outcome {
     stream.write_all(&vec![0; MESSAGE])?;
     let mut answer = [0];
     stream.read_exact(&mut answer)?;
-    must(answer == [1], "the message is answered")
+    check(answer == [1], "the message was not answered")
 }
 
 fn refuse() -> Outcome {
@@ -131,29 +131,29 @@ fn refuse() -> Outcome {
         bytes: 10_240,
         within: WITHIN,
     };
-    let refused = |of: BorrowedFd, deadline: Deadline, errno: Errno| {
-        let error = deadline::set(of, &deadline).err();
+    let refused = |socket: BorrowedFd, deadline: Deadline, errno: Errno| {
+        let error = deadline::set(socket, &deadline).err();
         let answer = error.and_then(|error| error.raw_os_error());
-        must(
+        check(
             answer == Some(errno.raw_os_error()),
-            &format!("{deadline:?} is answered with {errno}, not {answer:?}"),
+            &format!("{deadline:?} failed with {answer:?} instead of {errno}"),
         )
     };
     refused(tcp.as_fd(), Deadline { bytes: 0, ..good }, Errno::INVAL)?;
-    let absurd = deadline::MOST_BYTES + 1;
+    let too_many = deadline::MOST_BYTES + 1;
     refused(
         tcp.as_fd(),
         Deadline {
-            bytes: absurd,
+            bytes: too_many,
             ..good
         },
         Errno::RANGE,
     )?;
-    let never = deadline::MOST + Duration::from_secs(1);
+    let too_long = deadline::MOST + Duration::from_secs(1);
     refused(
         tcp.as_fd(),
         Deadline {
-            within: never,
+            within: too_long,
             ..good
         },
         Errno::RANGE,
@@ -166,18 +166,18 @@ fn refuse() -> Outcome {
         },
         Errno::TIME,
     )?;
-    must(
+    check(
         deadline::get(tcp.as_fd())?.messages == 0,
-        "nothing is stored",
+        "a rejected message was stored",
     )?;
     for _ in 0..deadline::MOST_MESSAGES {
         deadline::set(tcp.as_fd(), &good)?;
     }
     refused(tcp.as_fd(), good, Errno::NOBUFS)?;
     deadline::clear(tcp.as_fd())?;
-    must(
+    check(
         deadline::get(tcp.as_fd())?.messages == 0,
-        "the messages are forgotten",
+        "messages remain after clearing",
     )?;
     let listener = TcpListener::bind("127.0.0.1:0")?;
     refused(listener.as_fd(), good, Errno::INVAL)?;
@@ -191,16 +191,16 @@ fn refuse() -> Outcome {
 
 fn left() -> Outcome {
     let left = in_kernel();
-    for it in &left {
-        println!("{it}");
+    for object in &left {
+        println!("{object}");
     }
-    must(left.is_empty(), "nothing of Duetime is in the kernel")
+    check(left.is_empty(), "objects of Duetime are in the kernel")
 }
 
-fn must(holds: bool, what: &str) -> Outcome {
-    if holds {
+fn check(condition: bool, failure: &str) -> Outcome {
+    if condition {
         Ok(())
     } else {
-        Err(format!("not so: {what}").into())
+        Err(failure.into())
     }
 }

@@ -1,21 +1,21 @@
 /*
- * Deadlines for the messages of a TCP socket, under the congestion control duetime_d2tcp.
+ * Deadlines for messages of a TCP socket with the congestion control duetime_d2tcp.
  *
  *   struct duetime_deadline deadline = { .bytes = 10240, .deadline_us = 35000 };
  *   setsockopt(fd, SOL_DUETIME, DUETIME_DEADLINE, &deadline, sizeof(deadline));
  *   write(fd, message, 10240);
  *
- * The message is the next `bytes` bytes that the program writes. Up to 8 messages may be announced and not yet
- * acknowledged. No privilege is needed. What setsockopt answers, with nothing stored:
+ * The message is the next `bytes` bytes that the program writes. At most 8 messages may be announced and
+ * unacknowledged. No privilege is required. On error, nothing is stored and errno is:
  *
  *   EINVAL       the length is not sizeof(struct duetime_deadline), `bytes` is 0, a flag is unknown, or the socket listens
- *   ERANGE       `bytes` above DUETIME_MOST_BYTES, or `deadline_us` above DUETIME_MOST_US
+ *   ERANGE       `bytes` is above DUETIME_MOST_BYTES, or `deadline_us` above DUETIME_MOST_US
  *   ETIME        `deadline_us` is 0 or, read as a signed number, negative: the deadline has passed
- *   ENOBUFS      8 messages are announced and not acknowledged
- *   EFAULT       the pointer is NULL or not readable
+ *   ENOBUFS      8 messages are announced and unacknowledged
+ *   EFAULT       the pointer is invalid
  *   EOPNOTSUPP   not a TCP socket
- *   ENOPROTOOPT  an unknown option of this level; or the socket was made outside the cgroup, or nothing is attached
- *   ENOMEM       the socket's option memory is used up
+ *   ENOPROTOOPT  unknown option of this level, a socket created outside the cgroup, or nothing is attached
+ *   ENOMEM       the socket's option memory is exhausted
  *
  * getsockopt with the same level and option fills a struct duetime_status.
  */
@@ -39,20 +39,20 @@
 #define DUETIME_CLEAR 1u /* forget the announced messages; `bytes` and `deadline_us` must be 0 */
 
 struct duetime_deadline {
-	DUETIME_U64 bytes;	 /* of the message, from the next byte written */
+	DUETIME_U64 bytes;	 /* length of the message, from the next byte written */
 	DUETIME_U64 deadline_us; /* microseconds from now */
 	DUETIME_U32 flags;
 	DUETIME_U32 reserved; /* 0 */
 };
 
 struct duetime_status {
-	DUETIME_U64 remaining_bytes; /* of the first announced message, not yet acknowledged; 0: no message */
-	DUETIME_S64 left_us;	     /* until its deadline; negative: it has passed */
+	DUETIME_U64 remaining_bytes; /* unacknowledged, of the first announced message; 0 without one */
+	DUETIME_S64 left_us;	     /* until its deadline; negative if it has passed */
 	DUETIME_U32 alpha;	     /* average marked fraction, times 2^20 */
-	DUETIME_U32 messages;	     /* announced and not acknowledged */
+	DUETIME_U32 messages;	     /* announced and unacknowledged */
 	DUETIME_U64 imminence;	     /* d, times 2^16 */
 	DUETIME_U32 marks;	     /* packets acknowledged with a mark */
-	DUETIME_U32 reductions;	     /* of the window, because of marks */
+	DUETIME_U32 reductions;	     /* window reductions by marks */
 };
 
 #endif

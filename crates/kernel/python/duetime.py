@@ -1,4 +1,4 @@
-"""Deadlines for the messages of a TCP socket, under the congestion control duetime_d2tcp (Linux).
+"""Deadlines for messages of a TCP socket with the congestion control duetime_d2tcp (Linux).
 
     sock = socket.socket()
     duetime.choose(sock)                      # before connect() or listen(), at both ends
@@ -7,7 +7,7 @@
     sock.sendall(message)
     print(duetime.status(sock))
 
-No privilege is needed. Errors are OSError, with the numbers that include/duetime.h describes.
+No privilege is required. Errors are OSError with the codes in include/duetime.h.
 """
 
 import socket
@@ -23,26 +23,26 @@ _STATUS = struct.Struct("=QqIIQII")
 
 
 class Status(NamedTuple):
-    """What the kernel knows of a socket's message and of its congestion controller."""
+    """Kernel state of a socket's message and congestion controller."""
 
-    remaining_bytes: int  # of the first announced message; 0 without a message
-    left_s: float  # until its deadline; negative when it has passed
-    alpha: float  # the average marked fraction
-    messages: int  # announced and not acknowledged
-    imminence: float  # d, as it would be for a mark now
+    remaining_bytes: int  # unacknowledged, of the first announced message; 0 without one
+    left_s: float  # until its deadline; negative if it has passed
+    alpha: float  # average marked fraction
+    messages: int  # announced and unacknowledged
+    imminence: float  # d that a mark would use now
     marks: int  # packets acknowledged with a mark
-    reductions: int  # of the window, because of marks
+    reductions: int  # window reductions by marks
 
 
 def choose(sock: socket.socket, name: str = "duetime_d2tcp") -> None:
-    """Chooses the congestion control. Both ends must, before the connection is made, or ECN is not negotiated."""
+    """Selects the congestion control. Do so at both ends before connecting, or ECN is not negotiated."""
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, name.encode())
 
 
 def set_deadline(sock: socket.socket, length: int, within_s: float) -> None:
     """Announces the next message: the next `length` bytes written, due in `within_s` seconds."""
     if length < 0 or within_s < 0:
-        raise ValueError("a length and a time are not negative")
+        raise ValueError("length and time must not be negative")
     value = _DEADLINE.pack(length, round(within_s * 1e6), 0, 0)
     sock.setsockopt(SOL_DUETIME, DUETIME_DEADLINE, value)
 

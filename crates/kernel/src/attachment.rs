@@ -1,8 +1,8 @@
-//! Loads the programs into the kernel and takes them out again.
+//! Attaching and detaching of the programs.
 
 use crate::leftover::unregister_left;
 use crate::programs::{find_map, load};
-use crate::release::{self, OLDEST, links_are_known};
+use crate::release::{self, OLDEST, supports_links};
 use crate::sockets::{self, SocketState};
 use crate::{Error, Parameters, Policy};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object};
@@ -12,39 +12,38 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The congestion controls, as maps of the object file.
+/// Names of the congestion controls, which are maps of the object file.
 pub(crate) const CONTROLS: [&str; 2] = ["duetime_dctcp", "duetime_d2tcp"];
-/// What is attached to the cgroup.
+/// Programs that are attached to the cgroup.
 const CGROUP_PROGRAMS: [&str; 3] = [
     "duetime_setsockopt",
     "duetime_getsockopt",
     "duetime_sock_create",
 ];
 
-/// Where the kernel describes its types.
+/// Path of the kernel's type information.
 pub(crate) const BTF: &str = "/sys/kernel/btf/vmlinux";
 
-/// How to attach.
+/// Options of attaching.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The controllers' parameters.
+    /// Parameters of the controllers.
     pub parameters: Parameters,
-    /// The cgroup (version 2) whose sockets have the deadline option; `None`: the root, so every socket.
+    /// Cgroup (version 2) whose sockets have the deadline option; `None` for the root, and thus every socket.
     pub cgroup: Option<PathBuf>,
-    /// Deadlines for programs that set none.
+    /// Policy with deadlines for programs that set none.
     pub policy: Option<Policy>,
-    /// Registers the congestion controls as on a kernel before 6.4, which has no links for them.
+    /// True to register the congestion controls without links, as on kernels before 6.4.
     pub without_links: bool,
 }
 
 /// The congestion controls `duetime_dctcp` and `duetime_d2tcp` and the deadline option, attached to the running kernel.
 ///
-/// Dropping it detaches, and so does the end of the process, however it ends. Before Linux 6.4 the congestion controls
-/// have no link that ends with the process: after `kill -9` they stay until the next [`Attachment::attach`] or
-/// [`unregister_left`]. Connections that use a controller at this moment keep it until they close; new ones cannot choose
-/// it.
+/// Dropping it detaches, as does the end of the process. Before Linux 6.4, the congestion controls have no link that
+/// ends with the process: after `kill -9`, they stay until the next [`Attachment::attach`] or [`unregister_left`].
+/// Connections that use a controller when it is detached keep it until they close; new ones cannot select it.
 pub struct Attachment {
-    // Dropped in this order.
+    // Fields are dropped in this order.
     links: Vec<Link>,
     sockets: Link,
     object: Object,
@@ -55,8 +54,9 @@ impl Attachment {
     /// Loads and attaches everything.
     pub fn attach(options: &Options) -> Result<Self, Error> {
         Self::try_attach(options).map_err(|error| match error {
-            // A distribution may have brought newer parts into an older kernel, so its version alone is no reason.
-            Error::Refused { .. } if release::version().is_some_and(|it| it < OLDEST) => {
+            // A distribution may have backported features to an older kernel, so the version alone is no reason to
+            // fail.
+            Error::Refused { .. } if release::version().is_some_and(|version| version < OLDEST) => {
                 Error::TooOld {
                     release: release::release(),
                     oldest: OLDEST.to_string(),
@@ -80,7 +80,7 @@ impl Attachment {
             source,
         })?;
 
-        let links = !options.without_links && links_are_known();
+        let links = !options.without_links && supports_links();
         if !links {
             unregister_left()?;
         }
@@ -100,7 +100,7 @@ impl Attachment {
         Ok(attachment)
     }
 
-    /// Puts another policy into force, for messages that begin from now on.
+    /// Replaces the policy, for messages that begin afterwards.
     pub fn set_policy(&mut self, policy: &Policy) -> Result<(), Error> {
         let root = cgroup_root()?;
         let rules = policy.to_bytes(|cgroup| cgroup_id(&root, cgroup))?;
@@ -111,7 +111,7 @@ impl Attachment {
         self.update("duetime_select", 0, &selection)
     }
 
-    /// The sockets that use one of the controllers, in all network namespaces.
+    /// Returns the sockets that use one of the controllers, in all network namespaces.
     pub fn sockets(&self) -> Result<Vec<SocketState>, Error> {
         let refused = |error: &dyn ToString| Error::Refused {
             what: "to list the sockets".into(),
@@ -185,15 +185,15 @@ fn attach_sockets(object: &Object) -> Result<Link, Error> {
         })
 }
 
-/// The id of a cgroup: the inode number of its directory.
+/// Returns the ID of a cgroup, the inode number of its directory.
 fn cgroup_id(root: &Path, cgroup: &Path) -> Result<u64, Error> {
     let path = root.join(cgroup.strip_prefix("/").unwrap_or(cgroup));
     fs::metadata(&path)
-        .map(|it| it.ino())
+        .map(|metadata| metadata.ino())
         .map_err(|source| Error::File { path, source })
 }
 
-/// Where the cgroup file system of version 2 is mounted.
+/// Returns the mount point of the cgroup v2 file system.
 pub(crate) fn cgroup_root() -> Result<PathBuf, Error> {
     let path = Path::new("/proc/mounts");
     let mounts = fs::read_to_string(path).map_err(|source| Error::File {

@@ -1,5 +1,4 @@
-//! The deadline of a message, as an option of its socket. For any process; the constants are those of
-//! `include/duetime.h`.
+//! Deadlines of messages as a socket option, for any process. The constants equal those in `include/duetime.h`.
 //!
 //! ```no_run
 //! use duetime_kernel::deadline::{self, Deadline};
@@ -23,45 +22,45 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-/// The option level.
+/// Option level.
 pub const SOL_DUETIME: i32 = 53_970;
-/// The option.
+/// Option name.
 pub const DUETIME_DEADLINE: i32 = 1;
-/// Most bytes of a message.
+/// Maximum number of bytes of a message.
 pub const MOST_BYTES: u64 = 1 << 37;
-/// The longest deadline: one day.
+/// Maximum time until a deadline: one day.
 pub const MOST: Duration = Duration::from_hours(24);
-/// Messages that may be announced and not acknowledged.
+/// Maximum number of announced and unacknowledged messages.
 pub const MOST_MESSAGES: usize = 8;
 
-/// Forget the announced messages.
+/// Flag that forgets the announced messages.
 const CLEAR: u32 = 1;
 
-/// The next message of a socket.
+/// Next message of a socket, with its deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deadline {
-    /// Its length: the next bytes that the program writes.
+    /// Length of the message, from the next byte that the program writes.
     pub bytes: u64,
-    /// When all of it must have arrived, from now. The kernel takes whole microseconds.
+    /// Time from now until all of it must have arrived, in whole microseconds.
     pub within: Duration,
 }
 
-/// What the kernel knows of a socket's message and of its congestion controller.
+/// Kernel state of a socket's message and congestion controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Status {
-    /// Bytes of the first announced message that are not acknowledged; zero without a message.
+    /// Unacknowledged bytes of the first announced message; zero without a message.
     pub remaining_bytes: u64,
-    /// Microseconds until its deadline; negative when it has passed, zero without a message.
+    /// Microseconds until its deadline; negative if it has passed, zero without a message.
     pub left_us: i64,
     /// α, the average marked fraction.
     pub alpha: Fraction,
-    /// d, as it would be for a mark now.
+    /// Imminence d that a mark would use now.
     pub imminence: Factor,
-    /// Messages announced and not acknowledged.
+    /// Number of announced and unacknowledged messages.
     pub messages: u32,
     /// Packets acknowledged with a mark.
     pub marks: u32,
-    /// Reductions of the window because of marks.
+    /// Window reductions by marks.
     pub reductions: u32,
 }
 
@@ -69,9 +68,9 @@ pub struct Status {
 ///
 /// # Errors
 ///
-/// Nothing is stored then. `EINVAL`: no bytes, or a listening socket. `ERANGE`: above [`MOST_BYTES`] or [`MOST`].
+/// On error, nothing is stored. `EINVAL`: no bytes, or a listening socket. `ERANGE`: above [`MOST_BYTES`] or [`MOST`].
 /// `ETIME`: the deadline is now. `ENOBUFS`: [`MOST_MESSAGES`] are announced. `EOPNOTSUPP`: not a TCP socket.
-/// `ENOPROTOOPT`: nothing is attached, or the socket was made outside the cgroup that it is attached to.
+/// `ENOPROTOOPT`: nothing is attached, or the socket was created outside the attached cgroup.
 pub fn set(fd: BorrowedFd<'_>, deadline: &Deadline) -> io::Result<()> {
     let within = u64::try_from(deadline.within.as_micros()).unwrap_or(u64::MAX >> 1);
     option(fd, deadline.bytes, within, 0)
@@ -82,13 +81,13 @@ pub fn clear(fd: BorrowedFd<'_>) -> io::Result<()> {
     option(fd, 0, 0, CLEAR)
 }
 
-/// Reads the state of a TCP socket's message. The errors are those of [`set`].
+/// Reads the state of a TCP socket's message. Returns the same errors as [`set`].
 pub fn get(fd: BorrowedFd<'_>) -> io::Result<Status> {
     const LENGTH: libc::socklen_t = 40;
     let mut bytes = [0_u8; LENGTH as usize];
     let mut length = LENGTH;
-    // SAFETY: the kernel writes at most `length` bytes to `bytes`, which has as many, and their number to `length`.
-    let answer = unsafe {
+    // SAFETY: the kernel writes at most `length` bytes to `bytes`, which has that many, and the number to `length`.
+    let result = unsafe {
         libc::getsockopt(
             fd.as_raw_fd(),
             SOL_DUETIME,
@@ -97,7 +96,7 @@ pub fn get(fd: BorrowedFd<'_>) -> io::Result<Status> {
             &raw mut length,
         )
     };
-    checked(answer)?;
+    checked(result)?;
     let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
     let long = |at: usize| u64::from_ne_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
     Ok(Status {
@@ -111,13 +110,13 @@ pub fn get(fd: BorrowedFd<'_>) -> io::Result<Status> {
     })
 }
 
-/// Chooses the congestion control of a TCP socket, such as `duetime_d2tcp`. A listening socket passes it on to those that
-/// it accepts. Both ends must choose it before the connection is made, or ECN is not negotiated.
+/// Selects the congestion control of a TCP socket, such as `duetime_d2tcp`. Accepted sockets inherit it from their
+/// listening socket. Both ends must select it before the connection is made, or ECN is not negotiated.
 pub fn choose(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
     let length = libc::socklen_t::try_from(name.len())
         .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
-    // SAFETY: the kernel reads `length` bytes, as many as `name` has.
-    let answer = unsafe {
+    // SAFETY: the kernel reads `length` bytes, the length of `name`.
+    let result = unsafe {
         libc::setsockopt(
             fd.as_raw_fd(),
             libc::IPPROTO_TCP,
@@ -126,7 +125,7 @@ pub fn choose(fd: BorrowedFd<'_>, name: &str) -> io::Result<()> {
             length,
         )
     };
-    checked(answer)
+    checked(result)
 }
 
 fn option(fd: BorrowedFd<'_>, length: u64, within_us: u64, flags: u32) -> io::Result<()> {
@@ -135,8 +134,8 @@ fn option(fd: BorrowedFd<'_>, length: u64, within_us: u64, flags: u32) -> io::Re
     bytes[..8].copy_from_slice(&length.to_ne_bytes());
     bytes[8..16].copy_from_slice(&within_us.to_ne_bytes());
     bytes[16..20].copy_from_slice(&flags.to_ne_bytes());
-    // SAFETY: the kernel reads as many bytes as `bytes` has.
-    let answer = unsafe {
+    // SAFETY: the kernel reads the whole length of `bytes`.
+    let result = unsafe {
         libc::setsockopt(
             fd.as_raw_fd(),
             SOL_DUETIME,
@@ -145,11 +144,11 @@ fn option(fd: BorrowedFd<'_>, length: u64, within_us: u64, flags: u32) -> io::Re
             LENGTH,
         )
     };
-    checked(answer)
+    checked(result)
 }
 
-fn checked(answer: libc::c_int) -> io::Result<()> {
-    if answer == 0 {
+fn checked(result: libc::c_int) -> io::Result<()> {
+    if result == 0 {
         Ok(())
     } else {
         Err(io::Error::last_os_error())

@@ -1,39 +1,39 @@
-//! What the running kernel has of what the programs need, in words.
+//! Checks of the running kernel for the programs' requirements.
 
 use crate::attachment::{BTF, cgroup_root};
 use crate::leftover::{left_registered, offered};
-use crate::release::{self, LINKS, OLDEST, links_are_known};
+use crate::release::{self, LINKS, OLDEST, supports_links};
 use crate::{Parameters, verify};
 use std::fs;
 use std::path::Path;
 
-/// How something stands.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// As it should be.
+    /// Requirement met.
     Good,
-    /// It works, but the operator should know.
+    /// Working, with something that the operator should know.
     Note,
-    /// The programs cannot be attached like this.
+    /// Missing requirement: the programs cannot be attached.
     Lacking,
 }
 
-/// One thing looked at.
+/// Finding of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was looked at.
+    /// Subject of the check.
     pub about: &'static str,
-    /// How it stands.
+    /// Result.
     pub standing: Standing,
-    /// What was found.
+    /// Observation.
     pub found: String,
-    /// What to do about it; empty if nothing.
+    /// Remedy; empty if none is needed.
     pub advice: &'static str,
 }
 
-/// Looks at everything that the programs need. Loads them, attaches nothing.
+/// Checks all requirements. Loads the programs without attaching them.
 pub fn examine() -> Vec<Finding> {
-    // First, as loading the programs would look like a process that has them attached.
+    // Check this first, because loading the programs looks like a process that has them attached.
     let attached = attached();
     let mut findings = vec![
         kernel(),
@@ -44,7 +44,10 @@ pub fn examine() -> Vec<Finding> {
         cgroups(),
         links(),
     ];
-    if findings.iter().all(|it| it.standing != Standing::Lacking) {
+    if findings
+        .iter()
+        .all(|finding| finding.standing != Standing::Lacking)
+    {
         findings.push(programs());
     }
     findings.push(attached);
@@ -71,7 +74,7 @@ fn finding(
     }
 }
 
-/// A file of one line; empty if it cannot be read.
+/// Returns the contents of a one-line file; empty if it cannot be read.
 fn line(path: &str) -> String {
     fs::read_to_string(path).map_or_else(|_| String::new(), |text| text.trim().to_owned())
 }
@@ -79,28 +82,25 @@ fn line(path: &str) -> String {
 fn kernel() -> Finding {
     finding(
         "kernel",
-        release::version().is_some_and(|it| it >= OLDEST),
-        format!(
-            "Linux {}; the oldest that will do is {OLDEST}",
-            release::release()
-        ),
-        "boot a newer kernel: Debian 12 has 6.1",
+        release::version().is_some_and(|version| version >= OLDEST),
+        format!("Linux {}; oldest supported: {OLDEST}", release::release()),
+        "boot a newer kernel, such as Debian 12's (6.1)",
     )
 }
 
 fn links() -> Finding {
-    if links_are_known() {
-        let found = "a registration ends with the process that attaches, also by kill -9";
+    if supports_links() {
+        let found = "registrations end with the attaching process, even after kill -9";
         return finding("links", true, found, "");
     }
     Finding {
         about: "links",
         standing: Standing::Note,
         found: format!(
-            "the kernel has no links for congestion controllers, which came with Linux {LINKS}: after kill -9 of the \
-             process that has attached them they stay registered"
+            "the kernel has no links for congestion controls (Linux {LINKS} or newer): they stay registered after \
+             kill -9 of the attaching process"
         ),
-        advice: "after a kill -9: duetime kernel detach, or attach again",
+        advice: "after kill -9: duetime kernel detach, or attach again",
     }
 }
 
@@ -111,11 +111,11 @@ fn privilege() -> Finding {
     const PERFMON: u32 = 38;
     const BPF: u32 = 39;
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let held = status
+    let effective = status
         .lines()
         .find_map(|line| u64::from_str_radix(line.strip_prefix("CapEff:")?.trim(), 16).ok())
         .unwrap_or(0);
-    let has = |bit: u32| held >> bit & 1 == 1;
+    let has = |bit: u32| effective >> bit & 1 == 1;
     let good = has(NET_ADMIN) && (has(SYS_ADMIN) || has(BPF) && has(PERFMON));
     let found = if good {
         "this process may load and attach programs"
@@ -131,10 +131,10 @@ fn privilege() -> Finding {
 }
 
 fn types() -> Finding {
-    /// What the kernel calls the type of a congestion control that is a program.
+    /// Kernel type of a congestion control program.
     const TYPE: &[u8] = b"bpf_struct_ops_tcp_congestion_ops";
-    const ADVICE: &str = "boot a kernel built with CONFIG_DEBUG_INFO_BTF, CONFIG_BPF_SYSCALL and CONFIG_BPF_JIT: a stock \
-                          kernel of Debian 12 or newer is";
+    const ADVICE: &str = "boot a kernel built with CONFIG_DEBUG_INFO_BTF, CONFIG_BPF_SYSCALL and CONFIG_BPF_JIT, such as a stock \
+                          kernel of Debian 12 or newer";
     let Ok(btf) = fs::read(BTF) else {
         return finding(
             "types",
@@ -145,9 +145,9 @@ fn types() -> Finding {
     };
     let known = btf.windows(TYPE.len()).any(|window| window == TYPE);
     let found = if known {
-        "the kernel describes its types (BTF) and takes congestion controls as programs"
+        "the kernel has type information (BTF) and supports congestion control programs"
     } else {
-        "the kernel describes its types (BTF) but takes no congestion controls as programs"
+        "the kernel has type information (BTF) but does not support congestion control programs"
     };
     finding("types", known, found, ADVICE)
 }
@@ -158,9 +158,9 @@ fn compiler() -> Finding {
         "compiler",
         enabled != "0",
         match enabled.as_str() {
-            "0" => "the kernel's compiler of programs is off",
-            "" => "whether the kernel's compiler of programs is on cannot be read",
-            _ => "the kernel's compiler of programs is on",
+            "0" => "the kernel's BPF compiler is off",
+            "" => "the state of the kernel's BPF compiler is not readable",
+            _ => "the kernel's BPF compiler is on",
         },
         "sysctl net.core.bpf_jit_enable=1",
     )
@@ -176,7 +176,7 @@ fn lockdown() -> Finding {
         } else {
             format!("lockdown: {state}")
         },
-        "programs may not read the kernel's memory under lockdown=confidentiality: boot with lockdown=integrity or less",
+        "lockdown=confidentiality forbids programs to read kernel memory: boot with lockdown=integrity or less",
     )
 }
 
@@ -185,14 +185,14 @@ fn cgroups() -> Finding {
         Ok(root) => finding(
             "cgroups",
             true,
-            format!("cgroups of version 2 at {}", root.display()),
+            format!("cgroup v2 mounted at {}", root.display()),
             "",
         ),
         Err(error) => finding(
             "cgroups",
             false,
             error.to_string(),
-            "mount them; systemd does so by default",
+            "mount it; systemd does so by default",
         ),
     }
 }
@@ -201,9 +201,9 @@ fn programs() -> Finding {
     const ADVICE: &str = "report this with the kernel's version";
     match verify(Parameters::default()) {
         Ok(verified) => {
-            let walked = || verified.iter().map(|it| it.instructions);
+            let walked = || verified.iter().map(|program| program.instructions);
             let found = format!(
-                "the verifier takes all {} programs; it walks {} instructions, {} at most for one program",
+                "the verifier accepts all {} programs; it walks {} instructions, at most {} for one program",
                 verified.len(),
                 walked().sum::<u32>(),
                 walked().max().unwrap_or(0)
@@ -233,21 +233,23 @@ fn attached() -> Finding {
     finding("attached", true, found, "")
 }
 
-/// The window of a persistent connection decays over a pause, as RFC 2861 has it.
+/// Checks the decay of a persistent connection's window during pauses (RFC 2861).
 fn idle() -> Finding {
     const SYSCTL: &str = "/proc/sys/net/ipv4/tcp_slow_start_after_idle";
     if Path::new(SYSCTL).exists() && line(SYSCTL) == "1" {
         return Finding {
             about: "pauses",
             standing: Standing::Note,
-            found: "the window of a connection shrinks while it pauses longer than its retransmission timeout".into(),
-            advice: "if persistent connections should keep it: sysctl net.ipv4.tcp_slow_start_after_idle=0",
+            found:
+                "windows of connections shrink during pauses longer than the retransmission timeout"
+                    .into(),
+            advice: "to keep the windows of persistent connections: sysctl net.ipv4.tcp_slow_start_after_idle=0",
         };
     }
     finding(
         "pauses",
         true,
-        "a connection keeps its window over a pause",
+        "connections keep their windows during pauses",
         "",
     )
 }

@@ -1,70 +1,70 @@
-//! What can go wrong.
+//! Errors of the kernel crate.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why the congestion controls were not attached, or their sockets not read.
+/// Error of attaching the congestion controls or of reading their sockets.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Not root, and without the capabilities that would do.
+    /// Neither root nor the required capabilities.
     #[error(
-        "loading programs into the kernel needs root (or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN)"
+        "loading programs into the kernel requires root (or CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN)"
     )]
     NotPermitted,
-    /// The kernel does not describe its types.
+    /// Kernel without type information.
     #[error(
-        "this kernel has no BTF at {}: it was built without CONFIG_DEBUG_INFO_BTF, and a stock kernel of Debian 12 or newer has it",
+        "this kernel has no BTF at {}: it was built without CONFIG_DEBUG_INFO_BTF; stock kernels of Debian 12 or newer have it",
         path.display()
     )]
     NoBtf {
-        /// Where it would be.
+        /// Expected path.
         path: PathBuf,
     },
-    /// The kernel is older than the oldest that has what the programs need, and refuses them.
+    /// Kernel that is too old for the programs and refuses them.
     #[error(
         "this kernel is Linux {release}, too old for the programs: they need Linux {oldest} or newer, such as Debian 12's"
     )]
     TooOld {
-        /// The running kernel's release.
+        /// Release of the running kernel.
         release: String,
-        /// The oldest kernel that will do.
+        /// Oldest supported kernel.
         oldest: String,
     },
-    /// No cgroup of version 2 to attach the deadline option to.
-    #[error("no cgroup2 file system is mounted: mount -t cgroup2 none /sys/fs/cgroup/unified")]
+    /// No cgroup v2 file system for the deadline option.
+    #[error("no cgroup2 file system is mounted; run mount -t cgroup2 none /sys/fs/cgroup/unified")]
     NoCgroup,
-    /// A name of a congestion control is taken.
+    /// Congestion control that is already registered.
     #[error(
-        "this kernel has {name} already: another process has attached it (duetime kernel detach)"
+        "{name} is already registered: another process has attached it (duetime kernel detach)"
     )]
     Attached {
-        /// The name.
+        /// Name of the congestion control.
         name: String,
     },
-    /// The kernel refused a program or a map.
+    /// Program or map that the kernel refused.
     #[error("the kernel refused {what}: {reason}")]
     Refused {
-        /// What was loaded or attached.
+        /// Attempted action or rejected object.
         what: String,
-        /// The kernel's error, with the last lines of its log.
+        /// Error of the kernel, with the last lines of its log.
         reason: String,
     },
-    /// A file could not be read.
+    /// Unreadable file.
     #[error("{}: {source}", path.display())]
     File {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Cause.
         source: io::Error,
     },
-    /// A parameter outside its range.
+    /// Parameter out of range.
     #[error("{name} is {value}; allowed: {allowed}")]
     Parameter {
-        /// Its name.
+        /// Name of the parameter.
         name: &'static str,
-        /// What it was.
+        /// Value of the parameter.
         value: String,
-        /// What it may be.
+        /// Allowed range.
         allowed: &'static str,
     },
 }

@@ -1,21 +1,22 @@
-//! What of Duetime is in the kernel, and what a process that was killed has left there.
+//! Duetime's objects in the kernel, and those left by killed processes.
 
 use crate::Error;
 use crate::attachment::CONTROLS;
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use libbpf_rs::{MapCore, MapHandle, MapType};
 
-/// The program that lists the sockets. Its link ends with the process that has attached it, on every kernel.
-const OF_PROCESS: &str = "duetime_sockets";
-/// A program of both congestion controls, in the kernel as long as one is registered.
-const OF_REGISTRATION: &str = "duetime_release";
+/// Program that lists the sockets. On every kernel, its link ends with the attaching process.
+const PROCESS_PROGRAM: &str = "duetime_sockets";
+/// Program of both congestion controls, loaded while one is registered.
+const REGISTRATION_PROGRAM: &str = "duetime_release";
 
-/// Programs and maps of Duetime in the kernel, as `program duetime_release`: sorted, empty without privilege.
+/// Returns the programs and maps of Duetime in the kernel, such as `program duetime_release`, sorted. Without privilege
+/// the result is empty.
 ///
-/// The kernel frees them a moment after the last link, registration or socket that uses them.
+/// The kernel frees them shortly after the last link, registration or socket that uses them.
 pub fn in_kernel() -> Vec<String> {
-    let programs = ProgInfoIter::default().map(|it| ("program", it.name));
-    let maps = MapInfoIter::default().map(|it| ("map", it.name));
+    let programs = ProgInfoIter::default().map(|program| ("program", program.name));
+    let maps = MapInfoIter::default().map(|map| ("map", map.name));
     let mut found: Vec<String> = programs
         .chain(maps)
         .map(|(kind, name)| (kind, name.to_string_lossy().into_owned()))
@@ -27,34 +28,34 @@ pub fn in_kernel() -> Vec<String> {
     found
 }
 
-/// The congestion controls of Duetime that the kernel offers although the process that attached them is gone.
+/// Returns the registered congestion controls of Duetime whose attaching process has ended.
 ///
-/// This happens before Linux 6.4 only, after `kill -9`: a registration without a link does not end with its process.
-/// Without privilege nothing of it can be seen, and none is named.
+/// This happens only before Linux 6.4, after `kill -9`, because a registration without a link does not end with its
+/// process. Without privilege the result is empty.
 pub fn left_registered() -> Vec<&'static str> {
-    let loaded = |name: &str| ProgInfoIter::default().any(|it| it.name == name);
-    if loaded(OF_REGISTRATION) && !loaded(OF_PROCESS) {
+    let loaded = |name: &str| ProgInfoIter::default().any(|program| program.name == name);
+    if loaded(REGISTRATION_PROGRAM) && !loaded(PROCESS_PROGRAM) {
         offered()
     } else {
         Vec::new()
     }
 }
 
-/// Takes the congestion controls of [`left_registered`] out of the kernel; returns their names. Connections that use
-/// them keep them until they close.
+/// Unregisters the congestion controls of [`left_registered`] and returns their names. Connections that use them keep
+/// them until they close.
 ///
 /// # Errors
 ///
-/// The kernel refuses: without privilege, for one.
+/// Returns an error if the kernel refuses, for example without privilege.
 pub fn unregister_left() -> Result<Vec<&'static str>, Error> {
     let left = left_registered();
     for name in &left {
-        // An older map of this name may be there for a connection that uses it still; it is not registered, so the kernel
-        // refuses to take it out, and only what is offered afterwards counts.
+        // An unregistered older map of this name may still exist for an open connection. The kernel refuses to delete
+        // it, so only the registered names count afterwards.
         let refusals: Vec<String> = MapInfoIter::default()
-            .filter(|it| it.ty == MapType::StructOps && it.name == *name)
-            .filter_map(|it| {
-                let map = MapHandle::from_map_id(it.id);
+            .filter(|map| map.ty == MapType::StructOps && map.name == *name)
+            .filter_map(|info| {
+                let map = MapHandle::from_map_id(info.id);
                 map.and_then(|map| map.delete(&0_u32.to_ne_bytes())).err()
             })
             .map(|error| error.to_string())
@@ -64,7 +65,7 @@ pub fn unregister_left() -> Result<Vec<&'static str>, Error> {
                 what: format!("to unregister {name}"),
                 reason: match refusals.last() {
                     Some(refusal) => refusal.clone(),
-                    None => "no map of this name can be found".into(),
+                    None => "no map with this name was found".into(),
                 },
             });
         }
@@ -72,11 +73,11 @@ pub fn unregister_left() -> Result<Vec<&'static str>, Error> {
     Ok(left)
 }
 
-/// The congestion controls of Duetime that the kernel offers.
+/// Returns the registered congestion controls of Duetime.
 pub(crate) fn offered() -> Vec<&'static str> {
     let offered = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
         .unwrap_or_default();
     let mut names = CONTROLS.to_vec();
-    names.retain(|name| offered.split_whitespace().any(|it| it == *name));
+    names.retain(|name| offered.split_whitespace().any(|word| word == *name));
     names
 }

@@ -1,11 +1,12 @@
-//! DCTCP and D2TCP in the running Linux kernel, and the deadline of a socket.
+//! DCTCP and D2TCP for the running Linux kernel, and deadlines of sockets.
 //!
-//! The congestion controls `duetime_dctcp` and `duetime_d2tcp` are programs that the kernel loads at run time (eBPF
-//! `struct_ops`); `Attachment` loads them, with the feature `bpf`. [`deadline`] gives a socket its deadlines, and needs
-//! nothing but the system call. [`Policy`] gives deadlines to programs that set none.
+//! The congestion controls `duetime_dctcp` and `duetime_d2tcp` are eBPF programs (`struct_ops`), which `Attachment`
+//! loads at run time (feature `bpf`). [`deadline`] sets a socket's deadlines with a plain system call. [`Policy`] sets
+//! deadlines for programs that set none.
 //!
-//! Oldest kernel: Linux 6.1. A congestion control may have `cong_control` alone, and may set the pacing rate, since 6.0;
-//! 6.1 is the first of long support after it, and what Debian 12 has. `script/stock-kernels` runs all of this on it.
+//! The oldest supported kernel is Linux 6.1. Since 6.0, a congestion control may consist of only `cong_control` and set
+//! the pacing rate; 6.1 is the first long-term kernel after it, and Debian 12's. `script/stock-kernels` tests all of
+//! this on it.
 
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod attachment;

@@ -1,38 +1,38 @@
-//! The parameters of the congestion controllers, set when they are attached.
+//! Parameters of the congestion controls, set at attachment.
 
 use crate::Error;
 use duetime_core::fixed::{Factor, Fraction};
 
-/// Parameters of `duetime_dctcp` and `duetime_d2tcp`; those of d are the second's alone.
+/// Parameters of `duetime_dctcp` and `duetime_d2tcp`; those of d apply only to the latter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameters {
-    /// The gain g of the average α is 2⁻ˢ, s within 0 and 20: 4 gives 1/16 (RFC 8257 §3.3).
+    /// Exponent s of the gain g = 2⁻ˢ of the average α, from 0 to 20; 4 gives 1/16 (RFC 8257 §3.3).
     pub gain_shift: u32,
-    /// α of a fresh connection, within 0 and 1. At 1, the first 16 windows or so ignore the deadline, since 1ᵈ = 1.
+    /// Initial α of a connection, from 0 to 1. At 1, the first 16 or so windows ignore the deadline, since 1ᵈ = 1.
     pub initial_alpha: f64,
-    /// Smallest d, within 0 and 4096 (D2TCP §3.2).
+    /// Minimum d, from 0 to 4096 (D2TCP §3.2).
     pub d_min: f64,
-    /// Largest d, within `d_min` and 4096.
+    /// Maximum d, from `d_min` to 4096.
     pub d_max: f64,
-    /// d of a flow whose deadline has passed, before the clamp.
+    /// d of a flow whose deadline has passed, before the clamp; from 0 to 4096.
     pub d_expired: f64,
-    /// How Tc is computed.
+    /// Formula for Tc.
     pub completion: Completion,
-    /// Floor of the window after a reduction by marks, in segments, within 1 and 65,535 (RFC 8257 §3.3: 2).
+    /// Minimum window after a reduction by marks, in segments, from 1 to 65,535 (RFC 8257 §3.3: 2).
     pub min_window: u32,
 }
 
-/// The two forms of Tc (D2TCP §3.2.3).
+/// Formula for Tc (D2TCP §3.2.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
     /// B / (3W/4).
     Approximate,
-    /// Summing the sawtooth, with its first period apart.
+    /// Sum of the sawtooth, with a separate first period.
     Precise,
 }
 
 impl Default for Parameters {
-    /// g = 1/16, α(0) = 1 as RFC 8257 advises, d within 0.5 and 2, a late flow yields.
+    /// g = 1/16, α(0) = 1 as RFC 8257 recommends, d from 0.5 to 2, and late flows yield.
     fn default() -> Self {
         Self {
             gain_shift: 4,
@@ -47,10 +47,10 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// Whether each is within its range.
+    /// Checks that all parameters are in range.
     pub fn check(&self) -> Result<(), Error> {
-        let within = |name, value: f64, least: f64, most: f64, allowed| {
-            if (least..=most).contains(&value) {
+        let within = |name, value: f64, min: f64, max: f64, allowed| {
+            if (min..=max).contains(&value) {
                 Ok(())
             } else {
                 Err(Error::Parameter {
@@ -74,8 +74,8 @@ impl Parameters {
         )
     }
 
-    /// As `struct parameters` of the programs has them.
-    #[cfg_attr(not(feature = "bpf"), expect(dead_code, reason = "the loader's"))]
+    /// Returns the parameters as `struct parameters` of the programs.
+    #[cfg_attr(not(feature = "bpf"), expect(dead_code, reason = "used by the loader"))]
     pub(crate) fn to_bytes(self) -> [u8; 48] {
         let factors = [self.d_min, self.d_max, self.d_expired].map(Factor::from_f64);
         let words = [
@@ -102,27 +102,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_outside_their_ranges_are_named() {
+    fn out_of_range_parameters_are_errors() {
         Parameters::default().check().expect("the default");
-        let refused = |change: fn(&mut Parameters)| {
+        let error = |change: fn(&mut Parameters)| {
             let mut parameters = Parameters::default();
             change(&mut parameters);
             parameters.check().expect_err("out of range").to_string()
         };
         assert_eq!(
-            refused(|it| it.gain_shift = 21),
+            error(|parameters| parameters.gain_shift = 21),
             "gain_shift is 21; allowed: 0 to 20"
         );
         assert_eq!(
-            refused(|it| it.initial_alpha = f64::NAN),
+            error(|parameters| parameters.initial_alpha = f64::NAN),
             "initial_alpha is NaN; allowed: 0 to 1"
         );
         assert_eq!(
-            refused(|it| it.d_max = 0.25),
+            error(|parameters| parameters.d_max = 0.25),
             "d_max is 0.25; allowed: d_min to 4096"
         );
         assert_eq!(
-            refused(|it| it.min_window = 0),
+            error(|parameters| parameters.min_window = 0),
             "min_window is 0; allowed: 1 to 65535"
         );
     }

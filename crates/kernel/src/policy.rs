@@ -1,21 +1,21 @@
-//! Deadlines for programs that set none: a TOML file of rules.
+//! Policy files: deadlines for programs that set none, as TOML rules.
 //!
 //! ```toml
-//! # The first rule that holds for a connection gives its messages their deadline.
+//! # The first matching rule sets the deadline of a connection's messages.
 //! [[rule]]
 //! local_port = 9000        # or "9000-9010"
-//! message = "10 KB"        # without it: what the program has written and is not acknowledged
+//! message = "10 KB"        # default: all written and unacknowledged bytes
 //! deadline = "35 ms"
 //!
 //! [[rule]]
-//! process = "nginx"        # its first 15 characters, as `ps -o comm` shows it
-//! cgroup = "system.slice"  # and every cgroup below it
+//! process = "nginx"        # the first 15 characters, as in `ps -o comm`
+//! cgroup = "system.slice"  # including all cgroups below it
 //! remote_port = 443
 //! deadline = "100 ms"
 //! ```
 //!
-//! A message begins with the first data that is sent while nothing is on its way. `process` and `cgroup` are those that
-//! made the socket, or the listening socket, after the policy was attached.
+//! A message begins with the first data sent while nothing is in flight. `process` and `cgroup` refer to the creator of
+//! the socket, or of its listening socket, after the policy was attached.
 
 use crate::deadline::{MOST, MOST_BYTES};
 use duetime_scenario::{Diagnostic, nearest, parse_size, parse_time};
@@ -25,10 +25,10 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Rules that a policy may have.
-pub const MOST_RULES: usize = 16;
+/// Maximum number of rules in a policy.
+pub const MAX_RULES: usize = 16;
 
-/// The keys of a rule.
+/// Keys of a rule.
 const KEYS: [&str; 6] = [
     "local_port",
     "remote_port",
@@ -38,32 +38,32 @@ const KEYS: [&str; 6] = [
     "deadline",
 ];
 
-/// Rules, of which the first that holds for a connection gives its messages their deadline.
+/// Rules, of which the first match sets the deadline of a connection's messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
-    /// The rules, in order; at most 16.
+    /// Rules in order; at most 16.
     pub rules: Vec<Rule>,
 }
 
-/// One rule.
+/// Rule with conditions, message length and deadline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// The sender's port.
+    /// Port of the sender.
     pub local_port: RangeInclusive<u16>,
-    /// The other end's port.
+    /// Port of the other end.
     pub remote_port: RangeInclusive<u16>,
-    /// The cgroup (version 2), from the root of its file system, of whoever made the socket; those below it too.
+    /// Cgroup (version 2) of the socket's creator, from the root of its file system, including the cgroups below it.
     pub cgroup: Option<PathBuf>,
-    /// The process that made the socket: the first 15 bytes of its name.
+    /// First 15 bytes of the name of the process that created the socket.
     pub process: Option<String>,
-    /// The length of a message in bytes; `None`: what is written and not acknowledged.
+    /// Message length in bytes, or `None` for all written and unacknowledged bytes.
     pub message_bytes: Option<u64>,
-    /// From a message's first packet to the arrival of its last.
+    /// Time from a message's first packet to the arrival of its last.
     pub deadline: Duration,
 }
 
 impl Policy {
-    /// Reads a policy: `text` is the file's content, `file` what errors call it.
+    /// Parses a policy from the file's content `text`. `file` is its name in errors.
     pub fn parse(text: &str, file: &str) -> Result<Self, Diagnostic> {
         let reader = Reader { text, file };
         let document = DeTable::parse(text).map_err(|error| {
@@ -74,7 +74,7 @@ impl Policy {
         for (key, value) in document.get_ref() {
             if key.get_ref() != "rule" {
                 return Err(reader
-                    .at(key.span(), format!("`{}` is not known here", key.get_ref()))
+                    .at(key.span(), format!("unknown key `{}`", key.get_ref()))
                     .allowed("[[rule]]"));
             }
             let DeValue::Array(tables) = value.get_ref() else {
@@ -84,10 +84,10 @@ impl Policy {
             };
             for table in tables {
                 rules.push(reader.rule(table)?);
-                if rules.len() > MOST_RULES {
+                if rules.len() > MAX_RULES {
                     return Err(reader
-                        .at(table.span(), "one rule too many")
-                        .allowed(format!("up to {MOST_RULES} rules")));
+                        .at(table.span(), "too many rules")
+                        .allowed(format!("at most {MAX_RULES} rules")));
                 }
             }
         }
@@ -102,23 +102,23 @@ impl Policy {
         Self::parse(&text, &file)
     }
 
-    /// As `struct policy` of the programs has it; `cgroup` gives the id of a cgroup.
-    #[cfg_attr(not(feature = "bpf"), expect(dead_code, reason = "the loader's"))]
+    /// Encodes the policy as `struct policy` of the programs. `cgroup` returns the ID of a cgroup.
+    #[cfg_attr(not(feature = "bpf"), expect(dead_code, reason = "used by the loader"))]
     pub(crate) fn to_bytes<E>(
         &self,
         cgroup: impl Fn(&Path) -> Result<u64, E>,
     ) -> Result<Vec<u8>, E> {
-        let mut bytes = Vec::with_capacity(8 + MOST_RULES * RULE);
+        let mut bytes = Vec::with_capacity(8 + MAX_RULES * RULE);
         bytes.extend((self.rules.len() as u64).to_ne_bytes());
         for rule in &self.rules {
             rule.write(&cgroup, &mut bytes)?;
         }
-        bytes.resize(8 + MOST_RULES * RULE, 0);
+        bytes.resize(8 + MAX_RULES * RULE, 0);
         Ok(bytes)
     }
 }
 
-/// The length of `struct rule`.
+/// Size of `struct rule`.
 const RULE: usize = 56;
 
 impl Rule {
@@ -162,7 +162,7 @@ impl Reader<'_> {
         Diagnostic::at(self.file, self.text, span, message)
     }
 
-    /// A mistake in the value of a key.
+    /// Returns an error about the value of a key.
     fn wrong(
         &self,
         key: &str,
@@ -217,7 +217,7 @@ impl Reader<'_> {
         }
         if conditions == 0 {
             return Err(self
-                .at(table.span(), "this rule does not say for whom it is")
+                .at(table.span(), "this rule has no condition")
                 .allowed("at least one of local_port, remote_port, cgroup, process"));
         }
         Ok(rule)
@@ -230,7 +230,7 @@ impl Reader<'_> {
     ) -> Result<&'v str, Diagnostic> {
         match value.get_ref() {
             DeValue::String(text) if !text.is_empty() => Ok(text),
-            _ => Err(self.wrong(key, value, "not a name", "a text that is not empty")),
+            _ => Err(self.wrong(key, value, "not a name", "a non-empty string")),
         }
     }
 
@@ -239,12 +239,12 @@ impl Reader<'_> {
         key: &str,
         value: &Spanned<DeValue<'_>>,
     ) -> Result<RangeInclusive<u16>, Diagnostic> {
-        let written = match value.get_ref() {
+        let text = match value.get_ref() {
             DeValue::Integer(number) => number.as_str(),
             DeValue::String(text) => text,
             _ => "",
         };
-        let (first, last) = written.split_once('-').unwrap_or((written, written));
+        let (first, last) = text.split_once('-').unwrap_or((text, text));
         match (first.trim().parse(), last.trim().parse()) {
             (Ok(first), Ok(last)) if 1 <= first && first <= last => Ok(first..=last),
             _ => Err(self.wrong(

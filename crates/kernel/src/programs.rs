@@ -1,4 +1,4 @@
-//! The programs, compiled, and how they get through the kernel's verifier.
+//! The compiled programs, and their loading through the kernel's verifier.
 
 use crate::release::links_are_known;
 use crate::{Error, Parameters};
@@ -7,24 +7,24 @@ use libbpf_rs::{MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel,
 use std::os::fd::AsFd;
 use std::sync::Mutex;
 
-/// The programs, compiled.
+/// Compiled programs.
 static PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/duetime.o"));
 
-/// What the verifier did for a program.
+/// Verifier statistics of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verified {
-    /// The program's name.
+    /// Name of the program.
     pub program: String,
-    /// Instructions that it walked; the kernel allows 1,000,000.
+    /// Number of instructions that the verifier walked; the kernel allows 1,000,000.
     pub instructions: u32,
 }
 
-/// Loads the programs with these parameters, attaches nothing, and takes them out again.
+/// Loads the programs with these parameters, without attaching them, and unloads them again.
 pub fn verify(parameters: Parameters) -> Result<Vec<Verified>, Error> {
     parameters.check()?;
     let object = load(parameters, links_are_known())?;
     let refused = |error: libbpf_rs::Error| Error::Refused {
-        what: "to tell of its programs".into(),
+        what: "to describe its programs".into(),
         reason: error.to_string(),
     };
     object
@@ -40,30 +40,27 @@ pub fn verify(parameters: Parameters) -> Result<Vec<Verified>, Error> {
         .collect()
 }
 
-/// What libbpf has to say, while it loads: the verifier's log too.
+/// Messages of libbpf while it loads, including the verifier's log.
 static LOG: Mutex<String> = Mutex::new(String::new());
 
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "libbpf-rs asks for this type"
-)]
-fn keep_log(_level: PrintLevel, message: String) {
+#[expect(clippy::needless_pass_by_value, reason = "required by libbpf-rs")]
+fn append_log(_level: PrintLevel, message: String) {
     if let Ok(mut log) = LOG.lock() {
         log.push_str(&message);
     }
 }
 
-/// Loads the programs into the kernel. With `links`, a link registers each congestion control and its end takes it out,
-/// which the kernel permits since 6.4; without, the map's own entry does, and someone must delete it.
+/// Loads the programs into the kernel. With `links` (Linux 6.4 or newer), a link registers each congestion control and
+/// its end unregisters it. Without, the map's own entry does and must be deleted explicitly.
 pub(crate) fn load(parameters: Parameters, links: bool) -> Result<Object, Error> {
     if let Ok(mut log) = LOG.lock() {
         log.clear();
     }
-    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
+    libbpf_rs::set_print(Some((PrintLevel::Warn, append_log)));
     let loaded = open(parameters, links).and_then(OpenObject::load);
     loaded.map_err(|error| {
         let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
-        // The verifier answers with the same error as a lack of permission, but says why.
+        // The verifier returns the same error as missing permission, but writes a log.
         let verified = log.contains("BEGIN PROG LOAD LOG");
         if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !verified {
             return Error::NotPermitted;
@@ -94,7 +91,7 @@ fn open(parameters: Parameters, links: bool) -> libbpf_rs::Result<OpenObject> {
     Ok(object)
 }
 
-/// The map of this name.
+/// Returns the map with this name.
 pub(crate) fn find_map<'a>(object: &'a Object, name: &str) -> libbpf_rs::Map<'a> {
     object
         .maps()

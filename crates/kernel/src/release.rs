@@ -1,14 +1,14 @@
-//! The running kernel's release, and what hangs on it.
+//! Release of the running kernel, and the features that depend on it.
 
 use std::fs;
 
-/// The oldest kernel. A congestion control may have `cong_control` alone, and may set the pacing rate, since 6.0; 6.1 is
-/// the first of long support after it.
+/// Oldest supported kernel. Since 6.0, a congestion control may consist of only `cong_control` and set the pacing rate;
+/// 6.1 is the first long-term kernel after it.
 pub(crate) const OLDEST: Version = Version(6, 1);
-/// The first kernel that registers a congestion control by a link, which ends with its process.
+/// First kernel that registers congestion controls by links, which end with their process.
 pub(crate) const LINKS: Version = Version(6, 4);
 
-/// A kernel's version: major and minor number.
+/// Kernel version: major and minor number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Version(u32, u32);
 
@@ -19,9 +19,9 @@ impl std::fmt::Display for Version {
 }
 
 impl Version {
-    /// `6.1.0-30-amd64` is 6.1.
-    fn of(release: &str) -> Option<Self> {
-        let mut numbers = release.split(|it: char| !it.is_ascii_digit());
+    /// Parses a release such as `6.1.0-30-amd64`, which is 6.1.
+    fn parse(release: &str) -> Option<Self> {
+        let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
         Some(Self(
             numbers.next()?.parse().ok()?,
             numbers.next()?.parse().ok()?,
@@ -29,20 +29,20 @@ impl Version {
     }
 }
 
-/// The release of the running kernel, as `6.1.0-30-amd64`; empty if it cannot be read.
+/// Returns the release of the running kernel, such as `6.1.0-30-amd64`; empty if it cannot be read.
 pub(crate) fn release() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease")
         .map_or_else(|_| String::new(), |text| text.trim().to_owned())
 }
 
-/// The version of the running kernel; `None`: its release does not begin with one.
+/// Returns the version of the running kernel, or `None` if its release does not begin with one.
 pub(crate) fn version() -> Option<Version> {
-    Version::of(&release())
+    Version::parse(&release())
 }
 
-/// Whether a congestion control may be registered by a link.
-pub(crate) fn links_are_known() -> bool {
-    version().is_none_or(|it| it >= LINKS)
+/// Returns true if the kernel supports links for congestion controls.
+pub(crate) fn supports_links() -> bool {
+    version().is_none_or(|version| version >= LINKS)
 }
 
 #[cfg(test)]
@@ -50,8 +50,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn releases_are_compared_as_numbers() {
-        let version = |release| Version::of(release);
+    fn versions_compare_numerically() {
+        let version = |release| Version::parse(release);
         assert_eq!(version("6.1.0-30-amd64"), Some(Version(6, 1)));
         assert_eq!(version("6.18.44-fc"), Some(Version(6, 18)));
         assert!(version("5.15.0").expect("a version") < OLDEST);

@@ -1,9 +1,9 @@
-//! The sockets under the congestion controllers, and their state.
+//! Sockets that use the congestion controllers, and their state.
 
 use duetime_core::fixed::{Factor, Fraction};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// Which of the two congestion controllers.
+/// Congestion controller of this crate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
     /// `duetime_dctcp`.
@@ -13,7 +13,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// Its name for `TCP_CONGESTION`.
+    /// Returns the name for `TCP_CONGESTION`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Dctcp => "duetime_dctcp",
@@ -22,36 +22,36 @@ impl Algorithm {
     }
 }
 
-/// One socket and the state of its controller.
+/// State of a socket and its controller.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SocketState {
-    /// Its controller.
+    /// Congestion controller.
     pub algorithm: Algorithm,
-    /// Its own address.
+    /// Local address.
     pub local: SocketAddr,
-    /// The other end's.
+    /// Remote address.
     pub remote: SocketAddr,
     /// Inode number of its network namespace.
     pub network_namespace: u32,
-    /// TCP's state: 1 is established (`include/net/tcp_states.h`).
+    /// TCP state; 1 is established (`include/net/tcp_states.h`).
     pub tcp_state: u8,
-    /// ECN was negotiated.
+    /// True if ECN was negotiated.
     pub ecn: bool,
     /// α, the average marked fraction.
     pub alpha: Fraction,
-    /// d of the last reduction; one before it.
+    /// Imminence d of the last reduction; 1 before the first.
     pub imminence: Factor,
-    /// The first announced message, if any.
+    /// First announced message, if any.
     pub message: Option<MessageState>,
-    /// Messages announced and not acknowledged.
+    /// Number of announced and unacknowledged messages.
     pub messages: u32,
-    /// The window, in segments.
+    /// Congestion window, in segments.
     pub cwnd: u32,
-    /// The slow-start threshold, in segments; 2³¹-1: infinite.
+    /// Slow-start threshold, in segments; 2³¹-1 is infinite.
     pub ssthresh: u32,
-    /// The length of a full segment, in bytes.
+    /// Length of a full segment, in bytes.
     pub mss: u32,
-    /// The smoothed round-trip time, in microseconds.
+    /// Smoothed round-trip time, in microseconds.
     pub srtt_us: u32,
     /// Bytes acknowledged.
     pub bytes_acked: u64,
@@ -59,27 +59,27 @@ pub struct SocketState {
     pub delivered: u32,
     /// Packets delivered with a mark.
     pub marks: u32,
-    /// Reductions of the window because of marks.
+    /// Window reductions by marks.
     pub reductions: u32,
-    /// Windows halved by loss, and timeouts.
+    /// Window reductions by losses, and timeouts.
     pub losses: u32,
-    /// Packets sent again.
+    /// Retransmitted packets.
     pub retransmits: u32,
 }
 
-/// A message with a deadline.
+/// Message with a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageState {
-    /// Bytes not yet acknowledged.
+    /// Unacknowledged bytes.
     pub remaining_bytes: u64,
-    /// Nanoseconds until the deadline; negative when it has passed.
+    /// Nanoseconds until the deadline; negative if it has passed.
     pub left_ns: i64,
 }
 
-/// The length of `struct socket_record`.
+/// Size of `struct socket_record`.
 const RECORD: usize = 128;
 
-/// Reads what the program `duetime_sockets` wrote.
+/// Parses the records of the program `duetime_sockets`.
 pub(crate) fn parse(bytes: &[u8]) -> Vec<SocketState> {
     bytes.chunks_exact(RECORD).filter_map(record).collect()
 }

@@ -1,4 +1,4 @@
-//! The root: asks, waits, and records.
+//! The root: sends queries, waits for answers, and records them.
 
 use crate::carrier::{Carrier, Connection, Interface};
 use crate::query::Query;
@@ -18,61 +18,61 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long an answer is waited for beyond its deadline.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Between two lines of what is going on.
-const TELL_EVERY: Duration = Duration::from_secs(1);
-/// Answers that may be awaited at one time; queries above wait, and are late.
-const MOST_OPEN: usize = 8_192;
-/// Bytes of a thread's stack.
+/// Maximum wait for an answer after its deadline.
+const GRACE: Duration = Duration::from_secs(10);
+/// Interval between progress reports.
+const REPORT_EVERY: Duration = Duration::from_secs(1);
+/// Maximum number of open answers; further queries wait and are late.
+const MAX_OPEN: usize = 8_192;
+/// Stack size of a thread, in bytes.
 const STACK: usize = 128 * 1024;
-/// Bytes of an answer that are read at once.
+/// Maximum number of bytes per read of an answer.
 const BLOCK: usize = 64 * 1024;
-/// Bytes that are read of a leaf's reason not to answer.
-const LONGEST_REASON: u64 = 1_000;
+/// Maximum length of a leaf's error message, in bytes.
+const MAX_REASON_BYTES: u64 = 1_000;
 
-/// What is going on, since the run began.
+/// Progress since the beginning of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Live {
-    /// How long it has run.
+    /// Time since the beginning.
     pub elapsed: Duration,
-    /// Queries that are answered, or have failed.
+    /// Number of queries with all answers received or failed.
     pub queries: u64,
-    /// Of them, those of which all answers were in time.
+    /// Number of queries with all answers in time.
     pub queries_in_time: u64,
-    /// Answers that came, or failed.
+    /// Number of answers received or failed.
     pub answers: u64,
-    /// Of them, those in time.
+    /// Number of answers in time.
     pub answers_in_time: u64,
-    /// Answers that failed.
+    /// Number of failed answers.
     pub failed: u64,
 }
 
-/// Asks servers, as the root of a tree of one layer.
+/// Root of a tree with one layer, which sends queries to servers.
 pub struct Asker<'a> {
-    /// What is asked.
+    /// Load to generate.
     pub load: Load,
-    /// Leaf i is at server i, in turn.
+    /// Servers; leaf i is at server i modulo their number.
     pub servers: Vec<SocketAddr>,
-    /// The interface that D3 leaves through.
+    /// Outgoing interface of D3.
     pub interface: Interface,
-    /// Is told what is going on, each second and at the end, with the name of the carrier.
+    /// Called each second and at the end with the name of the carrier and the progress.
     pub tell: &'a (dyn Fn(&str, &Live) + Sync),
 }
 
-/// What became of one answer.
+/// Result of one answer.
 struct Answer {
     query: usize,
     leaf: u32,
-    /// When the last byte came.
+    /// Time of the last byte.
     outcome: io::Result<Instant>,
-    /// Bytes that came.
+    /// Bytes received.
     delivered: u64,
 }
 
-/// What every answer of a run needs.
+/// Inputs of all answers of a run.
 #[derive(Clone)]
-struct Way {
+struct Client {
     carrier: Carrier,
     endpoint: Option<Endpoint>,
     load: Load,
@@ -87,7 +87,7 @@ impl Engine for Asker<'_> {
         options: &Options,
     ) -> Result<RunOutput, String> {
         let name = &scenario.transports[transport].name;
-        let carrier = Carrier::of(name);
+        let carrier = Carrier::from_name(name);
         let failed = |error: io::Error| format!("{name}: {error}");
         let endpoint = match &carrier {
             Carrier::D3 => {
@@ -99,72 +99,78 @@ impl Engine for Asker<'_> {
             }
             Carrier::Tcp(_) => None,
         };
-        let way = Way {
+        let client = Client {
             carrier,
             endpoint,
             load: self.load.clone(),
         };
-        let seen = self.ask(&way, Streams::new(scenario.seed, run), name, options);
-        if let Some(why) = &seen.first_failure
-            && seen.live.failed == seen.live.answers
+        let results = self.query(&client, Streams::new(scenario.seed, run), name, options);
+        if let Some(reason) = &results.first_failure
+            && results.live.failed == results.live.answers
         {
-            return Err(format!("{name}: no answer came: {why}"));
+            return Err(format!("{name}: no answer arrived: {reason}"));
         }
-        Ok(seen.output())
+        Ok(results.output())
     }
 }
 
 impl Asker<'_> {
-    /// Asks for as long as the load says, and waits for the rest.
-    fn ask(&self, way: &Way, streams: Streams, name: &str, options: &Options) -> Seen {
+    /// Sends queries for the load's duration and waits for the remaining answers.
+    fn query(&self, client: &Client, streams: Streams, name: &str, options: &Options) -> Results {
         let mut gaps = streams.stream(0, Purpose::Arrival);
         let (sender, receiver) = mpsc::channel();
-        let mut seen = Seen::new(&self.load);
+        let mut results = Results::new(&self.load);
         let (duration, mut next) = (wall(self.load.duration), Duration::ZERO);
-        let mut told = Duration::ZERO;
+        let mut reported = Duration::ZERO;
         let stopped = || {
             let progress = options.progress.as_ref();
             progress.is_some_and(|progress| progress.cancel.load(Ordering::Relaxed))
         };
         loop {
-            let asking = next < duration && !stopped();
-            if !asking && seen.open == 0 {
+            let active = next < duration && !stopped();
+            if !active && results.open == 0 {
                 break;
             }
-            let elapsed = seen.began.elapsed();
-            if elapsed >= told + TELL_EVERY {
-                told = elapsed;
-                (self.tell)(name, &seen.live());
+            let elapsed = results.began.elapsed();
+            if elapsed >= reported + REPORT_EVERY {
+                reported = elapsed;
+                (self.tell)(name, &results.live());
             }
-            if asking && elapsed >= next && seen.open < MOST_OPEN {
-                self.submit(way, &mut seen, next, &sender);
+            if active && elapsed >= next && results.open < MAX_OPEN {
+                self.submit(client, &mut results, next, &sender);
                 next += wall(gaps.exponential(self.load.every));
                 continue;
             }
-            let wait = if asking && seen.open < MOST_OPEN {
+            let wait = if active && results.open < MAX_OPEN {
                 next.saturating_sub(elapsed)
             } else {
-                TELL_EVERY
+                REPORT_EVERY
             };
-            collect(&receiver, &mut seen, wait.min(TELL_EVERY));
+            collect(&receiver, &mut results, wait.min(REPORT_EVERY));
         }
-        (self.tell)(name, &seen.live());
-        seen
+        (self.tell)(name, &results.live());
+        results
     }
 
-    /// One query, due at a time since the run's begin. Its clock starts when it is due.
-    fn submit(&self, way: &Way, seen: &mut Seen, due: Duration, sender: &Sender<Answer>) {
-        let query = seen.query(due);
-        let submitted = seen.began + due;
+    /// Submits one query, due at a time since the beginning of the run. Its clock starts when it is due.
+    fn submit(
+        &self,
+        client: &Client,
+        results: &mut Results,
+        due: Duration,
+        sender: &Sender<Answer>,
+    ) {
+        let query = results.add_query(due);
+        let submitted = results.began + due;
         for leaf in 0..self.load.fan_in {
             let to = self.servers[leaf as usize % self.servers.len()];
-            let (way, sender) = (way.clone(), sender.clone());
-            seen.open += 1;
-            let told = sender.clone();
+            let (client, sender) = (client.clone(), sender.clone());
+            results.open += 1;
+            let failure_sender = sender.clone();
             let started = thread::Builder::new().stack_size(STACK).spawn(move || {
                 let mut delivered = 0;
-                let outcome = way.ask(to, submitted, &mut delivered);
-                // Nobody is there to hear when the run was stopped.
+                let outcome = client.query(to, submitted, &mut delivered);
+                // The receiver is gone if the run was stopped.
                 let _ = sender.send(Answer {
                     query,
                     leaf,
@@ -173,7 +179,7 @@ impl Asker<'_> {
                 });
             });
             if let Err(error) = started {
-                let _ = told.send(Answer {
+                let _ = failure_sender.send(Answer {
                     query,
                     leaf,
                     outcome: Err(error),
@@ -184,12 +190,17 @@ impl Asker<'_> {
     }
 }
 
-impl Way {
-    /// One answer: when its last byte came.
-    fn ask(&self, to: SocketAddr, submitted: Instant, delivered: &mut u64) -> io::Result<Instant> {
+impl Client {
+    /// Sends a query and receives its answer. Returns the time of the last byte.
+    fn query(
+        &self,
+        to: SocketAddr,
+        submitted: Instant,
+        delivered: &mut u64,
+    ) -> io::Result<Instant> {
         let load = &self.load;
         let deadline = load.deadline.map(wall);
-        let timeout = deadline.unwrap_or_default() + PATIENCE;
+        let timeout = deadline.unwrap_or_default() + GRACE;
         let began = Instant::now();
         let mut connection = match (&self.carrier, &self.endpoint) {
             (Carrier::D3, Some(endpoint)) => {
@@ -201,10 +212,10 @@ impl Way {
             }
             (carrier, _) => Connection::tcp(to, carrier.congestion_control(), timeout)?,
         };
-        // What is left when the query arrives: half of the round trip that opened the connection is still to go.
-        let on_the_way = began.elapsed() / 2;
+        // Time until the deadline at the query's arrival: it needs half of the handshake's round trip.
+        let one_way_delay = began.elapsed() / 2;
         let left = |deadline: Duration| {
-            let left = deadline.saturating_sub(submitted.elapsed() + on_the_way);
+            let left = deadline.saturating_sub(submitted.elapsed() + one_way_delay);
             left.max(Duration::from_micros(1))
         };
         let query = Query {
@@ -221,7 +232,7 @@ impl Way {
     }
 }
 
-/// Reads an answer. Its first byte says whether it is one; if not, the leaf's reason follows.
+/// Reads an answer. A nonzero first byte means that the leaf's error message follows instead.
 fn receive(connection: &mut impl Read, length: u64, delivered: &mut u64) -> io::Result<Instant> {
     let early = || io::Error::new(ErrorKind::UnexpectedEof, "the answer ended early");
     let mut first = [0];
@@ -233,15 +244,15 @@ fn receive(connection: &mut impl Read, length: u64, delivered: &mut u64) -> io::
         })?;
     if first != [0] {
         let mut reason = Vec::new();
-        connection.take(LONGEST_REASON).read_to_end(&mut reason)?;
+        connection.take(MAX_REASON_BYTES).read_to_end(&mut reason)?;
         let reason = String::from_utf8_lossy(&reason);
-        return Err(io::Error::other(format!("the server says: {reason}")));
+        return Err(io::Error::other(format!("the server reports: {reason}")));
     }
     *delivered = 1;
     let mut buffer = vec![0; BLOCK];
     while *delivered < length {
-        let most = usize::try_from(length - *delivered).unwrap_or(BLOCK);
-        match connection.read(&mut buffer[..most.min(BLOCK)]) {
+        let remaining = usize::try_from(length - *delivered).unwrap_or(BLOCK);
+        match connection.read(&mut buffer[..remaining.min(BLOCK)]) {
             Ok(0) => return Err(early()),
             Ok(read) => *delivered += read as u64,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -251,33 +262,33 @@ fn receive(connection: &mut impl Read, length: u64, delivered: &mut u64) -> io::
     Ok(Instant::now())
 }
 
-fn collect(receiver: &Receiver<Answer>, seen: &mut Seen, wait: Duration) {
+fn collect(receiver: &Receiver<Answer>, results: &mut Results, wait: Duration) {
     match receiver.recv_timeout(wait) {
         Ok(answer) => {
-            seen.answer(answer);
+            results.add_answer(answer);
             while let Ok(answer) = receiver.try_recv() {
-                seen.answer(answer);
+                results.add_answer(answer);
             }
         }
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
     }
 }
 
-/// What a run has seen so far.
-struct Seen {
+/// Results of a run so far.
+struct Results {
     load: Load,
     began: Instant,
-    /// Answers that are awaited.
+    /// Number of open answers.
     open: usize,
     live: Live,
     flows: Vec<FlowRecord>,
     queries: Vec<QueryRecord>,
-    /// Per query: answers that came or failed.
-    heard: Vec<u32>,
+    /// Number of received or failed answers, by query.
+    done: Vec<u32>,
     first_failure: Option<String>,
 }
 
-impl Seen {
+impl Results {
     fn new(load: &Load) -> Self {
         Self {
             load: load.clone(),
@@ -286,7 +297,7 @@ impl Seen {
             live: Live::default(),
             flows: Vec::new(),
             queries: Vec::new(),
-            heard: Vec::new(),
+            done: Vec::new(),
             first_failure: None,
         }
     }
@@ -298,8 +309,8 @@ impl Seen {
         }
     }
 
-    /// A query is asked; the answer is its number.
-    fn query(&mut self, due: Duration) -> usize {
+    /// Adds a query and returns its index.
+    fn add_query(&mut self, due: Duration) -> usize {
         let number = self.queries.len();
         let (start, fan_in) = (at(due), self.load.fan_in);
         self.queries.push(QueryRecord {
@@ -327,11 +338,11 @@ impl Seen {
                 ..FlowRecord::default()
             });
         }
-        self.heard.push(0);
+        self.done.push(0);
         number
     }
 
-    fn answer(&mut self, answer: Answer) {
+    fn add_answer(&mut self, answer: Answer) {
         self.open -= 1;
         self.live.answers += 1;
         let flow = &mut self.flows[answer.query * self.load.fan_in as usize + answer.leaf as usize];
@@ -358,8 +369,8 @@ impl Seen {
                 self.first_failure.get_or_insert_with(|| error.to_string());
             }
         }
-        self.heard[answer.query] += 1;
-        if self.heard[answer.query] == query.children {
+        self.done[answer.query] += 1;
+        if self.done[answer.query] == query.children {
             self.live.queries += 1;
             self.live.queries_in_time += u64::from(query.in_time == query.children);
         }
@@ -395,7 +406,7 @@ fn at(elapsed: Duration) -> Time {
 mod tests {
     use super::*;
 
-    /// What became of an answer of so many bytes, and how much of it came.
+    /// Reads an answer of this length. Returns its result and the number of bytes received.
     fn received(mut bytes: &[u8], length: u64) -> (Result<(), String>, u64) {
         let mut delivered = 0;
         let outcome = receive(&mut bytes, length, &mut delivered);
@@ -406,12 +417,12 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_told_from_a_reason_of_any_length() {
+    fn errors_are_distinguished_from_answers() {
         assert_eq!(received(&vec![0; 100_000], 100_000), (Ok(()), 100_000));
         let early = Err("the answer ended early".to_owned());
         assert_eq!(received(&[0; 99], 100), (early.clone(), 99));
         assert_eq!(received(&[], 100), (early, 0));
-        let refused = Err("the server says: no such thing".to_owned());
+        let refused = Err("the server reports: no such thing".to_owned());
         for length in [1, 5, 1_000] {
             assert_eq!(received(b"\x01no such thing", length), (refused.clone(), 0));
         }

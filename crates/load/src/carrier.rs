@@ -1,4 +1,4 @@
-//! What carries queries and answers: the kernel's TCP or D3.
+//! Carriers of queries and answers: kernel TCP or D3.
 
 use duetime_d3::{Endpoint, Flow, Options, Rate, Stream};
 use duetime_kernel::deadline::{self, Deadline};
@@ -9,28 +9,28 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// The congestion control that heeds the deadline of a socket.
-const HEEDS_DEADLINES: &str = "duetime_d2tcp";
+/// Congestion control that uses the deadline of a socket.
+const DEADLINE_AWARE: &str = "duetime_d2tcp";
 
-/// What carries a load.
+/// Carrier of a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Carrier {
-    /// The kernel's TCP with the congestion control of this name.
+    /// Kernel TCP with the congestion control of this name.
     Tcp(String),
     /// D3 over UDP.
     D3,
 }
 
 impl Carrier {
-    /// The one that a name stands for: `d3`, or what the kernel calls a congestion control.
-    pub fn of(name: &str) -> Self {
+    /// Returns the carrier with this name: `d3`, or the kernel's name of a congestion control.
+    pub fn from_name(name: &str) -> Self {
         match name {
             "d3" => Self::D3,
             _ => Self::Tcp(name.to_owned()),
         }
     }
 
-    /// The congestion control's name; empty for D3.
+    /// Returns the name of the congestion control; empty for D3.
     pub fn congestion_control(&self) -> &str {
         match self {
             Self::Tcp(name) => name,
@@ -39,23 +39,23 @@ impl Carrier {
     }
 }
 
-/// The interface that D3 leaves through.
+/// Outgoing interface of D3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its rate.
+    /// Rate of the interface.
     pub rate: Rate,
-    /// The rate of the network's slowest link.
+    /// Rate of the network's slowest link.
     pub slowest: Rate,
 }
 
 impl Interface {
-    /// A D3 endpoint on it.
+    /// Opens a D3 endpoint on the interface.
     pub fn endpoint(&self, address: SocketAddr) -> io::Result<Endpoint> {
         Endpoint::bind(address, Options::new(self.rate).slowest_link(self.slowest))
     }
 }
 
-/// One connection.
+/// Open connection over one of the carriers.
 #[derive(Debug)]
 pub enum Connection {
     Tcp(TcpStream),
@@ -63,7 +63,7 @@ pub enum Connection {
 }
 
 impl Connection {
-    /// Opens one over TCP. Nothing may take longer than `timeout`.
+    /// Opens a TCP connection whose operations fail after `timeout`.
     pub fn tcp(to: SocketAddr, congestion_control: &str, timeout: Duration) -> io::Result<Self> {
         let family = if to.is_ipv4() {
             AddressFamily::INET
@@ -72,8 +72,8 @@ impl Connection {
         };
         let socket = socket(family, SocketType::STREAM, None)?;
         choose(socket.as_fd(), congestion_control)?;
-        for which in [Timeout::Send, Timeout::Recv] {
-            set_socket_timeout(&socket, which, Some(timeout))?;
+        for direction in [Timeout::Send, Timeout::Recv] {
+            set_socket_timeout(&socket, direction, Some(timeout))?;
         }
         rustix::net::connect(&socket, &to)?;
         let stream = TcpStream::from(socket);
@@ -81,7 +81,7 @@ impl Connection {
         Ok(Self::Tcp(stream))
     }
 
-    /// Opens one over D3, for a query of so many bytes.
+    /// Opens a D3 stream with this query flow.
     pub fn d3(
         endpoint: &Endpoint,
         to: SocketAddr,
@@ -94,7 +94,7 @@ impl Connection {
         Ok(Self::D3(stream))
     }
 
-    /// Announces an answer, to whatever can heed its deadline.
+    /// Announces an answer, with its deadline if the carrier supports one. `with` is the congestion control to use.
     pub fn announce(&self, bytes: u64, within: Option<Duration>, with: &str) -> io::Result<()> {
         match self {
             Self::D3(stream) => stream.open(Flow {
@@ -104,7 +104,7 @@ impl Connection {
             Self::Tcp(stream) => {
                 choose(stream.as_fd(), with)?;
                 match within {
-                    Some(within) if with == HEEDS_DEADLINES => {
+                    Some(within) if with == DEADLINE_AWARE => {
                         deadline::set(stream.as_fd(), &Deadline { bytes, within })
                     }
                     _ => Ok(()),
@@ -113,7 +113,7 @@ impl Connection {
         }
     }
 
-    /// Ends what this side sends.
+    /// Ends the outgoing direction.
     pub fn finish(&self) -> io::Result<()> {
         match self {
             Self::Tcp(stream) => stream.shutdown(Shutdown::Write),
@@ -122,7 +122,7 @@ impl Connection {
     }
 }
 
-/// Chooses a congestion control, and names it if that fails.
+/// Selects a congestion control. Errors contain its name.
 pub fn choose(socket: std::os::fd::BorrowedFd<'_>, name: &str) -> io::Result<()> {
     deadline::choose(socket, name).map_err(|error| {
         io::Error::new(

@@ -1,8 +1,8 @@
-//! Partition-aggregate load between real hosts: a root asks many leaves at once, and each answer has a deadline. Over the
-//! kernel's TCP with any congestion control, the deadline option of `duetime_d2tcp` included, and over D3.
+//! Partition-aggregate load between real hosts: a root queries many leaves at once, and each answer has a deadline.
+//! Carriers are kernel TCP with any congestion control, including `duetime_d2tcp` with its deadline option, and D3.
 //!
-//! A [`Server`] answers as leaf. An [`Asker`] is the root; as an [`Engine`](duetime_study::Engine) it leaves the run
-//! folder that every other run leaves. Every answer has a connection of its own, opened when its query is submitted.
+//! A [`Server`] answers as leaf. An [`Asker`] is the root; as an [`Engine`](duetime_study::Engine) it writes the usual
+//! run folder. Every answer has its own connection, opened when its query is submitted.
 
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]

@@ -1,33 +1,34 @@
-//! What a root tells a leaf, in the first bytes of a query.
+//! Query format: the first bytes that a root sends to a leaf.
 
 use std::io;
 use std::time::Duration;
 
 const MAGIC: [u8; 4] = *b"dlq1";
-/// Bytes for the name of a congestion control, as the kernel has them.
+/// Length of a congestion control name, as in the kernel.
 const NAME_BYTES: usize = 16;
-/// The most that one answer may have.
-const MOST_ANSWER_BYTES: u64 = 1 << 30;
-/// The longest deadline.
-const LONGEST: Duration = Duration::from_hours(1);
+/// Maximum length of an answer, in bytes.
+const MAX_ANSWER_BYTES: u64 = 1 << 30;
+/// Maximum time until a deadline.
+const MAX_DEADLINE: Duration = Duration::from_hours(1);
 
-/// A query. Numbers are big-endian: four bytes `dlq1`, the answer's length in 8, the time left in microseconds in 8 (0:
-/// no deadline), the name of the congestion control in 16, padded with zeros (all zeros: D3).
+/// Query. Numbers are big-endian: four bytes `dlq1`, the answer's length in 8 bytes, the time left in microseconds in 8
+/// (0 for no deadline), and the name of the congestion control in 16, padded with zeros (all zeros for D3).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Length of the answer: a zero byte, then whatever. A leaf that cannot answer sends another byte and its reason.
+    /// Length of the answer: a zero byte, followed by any bytes. A leaf that cannot answer sends a nonzero byte and its
+    /// error.
     pub answer_bytes: u64,
-    /// Until when the answer should have arrived, from the query's arrival on.
+    /// Time from the query's arrival until the answer should have arrived.
     pub within: Option<Duration>,
-    /// The congestion control that the leaf should send with; empty over D3.
+    /// Congestion control for the answer; empty over D3.
     pub congestion_control: String,
 }
 
 impl Query {
-    /// Length of what is read.
+    /// Length of the encoded query.
     pub const BYTES: usize = 4 + 8 + 8 + NAME_BYTES;
 
-    /// The first bytes of the query.
+    /// Encodes the query.
     pub fn encode(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
         let within = self.within.map_or(0, |within| within.as_micros().max(1));
@@ -41,19 +42,19 @@ impl Query {
         bytes
     }
 
-    /// Reads it. Fails with [`io::ErrorKind::InvalidData`] and what is allowed.
+    /// Decodes a query. Returns [`io::ErrorKind::InvalidData`] with the allowed values if it is invalid.
     pub fn decode(bytes: &[u8; Self::BYTES]) -> io::Result<Self> {
-        let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
+        let wrong = |message: &str| io::Error::new(io::ErrorKind::InvalidData, message.to_owned());
         let long = |at: usize| u64::from_be_bytes(std::array::from_fn(|i| bytes[at + i]));
         if bytes[..4] != MAGIC {
             return Err(wrong("not a query of duetime load"));
         }
         let answer_bytes = long(4);
-        if !(1..=MOST_ANSWER_BYTES).contains(&answer_bytes) {
+        if !(1..=MAX_ANSWER_BYTES).contains(&answer_bytes) {
             return Err(wrong("an answer has 1 byte to 1 GiB"));
         }
         let within = Duration::from_micros(long(12));
-        if within > LONGEST {
+        if within > MAX_DEADLINE {
             return Err(wrong("a deadline is at most one hour away"));
         }
         let name = bytes[20..].split(|byte| *byte == 0).next();
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_nonsense_is_refused() {
+    fn queries_round_trip_and_invalid_ones_fail() {
         let query = Query {
             answer_bytes: 20_000,
             within: Some(Duration::from_millis(30)),

@@ -1,35 +1,35 @@
-//! A load as a scenario: what the run folder says was asked for, and what the simulator can run beside it.
+//! Converts a load to a scenario, for the run folder and for the simulator.
 
 use duetime_core::{Rate, Span};
 use std::fmt::Write;
 
-/// A load.
+/// Partition-aggregate load.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Names of the carriers to compare: `d3`, or what the kernel calls a congestion control.
+    /// Names of the carriers to compare: `d3`, or the kernel's name of a congestion control.
     pub carriers: Vec<String>,
-    /// Leaves that each query asks.
+    /// Number of leaves per query.
     pub fan_in: u32,
-    /// Bytes of a query.
+    /// Length of a query, in bytes.
     pub query_bytes: u64,
-    /// Bytes of an answer.
+    /// Length of an answer, in bytes.
     pub answer_bytes: u64,
-    /// From a query's submission to the arrival of each answer's last byte; `None`: no deadline.
+    /// Time from a query's submission to the arrival of each answer's last byte; `None` for no deadline.
     pub deadline: Option<Span>,
-    /// Mean time between queries, which come at random (Poisson).
+    /// Mean time between queries (Poisson).
     pub every: Span,
-    /// How long queries are asked.
+    /// Time during which queries are submitted.
     pub duration: Span,
-    /// Runs of each carrier.
+    /// Number of runs per carrier.
     pub seeds: u64,
     /// Rate of the interfaces.
     pub rate: Rate,
 }
 
-/// Transports that a scenario has under the name of their congestion control.
+/// Transports of scenarios that have the name of their congestion control.
 const KNOWN: [&str; 4] = ["cubic", "dctcp", "d2tcp", "d3"];
 
-/// The scenario's file.
+/// Returns the scenario file.
 pub fn scenario(load: &Load) -> String {
     let mut text = String::from(
         "# Made by `duetime load query`. The link's latency is assumed.\nname = \"load\"\n",
@@ -71,7 +71,7 @@ pub fn scenario(load: &Load) -> String {
         load.answer_bytes,
         load.every.as_ns().div_ceil(1_000),
     );
-    debug_assert!(written.is_ok(), "a text takes what is written");
+    debug_assert!(written.is_ok(), "writing to a string succeeds");
     for name in &load.carriers {
         if !KNOWN.contains(&name.as_str()) {
             let base = match name.as_str() {
@@ -80,7 +80,7 @@ pub fn scenario(load: &Load) -> String {
                 _ => "tcp",
             };
             let written = write!(text, "\n[[variant]]\nname = {name:?}\nbase = {base:?}\n");
-            debug_assert!(written.is_ok(), "a text takes what is written");
+            debug_assert!(written.is_ok(), "writing to a string succeeds");
         }
     }
     text

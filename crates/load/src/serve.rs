@@ -1,4 +1,4 @@
-//! Leaves: answer whatever is asked.
+//! Leaves: servers that answer queries.
 
 use crate::carrier::{Connection, Interface, choose};
 use crate::query::Query;
@@ -9,16 +9,16 @@ use std::os::fd::AsFd;
 use std::thread;
 use std::time::Duration;
 
-/// Streams that may wait to be accepted.
+/// Maximum number of connections that wait to be accepted.
 const BACKLOG: usize = 1_024;
-/// Bytes written at once.
+/// Maximum number of bytes per write.
 const BLOCK: usize = 64 * 1024;
-/// How long a root may be silent.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// A listening socket with one of these accepts connections whose ECN it needs, and those of any other controller.
+/// Maximum silence of a root.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Congestion controls that make a listening socket accept ECN, also for connections of other controllers.
 const WITH_ECN: [&str; 3] = ["duetime_d2tcp", "duetime_dctcp", "dctcp"];
 
-/// Answers queries over TCP and over D3, at one port of both.
+/// Answers queries over TCP and D3, on the same port number.
 #[derive(Debug)]
 pub struct Server {
     tcp: TcpListener,
@@ -26,7 +26,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server at an address; port 0: any that both have free.
+    /// Opens a server at an address. Port 0 selects a free port.
     pub fn bind(address: SocketAddr, interface: Interface) -> io::Result<Self> {
         let tcp = TcpListener::bind(address)?;
         let _any = WITH_ECN
@@ -36,26 +36,26 @@ impl Server {
         Ok(Self { tcp, d3 })
     }
 
-    /// Where it is.
+    /// Returns the server's address.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.tcp.local_addr()
     }
 
-    /// Answers until the process ends, in threads of its own; failures are told to `tell`, which must not block.
+    /// Answers on separate threads until the process ends. Passes errors to `tell`, which must not block.
     pub fn start(self, tell: impl Fn(&io::Error) + Clone + Send + 'static) -> io::Result<()> {
         let (tcp, d3) = (self.tcp, self.d3);
-        let say = tell.clone();
+        let tell_tcp = tell.clone();
         thread::Builder::new()
             .name("load-tcp".to_owned())
             .spawn(move || {
                 loop {
                     let accepted = tcp.accept().and_then(|(stream, _)| {
                         stream.set_nodelay(true)?;
-                        stream.set_read_timeout(Some(PATIENCE))?;
-                        stream.set_write_timeout(Some(PATIENCE))?;
+                        stream.set_read_timeout(Some(TIMEOUT))?;
+                        stream.set_write_timeout(Some(TIMEOUT))?;
                         Ok(Connection::Tcp(stream))
                     });
-                    answer_in_thread(accepted, say.clone());
+                    answer_in_thread(accepted, tell_tcp.clone());
                 }
             })?;
         thread::Builder::new()
@@ -63,8 +63,8 @@ impl Server {
             .spawn(move || {
                 loop {
                     let accepted = d3.accept().map(|(mut stream, _)| {
-                        stream.set_read_timeout(Some(PATIENCE));
-                        stream.set_write_timeout(Some(PATIENCE));
+                        stream.set_read_timeout(Some(TIMEOUT));
+                        stream.set_write_timeout(Some(TIMEOUT));
                         Connection::D3(stream)
                     });
                     answer_in_thread(accepted, tell.clone());
@@ -85,12 +85,12 @@ fn answer_in_thread(accepted: io::Result<Connection>, tell: impl Fn(&io::Error) 
             })
     });
     if started.is_err() {
-        // No more descriptors or threads: it goes on when some have ended.
+        // Out of descriptors or threads: wait for others to end.
         thread::sleep(Duration::from_millis(10));
     }
 }
 
-/// Answers one query. What keeps a leaf from answering is said in its place.
+/// Answers one query, or sends the error in its place.
 fn answer(mut connection: Connection) -> io::Result<()> {
     let mut head = [0; Query::BYTES];
     connection.read_exact(&mut head)?;
@@ -110,7 +110,7 @@ fn answer(mut connection: Connection) -> io::Result<()> {
         left -= length as u64;
     }
     connection.finish()?;
-    // The end of the root's side, so that nothing is reset while it is on its way.
+    // Wait for the root to receive everything, so that dropping the stream does not reset it.
     match connection {
         Connection::D3(stream) => stream.delivered(),
         Connection::Tcp(_) => Ok(()),

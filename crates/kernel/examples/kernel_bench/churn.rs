@@ -1,4 +1,4 @@
-//! Connections that come and go under load, with the controllers attached and detached meanwhile.
+//! Short connections under load while the controllers are attached and detached.
 
 use crate::wire::churn::churn;
 use libbpf_rs::query::{LinkInfoIter, MapInfoIter, ProgInfoIter};
@@ -7,40 +7,41 @@ use std::ffi::OsString;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What the kernel holds: the kind and the number of each, with its name.
-type Held = BTreeMap<(&'static str, u32), String>;
+/// Kernel objects: kind and ID of each, with its name.
+type KernelObjects = BTreeMap<(&'static str, u32), String>;
 
-/// Programs, maps and links, those of other owners included.
-fn held() -> Held {
+/// Returns all programs, maps and links, including those of other owners.
+fn kernel_objects() -> KernelObjects {
     let name = |name: OsString| name.to_string_lossy().into_owned();
-    let programs = ProgInfoIter::default().map(|it| (("program", it.id), name(it.name)));
-    let maps = MapInfoIter::default().map(|it| (("map", it.id), name(it.name)));
-    let links =
-        LinkInfoIter::default().map(|it| (("link", it.id), format!("to program {}", it.prog_id)));
+    let programs =
+        ProgInfoIter::default().map(|program| (("program", program.id), name(program.name)));
+    let maps = MapInfoIter::default().map(|map| (("map", map.id), name(map.name)));
+    let links = LinkInfoIter::default()
+        .map(|link| (("link", link.id), format!("to program {}", link.prog_id)));
     programs.chain(maps).chain(links).collect()
 }
 
-/// What is held now and was not `before`. What others have taken away meanwhile is none of ours.
-fn left(before: &Held) -> Held {
-    let mut now = held();
+/// Returns the objects that were not there `before`. Objects that others have removed meanwhile are ignored.
+fn left(before: &KernelObjects) -> KernelObjects {
+    let mut now = kernel_objects();
     now.retain(|key, _| !before.contains_key(key));
     now
 }
 
-/// A line of /proc/meminfo, in KiB.
+/// Returns a line of /proc/meminfo, in KiB.
 fn memory(name: &str) -> i64 {
     let text = std::fs::read_to_string("/proc/meminfo").expect("an answer of the kernel");
     let mut lines = text.lines().filter_map(|line| line.strip_prefix(name));
     let number = lines.next().and_then(|rest| rest.split_whitespace().nth(1));
-    number.and_then(|it| it.parse().ok()).unwrap_or(0)
+    number.and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
 const MEMORY: [&str; 4] = ["SUnreclaim", "Percpu", "VmallocUsed", "KernelStack"];
 
-/// Opens and closes so many connections, and prints what happened. True if nothing is left of them.
+/// Opens and closes this many connections and prints the results. Returns true if nothing is left behind.
 pub fn measure(connections: usize) -> bool {
-    let before = held();
-    // What the kernel keeps for later, such as caches, is there before memory is read.
+    let before = kernel_objects();
+    // Fill the kernel's caches before memory is measured.
     churn(connections / 20, 1);
     settle(&before);
     let memory_before = MEMORY.map(memory);
@@ -49,8 +50,8 @@ pub fn measure(connections: usize) -> bool {
     let took = start.elapsed();
     let left = settle(&before);
     println!("connections finished            {}", churn.finished);
-    println!("  of them under duetime_d2tcp   {}", churn.under_control);
-    println!("  stuck or broken off           {}", churn.failed.len());
+    println!("  under duetime_d2tcp           {}", churn.under_control);
+    println!("  stuck or reset                {}", churn.failed.len());
     for failure in churn.failed.iter().take(10) {
         println!("    {failure}");
     }
@@ -59,10 +60,10 @@ pub fn measure(connections: usize) -> bool {
         churn.attachments
     );
     println!("packets marked                  {}", churn.marked);
-    println!("map entries, at most            {}", churn.entries.0);
-    println!("map entries when all is closed  {}", churn.entries.1);
-    println!("held before, by whomever        {}", before.len());
-    println!("held since then                 {}", left.len());
+    println!("map entries, maximum            {}", churn.entries.0);
+    println!("map entries after closing all   {}", churn.entries.1);
+    println!("kernel objects before           {}", before.len());
+    println!("kernel objects left             {}", left.len());
     for ((kind, number), name) in &left {
         println!("    {kind} {number}, {name}");
     }
@@ -70,7 +71,7 @@ pub fn measure(connections: usize) -> bool {
         let after = memory(name);
         println!("{name:<32}{before} KiB before, {after} KiB after");
     }
-    println!("complaints of the kernel        {}", churn.complaints.len());
+    println!("kernel errors                   {}", churn.complaints.len());
     for complaint in &churn.complaints {
         println!("    {complaint}");
     }
@@ -89,9 +90,9 @@ pub fn measure(connections: usize) -> bool {
     good
 }
 
-/// Waits until nothing is held that was not `before`, for 20 s at most: the kernel frees programs a moment after the last
-/// that uses them. Returns what is left.
-fn settle(before: &Held) -> Held {
+/// Waits for at most 20 s until no new objects remain, because the kernel frees programs shortly after their last user.
+/// Returns the remaining objects.
+fn settle(before: &KernelObjects) -> KernelObjects {
     for _ in 0..100 {
         thread::sleep(Duration::from_millis(200));
         if left(before).is_empty() {

@@ -1,10 +1,9 @@
-//! What a gigabyte costs the processor under `duetime_d2tcp`, beside the kernel's own cubic.
+//! Processor time per gigabyte under `duetime_d2tcp`, compared with the kernel's cubic.
 //!
-//! The sender has one processor and the receiver another, each with what the kernel does for it in soft interrupts. A
-//! thread of lower priority spins on each whenever they wait, so that no part of that work is charged to the idle
-//! processor or to another program: it counts the time in which nothing interrupts it. What all four threads had of the
-//! processors, less that time, is what the bytes cost, to some nanoseconds for each interruption, also where the machine
-//! does other things beside.
+//! The sender and the receiver have one processor each, including its soft interrupts. A thread of lower priority spins
+//! on each and measures the time without interruptions, so that no work is charged to the idle processor or to another
+//! program. The cost is the processor time of all four threads minus this time. It is exact to some nanoseconds per
+//! interruption, even on a busy machine.
 
 use crate::wire::{Connection, Marking, Namespace, Wire, attach};
 use crate::{mean, shown};
@@ -18,12 +17,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// The processors of the sender and of the receiver.
+/// Processors of the sender and of the receiver.
 const PROCESSORS: [usize; 2] = [0, 1];
-/// The most that the ratio may be.
-const MOST: f64 = 1.05;
+/// Maximum ratio.
+const MAX_RATIO: f64 = 1.05;
 
-/// A wire and what is sent over it.
+/// Link configuration and transfer size.
 struct Case {
     name: &'static str,
     shaper: Option<&'static str>,
@@ -31,8 +30,8 @@ struct Case {
     bytes: usize,
 }
 
-/// The second marks many packets, each alone; a receiver then acknowledges more often (RFC 8257 §3.2), which costs more
-/// than the programs do.
+/// The second case marks many isolated packets. A receiver then acknowledges more often (RFC 8257 §3.2), which costs
+/// more than the programs.
 const CASES: [Case; 3] = [
     Case {
         name: "500 Mbps, marks above 20 packets in the queue",
@@ -47,7 +46,7 @@ const CASES: [Case; 3] = [
         bytes: 50_000_000,
     },
     Case {
-        name: "as fast as the processors, marks above 20 packets on their way",
+        name: "as fast as the processors, marks above 20 packets in flight",
         shaper: None,
         marking: Marking {
             waiting: 20,
@@ -59,7 +58,7 @@ const CASES: [Case; 3] = [
 
 const CONTROLS: [&str; 2] = ["duetime_d2tcp", "cubic"];
 
-/// One run.
+/// Results of one run.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     cpu_s_per_gb: f64,
@@ -69,13 +68,13 @@ struct Run {
     retransmits: f64,
 }
 
-/// Sends under both so many times in turn over each wire, and prints what it cost. True if the ratios are within their
-/// bound.
+/// Sends alternately under both controls, `pairs` times per case, and prints the cost. Returns true if all ratios are
+/// within the limit.
 pub fn measure(pairs: usize) -> bool {
     let _attachment = attach(&Options::default());
-    // Each is measured, also after one that misses its bound.
+    // Measure all cases, even after a failed one.
     let good = CASES.map(|case| measure_case(&case, pairs));
-    good.iter().all(|&it| it)
+    good.iter().all(|&passed| passed)
 }
 
 fn measure_case(case: &Case, pairs: usize) -> bool {
@@ -89,12 +88,12 @@ fn measure_case(case: &Case, pairs: usize) -> bool {
     }
     for pair in 0..pairs {
         for turn in 0..2 {
-            let which = (pair + turn) % 2;
-            runs[which].push(run(&wire, CONTROLS[which], case));
+            let control = (pair + turn) % 2;
+            runs[control].push(run(&wire, CONTROLS[control], case));
         }
     }
     let ratios: Vec<f64> = (runs[0].iter().zip(&runs[1]))
-        .map(|(ours, theirs)| ours.cpu_s_per_gb / theirs.cpu_s_per_gb)
+        .map(|(d2tcp, cubic)| d2tcp.cpu_s_per_gb / cubic.cpu_s_per_gb)
         .collect();
     println!(
         "── {}: {pairs} pairs of {} MB",
@@ -103,26 +102,26 @@ fn measure_case(case: &Case, pairs: usize) -> bool {
     );
     println!("medians         CPU s/GB    Gbps    marks     ACKs   retransmits");
     for (control, runs) in CONTROLS.iter().zip(&runs) {
-        let of = |value: fn(&Run) -> f64| median(runs.iter().map(value).collect());
+        let median_of = |value: fn(&Run) -> f64| median(runs.iter().map(value).collect());
         println!(
             "{control:<15} {:>8.4} {:>7.2} {:>8.0} {:>8.0} {:>13.0}",
-            of(|it| it.cpu_s_per_gb),
-            of(|it| it.rate_gbps),
-            of(|it| it.marks),
-            of(|it| it.acknowledgements),
-            of(|it| it.retransmits),
+            median_of(|run| run.cpu_s_per_gb),
+            median_of(|run| run.rate_gbps),
+            median_of(|run| run.marks),
+            median_of(|run| run.acknowledgements),
+            median_of(|run| run.retransmits),
         );
     }
     let ratio = mean(&ratios);
     let marked = runs.iter().flatten().all(|run| run.marks > 0.0);
-    let good = marked && ratio.value <= MOST;
+    let good = marked && ratio.value <= MAX_RATIO;
     println!(
-        "ratio: mean of the pairs {}, median {:.4}; at most {MOST}: {}",
+        "ratio: mean {}, median {:.4}; limit {MAX_RATIO}: {}",
         shown(&ratio, 4),
         median(ratios),
         match (marked, good) {
-            (false, _) => "NOT valid, a run had no marks",
-            (true, true) => "holds",
+            (false, _) => "NOT valid: a run had no marks",
+            (true, true) => "met",
             (true, false) => "MISSED",
         }
     );
@@ -156,39 +155,37 @@ fn run(wire: &Wire, control: &str, case: &Case) -> Run {
             scope.spawn(move || {
                 confine(processor, 1);
                 let mut undisturbed = 0.0;
-                charged(|| undisturbed = spin(done)) - undisturbed
+                processor_time(|| undisturbed = spin(done)) - undisturbed
             })
         });
         let receiver = scope.spawn(move || {
             confine(receiving, 2);
-            charged(|| {
+            processor_time(|| {
                 let mut buffer = vec![0; 1 << 17];
                 let mut left = bytes;
                 while left > 0 {
-                    left -= far.read(&mut buffer).expect("delivered");
+                    left -= far.read(&mut buffer).expect("received");
                 }
             })
         });
         let sender = scope.spawn(move || {
             confine(sending, 2);
-            charged(|| {
+            processor_time(|| {
                 let buffer = vec![0; 1 << 17];
                 let mut left = bytes;
                 while left > 0 {
-                    left -= near
-                        .write(&buffer[..left.min(1 << 17)])
-                        .expect("sent");
+                    left -= near.write(&buffer[..left.min(1 << 17)]).expect("sent");
                 }
             })
         });
-        let busy = sender.join().expect("data") + receiver.join().expect("delivered");
+        let busy = sender.join().expect("sent") + receiver.join().expect("received");
         done.store(true, Ordering::Relaxed);
-        let spinners = spinners.map(|spinner| spinner.join().expect("it spins"));
+        let spinners = spinners.map(|spinner| spinner.join().expect("no panic"));
         busy + spinners[0] + spinners[1]
     });
     let took = now(ClockId::CLOCK_MONOTONIC) - began;
     let after = count();
-    let counted = |place: usize| (after[place] - before[place]) as f64;
+    let counted = |index: usize| (after[index] - before[index]) as f64;
     Run {
         cpu_s_per_gb: busy / (bytes as f64 / 1e9),
         rate_gbps: bytes as f64 * 8.0 / 1e9 / took,
@@ -198,32 +195,32 @@ fn run(wire: &Wire, control: &str, case: &Case) -> Run {
     }
 }
 
-/// What the calling thread has of its processor while it works, in seconds.
-fn charged(work: impl FnOnce()) -> f64 {
+/// Returns the processor time of the calling thread during `work`, in seconds.
+fn processor_time(work: impl FnOnce()) -> f64 {
     let before = now(ClockId::CLOCK_THREAD_CPUTIME_ID);
     work();
     now(ClockId::CLOCK_THREAD_CPUTIME_ID) - before
 }
 
-/// A counter of the host, from a file of /proc/net.
+/// Returns a counter of the host from a file of /proc/net.
 fn counter(host: &Namespace, file: &str, group: &str, name: &str) -> u64 {
     let path = format!("/proc/thread-self/net/{file}");
     let text = host.within(|| std::fs::read_to_string(path));
-    let text = text.expect("the kernel counts");
+    let text = text.expect("a file of counters");
     let lines = text.lines().filter_map(|line| line.strip_prefix(group));
     let mut words = lines.map(|line| line.split(' ').skip(1));
     let (names, values) = (words.next(), words.next());
     let (names, values) = (names.expect("names"), values.expect("values"));
-    let value = names.zip(values).find(|&(it, _)| it == name);
+    let value = names.zip(values).find(|&(word, _)| word == name);
     let value = value
         .unwrap_or_else(|| panic!("{file} has no {name} of {group}"))
         .1;
     value.parse().expect("a number")
 }
 
-/// Spins, and returns the seconds in which nothing else happened on the processor.
+/// Spins and returns the time without interruptions, in seconds.
 fn spin(done: &AtomicBool) -> f64 {
-    /// A pass takes less, if nothing interrupts it.
+    /// Maximum duration of an iteration without an interruption.
     const UNDISTURBED_S: f64 = 250e-9;
     let mut undisturbed = 0.0;
     let mut last = now(ClockId::CLOCK_MONOTONIC);
@@ -237,29 +234,26 @@ fn spin(done: &AtomicBool) -> f64 {
     undisturbed
 }
 
-/// The clock's time in seconds, to less than a nanosecond for as long as a machine runs.
+/// Returns the clock's time in seconds, to less than a nanosecond for realistic uptimes.
 fn now(clock: ClockId) -> f64 {
     Duration::from(clock_gettime(clock).expect("the clock")).as_secs_f64()
 }
 
-/// Keeps the calling thread on the processor, under the real-time scheduler with this priority.
+/// Pins the calling thread to the processor, under the real-time scheduler with this priority.
 fn confine(processor: usize, priority: u8) {
     let mut processors = CpuSet::new();
     processors.set(processor).expect("a small number");
-    sched_setaffinity(Pid::from_raw(0), &processors).expect("the machine has two processors");
+    sched_setaffinity(Pid::from_raw(0), &processors).expect("at least two processors");
     let (thread, priority) = (gettid().to_string(), priority.to_string());
     let status = Command::new("chrt")
         .args(["--fifo", "--pid", &priority, &thread])
         .status();
-    assert!(
-        status.expect("chrt is there").success(),
-        "chrt: only root may"
-    );
+    assert!(status.expect("chrt").success(), "chrt requires root");
 }
 
-/// Lets the processor alone handle what arrives at the host.
+/// Directs the host's receive processing to this processor.
 fn steer(host: &Namespace, processor: usize) {
-    // The devices of a namespace are in a file system that is mounted inside.
+    // A namespace's devices appear in a sysfs that is mounted inside it.
     let script = format!(
         "mount -t sysfs none /sys && echo {:x} >/sys/class/net/wire/queues/rx-0/rps_cpus",
         1 << processor

@@ -1,8 +1,8 @@
-//! Measurements of the controllers in the running kernel, over a wire between network namespaces (script/kernel-bench).
-//! They need root.
+//! Measurements of the controllers in the running kernel, over a link between network namespaces (script/kernel-bench).
+//! Requires root.
 
 #![forbid(unsafe_code)]
-#![expect(clippy::print_stdout, reason = "it prints what it measures")]
+#![expect(clippy::print_stdout, reason = "prints measurements")]
 
 mod churn;
 mod cpu;
@@ -18,15 +18,15 @@ const USAGE: &str = "kernel_bench fairness [PAIRS] | churn [CONNECTIONS] | cpu [
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let (what, count) = match words[..] {
-        [what] => (what, None),
-        [what, count] => match count.parse() {
-            Ok(count @ 1..) => (what, Some(count)),
+    let (benchmark, count) = match words[..] {
+        [benchmark] => (benchmark, None),
+        [benchmark, count] => match count.parse() {
+            Ok(count @ 1..) => (benchmark, Some(count)),
             _ => ("", None),
         },
         _ => ("", None),
     };
-    let good = match what {
+    let good = match benchmark {
         "fairness" => fairness::measure(count.unwrap_or(40)),
         "churn" => churn::measure(count.unwrap_or(10_000)),
         "cpu" => cpu::measure(count.unwrap_or(30)),
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The mean of some values, with its 95 % interval.
+/// Returns the mean with its 95 % interval.
 fn mean(values: &[f64]) -> Estimate {
     Estimate::of(values, |drawn| {
         Some(drawn.iter().copied().sum::<f64>() / drawn.len() as f64)
@@ -50,8 +50,8 @@ fn mean(values: &[f64]) -> Estimate {
     .expect("values")
 }
 
-/// Such as `0.5003 [0.4987, 0.5021]`.
-fn shown(estimate: &Estimate, digits: usize) -> String {
+/// Formats an estimate, such as `0.5003 [0.4987, 0.5021]`.
+fn format_estimate(estimate: &Estimate, digits: usize) -> String {
     let (value, low, high) = (estimate.value, estimate.low(), estimate.high());
     format!("{value:.digits$} [{low:.digits$}, {high:.digits$}]")
 }

@@ -1,12 +1,12 @@
 /*
- * The arithmetic of DCTCP and D2TCP: the moving average alpha, the penalty alpha^d, the imminence d = Tc / D, and the
+ * Arithmetic of DCTCP and D2TCP: the moving average alpha, the penalty alpha^d, the imminence d = Tc / D, and the
  * reduction of the window (RFC 8257 3.3, D2TCP 3.1 to 3.2.3).
  *
- * It gives the same bits as the controllers of crates/proto with the fixed point of crates/core; a differential test
- * holds it to them. It needs u32 and u64, and compiles for the kernel and for user space.
+ * It gives the same bits as the controllers of crates/proto with the fixed-point numbers of crates/core, which a
+ * differential test checks. It requires only u32 and u64, and compiles for the kernel and for user space.
  *
- * There is no branch per bit: the verifier would walk both sides of each. Where a bit decides, it is shifted out of a
- * difference and OPAQUE keeps the compiler from making a branch of it again.
+ * There is no branch per bit, because the verifier would walk both sides of each. Decisive bits are shifted out of a
+ * difference instead, and OPAQUE prevents the compiler from turning them back into branches.
  */
 #ifndef DUETIME_ARITHMETIC_H
 #define DUETIME_ARITHMETIC_H
@@ -20,17 +20,17 @@
 
 #define OPAQUE(value) asm volatile("" : "+r"(value))
 
-static __always_inline u64 at_most(u64 value, u64 most)
+static __always_inline u64 at_most(u64 value, u64 max)
 {
-	return value < most ? value : most;
+	return value < max ? value : max;
 }
 
-static __always_inline u64 at_least(u64 value, u64 least)
+static __always_inline u64 at_least(u64 value, u64 min)
 {
-	return value > least ? value : least;
+	return value > min ? value : min;
 }
 
-/* 1 if `value`, below 2^63, is not zero. */
+/* Returns 1 if `value`, below 2^63, is not zero. */
 static __always_inline u64 is_not_zero(u64 value)
 {
 	u64 bit = (0 - value) >> 63;
@@ -39,7 +39,7 @@ static __always_inline u64 is_not_zero(u64 value)
 	return bit;
 }
 
-/* The bits that `value` needs; 0 for zero. */
+/* Returns the number of significant bits of `value`; 0 for zero. */
 static __always_inline u32 bit_length(u64 value)
 {
 	u32 length = 0;
@@ -54,7 +54,7 @@ static __always_inline u32 bit_length(u64 value)
 	return length + value;
 }
 
-/* The integer square root of `value`, below 2^62. */
+/* Returns the integer square root of `value`, below 2^62. */
 static __always_inline u64 square_root(u64 value)
 {
 	u64 root = 0;
@@ -71,8 +71,7 @@ static __always_inline u64 square_root(u64 value)
 	return root;
 }
 
-/* One step of the moving average with gain 2^-gain_shift towards part / whole (RFC 8257 3.3).
- * part <= whole < 2^44, whole > 0, gain_shift <= 20. */
+/* Returns alpha after one step of the moving average with gain 2^-gain_shift towards part / whole (RFC 8257 3.3). */
 static __always_inline u32 fraction_averaged(u32 alpha, u32 gain_shift, u64 part, u64 whole)
 {
 	u32 decay = alpha >> gain_shift;
@@ -83,13 +82,13 @@ static __always_inline u32 fraction_averaged(u32 alpha, u32 gain_shift, u64 part
 	return at_most(alpha - decay + gained, FRACTION_ONE);
 }
 
-/* `amount`, below 2^43, times the fraction, rounded down. */
+/* Returns `amount`, below 2^43, times the fraction, rounded down. */
 static __always_inline u64 fraction_of(u32 fraction, u64 amount)
 {
 	return (amount * fraction) >> FRACTION_BITS;
 }
 
-/* -log2 of a fraction in (0, 1], with INNER_BITS after the point. */
+/* Returns -log2 of a fraction in (0, 1], with INNER_BITS after the point. */
 static __always_inline u64 minus_log2(u32 fraction)
 {
 	static const u64 terms[] = {1549081644, 774495135, 515373117, 378899413,
@@ -104,7 +103,7 @@ static __always_inline u64 minus_log2(u32 fraction)
 	return ((u64)(FRACTION_BITS - top) << INNER_BITS) - ((x * sum) >> INNER_BITS);
 }
 
-/* 2^-x as a fraction, rounded to nearest; x has INNER_BITS after the point. */
+/* Returns 2^-x as a fraction, rounded to nearest; x has INNER_BITS after the point. */
 static __always_inline u32 exp2_of_minus(u64 x)
 {
 	static const u64 terms[] = {744261106, 257942067, 59587742, 10366067, 1360125, 224717};
@@ -120,7 +119,7 @@ static __always_inline u32 exp2_of_minus(u64 x)
 	return (twice + (1ull << (shift - 1))) >> shift;
 }
 
-/* alpha^d (D2TCP 3.1). Exponents above 4096 are taken for 4096. */
+/* Returns alpha^d (D2TCP 3.1). Exponents above 4096 count as 4096. */
 static __always_inline u32 fraction_power(u32 fraction, u64 exponent)
 {
 	if (fraction == 0 || exponent == FACTOR_ONE)
@@ -129,21 +128,21 @@ static __always_inline u32 fraction_power(u32 fraction, u64 exponent)
 	return exp2_of_minus((minus_log2(fraction) * exponent) >> FACTOR_BITS);
 }
 
-#define MOST_SEGMENTS (1ull << 18) /* of a window */
-#define MOST_BYTES (1ull << 37)	   /* of a message */
+#define MAX_SEGMENTS (1ull << 18) /* of a window */
+#define MAX_BYTES (1ull << 37)	   /* of a message */
 #define WINDOW_BITS 12		   /* after the point of a window in segments */
 
-/* Tc in round trips as B / (3W/4) (D2TCP 3.2.3). bytes > 0, window > 0. */
+/* Returns Tc in round trips as B / (3W/4) (D2TCP 3.2.3). bytes > 0, window > 0. */
 static __always_inline u64 completion_approximate(u64 bytes, u64 window)
 {
-	return ((4 * at_most(bytes, MOST_BYTES)) << FACTOR_BITS) / (3 * window);
+	return ((4 * at_most(bytes, MAX_BYTES)) << FACTOR_BITS) / (3 * window);
 }
 
-/* Tc in round trips as the sum of the sawtooth, with its first period apart (D2TCP 3.2.3). */
+/* Returns Tc in round trips as the sum of the sawtooth, with a separate first period (D2TCP 3.2.3). */
 static __always_inline u64 completion_precise(u64 bytes, u64 window, u32 mss)
 {
-	u64 w = at_least(at_most((window << WINDOW_BITS) / mss, MOST_SEGMENTS << WINDOW_BITS), 1ull << WINDOW_BITS);
-	u64 twice = ((2 * at_most(bytes, MOST_BYTES)) << (2 * WINDOW_BITS)) / mss;
+	u64 w = at_least(at_most((window << WINDOW_BITS) / mss, MAX_SEGMENTS << WINDOW_BITS), 1ull << WINDOW_BITS);
+	u64 twice = ((2 * at_most(bytes, MAX_BYTES)) << (2 * WINDOW_BITS)) / mss;
 	u64 mean_times_4 = 3 * w - (2ull << WINDOW_BITS);
 	u64 half;
 
@@ -153,7 +152,7 @@ static __always_inline u64 completion_precise(u64 bytes, u64 window, u32 mss)
 	return (twice << (FACTOR_BITS - WINDOW_BITS)) / (half + square_root(half * half + twice));
 }
 
-/* d = Tc / D for Tc of `rtts` round trips of `srtt` and D of `left`, both in the same unit and above zero. */
+/* Returns d = Tc / D for Tc of `rtts` round trips of `srtt` and D of `left`, in the same unit and above zero. */
 static __always_inline u64 imminence(u64 rtts, u64 srtt, u64 left)
 {
 	u32 length = bit_length(left);
@@ -175,17 +174,17 @@ struct imminence_options {
 	u32 reserved;
 };
 
-/* What a flow knows of itself when it must answer marks. */
+/* State of a flow that determines its reaction to marks. */
 struct progress {
 	u32 has_deadline;
 	u32 mss;       /* bytes of a full segment */
-	u64 left_ps;   /* until the deadline; 0: it has passed */
-	u64 remaining; /* B: bytes of the message not yet acknowledged */
+	u64 left_ps;   /* until the deadline; 0 if it has passed */
+	u64 remaining; /* B: unacknowledged bytes of the message */
 	u64 window;    /* W: bytes, before the reduction */
-	u64 srtt_ps;   /* 0: not measured yet */
+	u64 srtt_ps;   /* 0 before the first measurement */
 };
 
-/* d of the flow, clamped (D2TCP 3.2). */
+/* Returns d of the flow, clamped (D2TCP 3.2). */
 static __always_inline u64 imminence_of(const struct imminence_options *options, const struct progress *progress)
 {
 	u64 d = FACTOR_ONE;
@@ -205,7 +204,7 @@ static __always_inline u64 imminence_of(const struct imminence_options *options,
 	return at_most(at_least(d, options->d_min), options->d_max);
 }
 
-/* W (1 - p/2), at least `floor`, in bytes. */
+/* Returns W (1 - p/2), at least `floor`, in bytes. */
 static __always_inline u64 reduced(u64 window, u32 p, u64 floor)
 {
 	return at_least(window - fraction_of(p, window) / 2, floor);

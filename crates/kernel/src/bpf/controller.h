@@ -1,11 +1,10 @@
 /*
- * The congestion controller: DCTCP's count of marks and its answer to them, with D2TCP's penalty; NewReno's answer to
- * losses; the kernel's own slow start and congestion avoidance.
+ * Congestion controller: DCTCP's reaction to marks with D2TCP's penalty, NewReno's reaction to losses, and the kernel's
+ * slow start and congestion avoidance.
  *
- * One hook decides, cong_control, and it returns nothing. The true window stands in the private state, and the hook
- * writes it to the socket whatever stands there. So a call that does not happen, or a hook whose returned value is lost,
- * delays an answer by one acknowledgement at most. Private state that is all zero is valid: `live` is not set, and the
- * next hook begins anew.
+ * The hook cong_control makes all decisions and returns nothing. The private state holds the true window, and the hook
+ * overwrites the socket's. A skipped call, or a hook whose result is ignored, therefore delays a reaction by at most
+ * one acknowledgement. All-zero private state is valid: `live` is not set, and the next hook initialises it.
  */
 #ifndef DUETIME_CONTROLLER_H
 #define DUETIME_CONTROLLER_H
@@ -14,7 +13,7 @@ struct parameters {
 	struct imminence_options imminence;
 	u32 gain_shift;
 	u32 initial_alpha;
-	u32 min_window; /* segments: floor of the window after a reduction by marks */
+	u32 min_window; /* minimum window after a reduction by marks, in segments */
 	u32 reserved;
 };
 
@@ -25,36 +24,36 @@ const volatile struct parameters parameters SEC(".rodata.parameters") = {
 	.min_window = 2,
 };
 
-/* At most 104 bytes: the size of icsk_ca_priv. */
+/* At most 104 bytes, the size of icsk_ca_priv. */
 struct state {
 	u32 live;
 	u32 cwnd; /* segments */
 	u32 fraction; /* bytes of the window beyond `cwnd` segments */
 	u32 ssthresh; /* segments */
 	u32 alpha;
-	u32 window_end;	      /* alpha takes in a window when this is acknowledged */
-	u32 window_delivered; /* tp->delivered at its begin */
-	u32 window_marked;    /* tp->delivered_ce at its begin */
-	u32 delivered;	      /* tp->delivered when last seen */
-	u32 marked;	      /* tp->delivered_ce when last seen */
+	u32 window_end;	      /* alpha is updated when this is acknowledged */
+	u32 window_delivered; /* tp->delivered at the start of the window */
+	u32 window_marked;    /* tp->delivered_ce at the start of the window */
+	u32 delivered;	      /* tp->delivered at the last call */
+	u32 marked;	      /* tp->delivered_ce at the last call */
 	u32 reduced_end;      /* no second reduction until this is acknowledged */
-	u32 prior_rcv_nxt;    /* receiver: tp->rcv_nxt at the packet before */
-	u32 loss_cwnd;	      /* before the last loss, for an undo */
+	u32 prior_rcv_nxt;    /* receiver: tp->rcv_nxt at the previous packet */
+	u32 loss_cwnd;	      /* before the last loss, to undo it */
 	u32 loss_ssthresh;
 	u32 prr_delivered; /* RFC 6937: since recovery began */
 	u32 prr_sent;	   /* tp->prr_out when it began */
 	u32 initial_cwnd;
 	u32 reductions;
 	u32 losses;
-	u8 ca_state; /* the kernel's, when last seen */
+	u8 ca_state; /* the kernel's state at the last call */
 	u8 ce;	     /* receiver: the last packet was marked */
 	u8 reduced;  /* within the window of `reduced_end` */
-	u8 asked;    /* the kernel has asked for a reduction without a mark */
-	u8 undone;   /* the last loss was none */
+	u8 asked;    /* the kernel requested a reduction without a mark */
+	u8 undone;   /* the last loss was spurious */
 	u8 reserved[3];
 };
 
-_Static_assert(sizeof(struct state) <= 104, "the private state fits");
+_Static_assert(sizeof(struct state) <= 104, "the private state is too large");
 
 extern u32 tcp_slow_start(struct tcp_sock *tp, u32 acked) __ksym;
 extern void tcp_cong_avoid_ai(struct tcp_sock *tp, u32 w, u32 acked) __ksym;
@@ -84,7 +83,7 @@ static __always_inline u8 ca_state(struct tcp_sock *tp)
 	return BPF_CORE_READ_BITFIELD(&tp->inet_conn, icsk_ca_state);
 }
 
-/* The state of a fresh connection, or of one whose state was lost. */
+/* Initialises the state of a new connection, or of one whose state was lost. */
 static __always_inline void begin(struct tcp_sock *tp, struct state *state)
 {
 	state->cwnd = larger(tp->snd_cwnd, 1);
@@ -112,7 +111,7 @@ static __always_inline struct flow *flow_of(struct tcp_sock *tp)
 	return bpf_sk_storage_get(&duetime_flows, (void *)tp, 0, 0);
 }
 
-/* Lets others read what the private state has; once per window of data. */
+/* Publishes private state for other programs, once per window of data. */
 static __always_inline void publish(struct state *state, struct flow *flow)
 {
 	flow->alpha = state->alpha;
@@ -120,7 +119,7 @@ static __always_inline void publish(struct state *state, struct flow *flow)
 	flow->losses = state->losses;
 }
 
-/* The kernel has gone over to another state of loss recovery. */
+/* Handles a change of the kernel's loss recovery state. */
 static __always_inline void enter(struct tcp_sock *tp, struct state *state, u8 now)
 {
 	u8 was = state->ca_state;
@@ -129,7 +128,7 @@ static __always_inline void enter(struct tcp_sock *tp, struct state *state, u8 n
 		return;
 	state->ca_state = now;
 	if (now >= TCP_CA_Recovery && was < TCP_CA_Recovery) {
-		/* A loss halves the window, whatever alpha is (RFC 8257 3.5, RFC 5681 3.1). */
+		/* A loss halves the window regardless of alpha (RFC 8257 3.5, RFC 5681 3.1). */
 		state->loss_cwnd = state->cwnd;
 		state->loss_ssthresh = state->ssthresh;
 		state->ssthresh = larger(state->cwnd / 2, 2);
@@ -147,7 +146,7 @@ static __always_inline void enter(struct tcp_sock *tp, struct state *state, u8 n
 		state->asked = 1;
 }
 
-/* Proportional rate reduction: one window's worth of recovery sends ssthresh segments (RFC 6937 3.1). */
+/* Sets the window by proportional rate reduction: one window of recovery sends ssthresh segments (RFC 6937 3.1). */
 static __always_inline void repair(struct tcp_sock *tp, struct state *state, u32 acked)
 {
 	s32 in_flight = tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
@@ -170,11 +169,11 @@ static __always_inline void repair(struct tcp_sock *tp, struct state *state, u32
 	if (send < 0)
 		send = 0;
 	if (send == 0 && sent == 0)
-		send = 1; /* the first retransmission leaves at once */
+		send = 1; /* send the first retransmission immediately */
 	state->cwnd = larger(in_flight + send, 1);
 }
 
-/* W becomes W (1 - p/2), with p = alpha^d for a flow with a deadline (D2TCP 3.1). */
+/* Reduces W to W (1 - p/2), with p = alpha^d for a flow with a deadline (D2TCP 3.1). */
 static __always_inline void reduce(struct tcp_sock *tp, struct state *state, int deadlines)
 {
 	u32 mss = larger(tp->mss_cache, 1);
@@ -212,7 +211,7 @@ static __always_inline void reduce(struct tcp_sock *tp, struct state *state, int
 		publish(state, flow);
 }
 
-/* Slow start and congestion avoidance are the kernel's own, as its Reno uses them. */
+/* Grows the window with the kernel's own slow start and congestion avoidance, as in its Reno. */
 static __always_inline void grow(struct tcp_sock *tp, struct state *state, u32 acked)
 {
 	int slow = state->cwnd < state->ssthresh;
@@ -220,7 +219,7 @@ static __always_inline void grow(struct tcp_sock *tp, struct state *state, u32 a
 	if (acked == 0)
 		return;
 	if (slow ? state->cwnd >= 2 * tp->max_packets_out : !BPF_CORE_READ_BITFIELD(tp, is_cwnd_limited))
-		return; /* the program, not the window, limits */
+		return; /* limited by the application, not by the window */
 	tp->snd_cwnd = state->cwnd;
 	tp->snd_ssthresh = state->ssthresh;
 	if (slow)
@@ -230,7 +229,7 @@ static __always_inline void grow(struct tcp_sock *tp, struct state *state, u32 a
 	state->cwnd = tp->snd_cwnd;
 }
 
-/* The rate of which the kernel sizes its bursts, as the kernel has it for its own controllers. */
+/* Sets the rate that sizes the kernel's bursts, with the kernel's own formula. */
 static __always_inline void set_pacing_rate(struct tcp_sock *tp, struct state *state)
 {
 	u32 srtt = tp->srtt_us;
@@ -260,7 +259,7 @@ static __always_inline void end_window(struct tcp_sock *tp, struct state *state)
 	}
 }
 
-/* Every acknowledgement comes here, after the kernel has marked what is lost and before it sends. */
+/* Processes an acknowledgement, after the kernel has detected losses and before it sends. */
 static __always_inline void control(struct tcp_sock *tp, int deadlines)
 {
 	struct state *state = state_of(tp);
@@ -274,7 +273,7 @@ static __always_inline void control(struct tcp_sock *tp, int deadlines)
 	state->delivered += acked;
 	state->marked += marked;
 
-	/* The kernel may lower the window (a timeout, a changed MTU); nothing else may change it. */
+	/* The kernel may lower the window (a timeout, a changed MTU); other changes are overwritten. */
 	if (state->ca_state == now && now != TCP_CA_Recovery && tp->snd_cwnd < state->cwnd)
 		state->cwnd = larger(tp->snd_cwnd, 1);
 	enter(tp, state, now);
@@ -295,7 +294,8 @@ static __always_inline void control(struct tcp_sock *tp, int deadlines)
 	set_pacing_rate(tp, state);
 }
 
-/* Receiver: acknowledgements echo the mark of the packets that they answer, however they are delayed (RFC 8257 3.2). */
+/* Sets the ECN echo so that acknowledgements report the mark of the packets that they cover, even if delayed (RFC 8257
+ * 3.2). */
 static __always_inline void set_echo(struct tcp_sock *tp, u8 ce)
 {
 	u8 flags = tp->ecn_flags & ~TCP_ECN_DEMAND_CWR;
@@ -309,7 +309,7 @@ static __always_inline void receive(struct tcp_sock *tp, struct state *state, u8
 		u8 pending = tp->inet_conn.icsk_ack.pending;
 
 		if (pending & ICSK_ACK_TIMER) {
-			/* What came before is acknowledged with its own mark. */
+			/* Acknowledge the earlier packets with their own mark. */
 			set_echo(tp, state->ce);
 			bpf_tcp_send_ack(tp, state->prior_rcv_nxt);
 			pending = tp->inet_conn.icsk_ack.pending;
@@ -321,8 +321,8 @@ static __always_inline void receive(struct tcp_sock *tp, struct state *state, u8
 	set_echo(tp, ce);
 }
 
-/* Data follows after a pause longer than the timeout: the window decays as the kernel's own does (RFC 2861). The first
- * burst after the pause has left already. */
+/* Decays the window when data follows a pause longer than the timeout, as in the kernel (RFC 2861). The first burst
+ * after the pause has already been sent. */
 static __always_inline void restart(struct tcp_sock *tp, struct state *state)
 {
 	struct net *net = tp->inet_conn.icsk_inet.sk.__sk_common.skc_net.net;
@@ -340,13 +340,13 @@ static __always_inline void restart(struct tcp_sock *tp, struct state *state)
 	tp->snd_ssthresh = state->ssthresh;
 }
 
-/* The first data is sent while nothing is on its way. */
+/* Handles the first data sent while nothing is in flight. */
 static __always_inline void start(struct tcp_sock *tp, struct state *state)
 {
 	struct flow *flow;
 
 	if (tp->packets_out)
-		return; /* a retransmission of all there is */
+		return; /* retransmission of all outstanding data */
 	restart(tp, state);
 	flow = flow_of(tp);
 	if (flow)

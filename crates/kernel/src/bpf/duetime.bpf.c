@@ -1,4 +1,4 @@
-/* DCTCP and D2TCP as loadable congestion controls, and the deadline of a socket as an option of its own. */
+/* DCTCP and D2TCP as loadable congestion controls, and deadlines as a socket option. */
 #include "kernel.h"
 
 #include <bpf/bpf_helpers.h>
@@ -26,7 +26,7 @@
 #include "policy.h"
 #include "controller.h"
 
-/* The kernel's code that calls these is of GPL version 2, and the verifier asks for a licence that agrees with it. */
+/* The calling kernel code is under GPL version 2, and the verifier requires a compatible licence. */
 char _license[] SEC("license") = "Dual MIT/GPL";
 
 /* Congestion control. The argument `sk` is a `struct tcp_sock` for the verifier. */
@@ -55,7 +55,7 @@ int duetime_release(u64 *ctx)
 	return 0;
 }
 
-/* cong_control has 2 arguments before Linux 6.10 and 4 since; the first alone is used. */
+/* cong_control has 2 arguments before Linux 6.10 and 4 since; only the first is used. */
 SEC("struct_ops")
 int duetime_dctcp_control(u64 *ctx)
 {
@@ -99,7 +99,7 @@ int duetime_cwnd_event(u64 *ctx)
 	return 0;
 }
 
-/* cong_control sets the threshold, when it sees what has happened. */
+/* cong_control sets the threshold when it sees the loss. */
 SEC("struct_ops")
 int duetime_ssthresh(u64 *ctx)
 {
@@ -109,7 +109,7 @@ int duetime_ssthresh(u64 *ctx)
 	return state->live ? state->ssthresh : tp->snd_ssthresh;
 }
 
-/* The loss was none: the window is what it was. */
+/* Restores the window after a spurious loss. */
 SEC("struct_ops")
 int duetime_undo_cwnd(u64 *ctx)
 {

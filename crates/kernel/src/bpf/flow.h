@@ -1,10 +1,10 @@
 /*
- * What is kept for a socket beside the window: its messages with deadlines, and what others may read of its controller.
+ * Per-socket state besides the window: messages with deadlines, and the published state of the controller.
  */
 #ifndef DUETIME_FLOW_H
 #define DUETIME_FLOW_H
 
-#define MOST_MESSAGES 8 /* a power of two */
+#define MAX_MESSAGES 8 /* a power of two */
 
 /* Positions count the stream's bytes from the first ever acknowledged, so that they never wrap. */
 struct message {
@@ -20,18 +20,18 @@ enum algorithm {
 };
 
 struct flow {
-	struct message messages[MOST_MESSAGES];
-	u32 first;    /* the message that is sent or acknowledged */
+	struct message messages[MAX_MESSAGES];
+	u32 first;    /* index of the current message */
 	u32 messages_announced;
 	u64 imminence; /* d of the last reduction */
 	u32 alpha;
 	u32 reductions;
 	u32 algorithm;
-	u32 policy_generation; /* of the policy that the next two are from; 0: none was looked at */
-	u64 policy_bytes;      /* 0: what is written and not acknowledged */
-	u64 policy_deadline_ns; /* 0: the policy has no deadline for it */
-	u32 by_policy;	       /* the announced message is the policy's */
-	u32 losses;	       /* windows halved by loss, and timeouts */
+	u32 policy_generation; /* of the policy of the next two fields; 0: none looked up */
+	u64 policy_bytes;      /* 0: all written and unacknowledged bytes */
+	u64 policy_deadline_ns; /* 0: no matching rule */
+	u32 by_policy;	       /* 1 if the policy announced the message */
+	u32 losses;	       /* window reductions by losses, and timeouts */
 };
 
 struct {
@@ -41,18 +41,18 @@ struct {
 	__type(value, struct flow);
 } duetime_flows SEC(".maps");
 
-/* The first message that is not acknowledged up to `acked`, or NULL. Forgets those before it. */
+/* Returns the first message that is not acknowledged up to `acked`, or NULL, and forgets those before it. */
 static __always_inline struct message *first_message(struct flow *flow, u64 acked)
 {
 	struct message *message;
 
-	for (int i = 0; i < MOST_MESSAGES; i++) {
+	for (int i = 0; i < MAX_MESSAGES; i++) {
 		if (flow->messages_announced == 0)
 			return 0;
-		message = &flow->messages[flow->first & (MOST_MESSAGES - 1)];
+		message = &flow->messages[flow->first & (MAX_MESSAGES - 1)];
 		if (acked < message->end)
 			return message;
-		flow->first = (flow->first + 1) & (MOST_MESSAGES - 1);
+		flow->first = (flow->first + 1) & (MAX_MESSAGES - 1);
 		flow->messages_announced--;
 	}
 	return 0;
@@ -62,9 +62,9 @@ static __always_inline int announce(struct flow *flow, u64 start, u64 bytes, u64
 {
 	struct message *message;
 
-	if (flow->messages_announced >= MOST_MESSAGES)
+	if (flow->messages_announced >= MAX_MESSAGES)
 		return -ENOBUFS;
-	message = &flow->messages[(flow->first + flow->messages_announced) & (MOST_MESSAGES - 1)];
+	message = &flow->messages[(flow->first + flow->messages_announced) & (MAX_MESSAGES - 1)];
 	message->start = start;
 	message->end = start + bytes;
 	message->deadline_ns = deadline_ns;
@@ -72,7 +72,7 @@ static __always_inline int announce(struct flow *flow, u64 start, u64 bytes, u64
 	return 0;
 }
 
-/* What the deadline depends on, for the message that is sent now. */
+/* Fills in the state that determines the imminence of the current message. */
 static __always_inline void fill_progress(struct progress *progress, struct flow *flow, u64 acked, u32 mss, u32 cwnd,
 					  u32 srtt_us)
 {
@@ -86,7 +86,7 @@ static __always_inline void fill_progress(struct progress *progress, struct flow
 	progress->remaining = 0;
 	progress->left_ps = 0;
 	if (!message || acked < message->start)
-		return; /* bytes without a deadline come first */
+		return; /* earlier bytes have no deadline */
 	now = bpf_ktime_get_ns();
 	progress->has_deadline = 1;
 	progress->remaining = message->end - acked;

@@ -1,6 +1,6 @@
 /*
- * What the programs use of the kernel: the members alone. Their offsets are filled in when the programs are loaded, from
- * the running kernel's BTF (CO-RE).
+ * Kernel structures with only the members that the programs use. Offsets are filled in from the running kernel's BTF
+ * when the programs are loaded (CO-RE).
  */
 #ifndef DUETIME_KERNEL_H
 #define DUETIME_KERNEL_H
@@ -12,7 +12,7 @@ typedef int s32;
 typedef unsigned long long u64;
 typedef long long s64;
 
-/* What <linux/types.h> would define, for libbpf's headers. */
+/* Types that libbpf's headers expect from <linux/types.h>. */
 typedef u8 __u8;
 typedef u16 __u16;
 typedef u32 __u32;
@@ -181,7 +181,7 @@ struct bpf_iter__bpf_sk_storage_map {
 
 #pragma clang attribute pop
 
-/* Contexts, whose members the verifier translates: the layout is the kernel's interface. */
+/* Contexts whose members the verifier translates: their layout is part of the kernel's interface. */
 
 struct bpf_sock {
 	u32 bound_dev_if;

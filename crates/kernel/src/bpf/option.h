@@ -1,8 +1,8 @@
-/* The deadline of a socket as an option: setsockopt and getsockopt of the level SOL_DUETIME, for any process. */
+/* Deadlines as a socket option: setsockopt and getsockopt of the level SOL_DUETIME, for any process. */
 #ifndef DUETIME_OPTION_H
 #define DUETIME_OPTION_H
 
-#define MOST_OPTION 4096 /* what the kernel passes of an option */
+#define MAX_OPTION 4096 /* bytes of an option that the kernel passes */
 
 #define REFUSE(error)                      \
 	do {                               \
@@ -16,8 +16,8 @@ static __always_inline int is_tcp(struct bpf_sock *sk)
 	       sk->protocol == IPPROTO_TCP;
 }
 
-/* tp->write_seq. The verifier lets this program read a socket through its own view alone, which lacks it; what it
- * cannot follow may still be read with a copy. */
+/* Returns tp->write_seq. The verifier restricts this program to its own view of a socket, which lacks the field, but
+ * allows a copy from a pointer that it cannot track. */
 static __always_inline u32 write_seq(struct bpf_sock *sk)
 {
 	struct bpf_sock *pointer = sk;
@@ -29,16 +29,16 @@ static __always_inline u32 write_seq(struct bpf_sock *sk)
 	return seq;
 }
 
-#define ANOTHER 1 /* an option that is not of this level: the kernel goes on with it */
+#define ANOTHER 1 /* option of another level, processed by the kernel */
 
-/* What setsockopt and getsockopt ask of an option and its socket before they look at its value, of `length` bytes up to
- * `end`: 0, ANOTHER, or minus an error. */
-static __always_inline int refusal(struct bpf_sockopt *ctx, int length, void *end)
+/* Checks the option and its socket before its value, of `length` bytes up to `end`, is read. Returns 0, ANOTHER, or a
+ * negative error. */
+static __always_inline int check_option(struct bpf_sockopt *ctx, int length, void *end)
 {
 	struct bpf_sock *sk = ctx->sk;
 
 	if (ctx->level != SOL_DUETIME) {
-		if (ctx->optlen > MOST_OPTION)
+		if (ctx->optlen > MAX_OPTION)
 			ctx->optlen = 0;
 		return ANOTHER;
 	}
@@ -55,7 +55,7 @@ SEC("cgroup/setsockopt")
 int duetime_setsockopt(struct bpf_sockopt *ctx)
 {
 	struct duetime_deadline *deadline = ctx->optval;
-	int refused = refusal(ctx, sizeof(*deadline), deadline + 1);
+	int refused = check_option(ctx, sizeof(*deadline), deadline + 1);
 	struct bpf_sock *sk = ctx->sk;
 	struct bpf_tcp_sock *tp;
 	struct flow *flow;
@@ -90,15 +90,15 @@ int duetime_setsockopt(struct bpf_sockopt *ctx)
 		REFUSE(ENOMEM);
 	first_message(flow, tp->bytes_acked);
 	if (flow->by_policy) {
-		flow->by_policy = 0; /* the program knows better */
+		flow->by_policy = 0; /* the program takes precedence */
 		flow->messages_announced = 0;
 	}
 	start = tp->bytes_acked + (u32)(write_seq(sk) - tp->snd_una);
 	if (sk->state == TCP_CLOSE)
-		start++; /* the SYN will be acknowledged as one byte */
+		start++; /* the SYN is acknowledged as one byte */
 	if (announce(flow, start, deadline->bytes, bpf_ktime_get_ns() + deadline->deadline_us * 1000))
 		REFUSE(ENOBUFS);
-	ctx->optlen = -1; /* the kernel has nothing to add */
+	ctx->optlen = -1; /* skip the kernel's own handler */
 	return 1;
 }
 
@@ -106,7 +106,7 @@ SEC("cgroup/getsockopt")
 int duetime_getsockopt(struct bpf_sockopt *ctx)
 {
 	struct duetime_status *status = ctx->optval;
-	int refused = refusal(ctx, sizeof(*status), status + 1);
+	int refused = check_option(ctx, sizeof(*status), status + 1);
 	struct imminence_options options = {
 		.d_min = parameters.imminence.d_min,
 		.d_max = parameters.imminence.d_max,
@@ -143,7 +143,7 @@ int duetime_getsockopt(struct bpf_sockopt *ctx)
 
 			left = (s64)(message->deadline_ns - bpf_ktime_get_ns());
 			status->remaining_bytes = message->end - from;
-			/* No signed division: round away from zero for what has passed. */
+			/* BPF has no signed division: round towards zero. */
 			status->left_us = left < 0 ? -(s64)((u64)-left / 1000) : (s64)((u64)left / 1000);
 		}
 		status->alpha = flow->alpha;
@@ -152,12 +152,12 @@ int duetime_getsockopt(struct bpf_sockopt *ctx)
 		status->reductions = flow->reductions;
 	}
 	ctx->optlen = sizeof(*status);
-	barrier(); /* two stores: the kernel refuses one of both */
+	barrier(); /* the kernel rejects a combined store of both */
 	ctx->retval = 0;
 	return 1;
 }
 
-/* Remembers who makes a socket, for the rules of the policy. */
+/* Records the creator of a socket for the rules of the policy. */
 SEC("cgroup/sock_create")
 int duetime_sock_create(struct bpf_sock *sk)
 {
@@ -169,7 +169,7 @@ int duetime_sock_create(struct bpf_sock *sk)
 	if (!origin)
 		return 1;
 	bpf_get_current_comm(origin->process, sizeof(origin->process));
-	for (int level = 0; level < MOST_LEVELS; level++)
+	for (int level = 0; level < MAX_LEVELS; level++)
 		origin->cgroups[level] = bpf_get_current_ancestor_cgroup_id(level);
 	return 1;
 }

@@ -1,43 +1,43 @@
 /*
- * Deadlines for programs that do not set any: the rules of the policy file. A message begins with the first data sent
- * while nothing is on its way.
+ * Deadlines for programs that set none, from the rules of the policy file. A message begins with the first data sent
+ * while nothing is in flight.
  */
 #ifndef DUETIME_POLICY_H
 #define DUETIME_POLICY_H
 
-#define MOST_RULES 16
-#define MOST_LEVELS 8 /* of cgroups */
+#define MAX_RULES 16
+#define MAX_LEVELS 8 /* of cgroups */
 
 #define RULE_CGROUP 1u
 #define RULE_PROCESS 2u
 
 struct rule {
-	u64 bytes; /* 0: what is written and not acknowledged */
+	u64 bytes; /* 0: all written and unacknowledged bytes */
 	u64 deadline_us;
 	u64 cgroup; /* its id */
 	char process[16];
 	u16 local_first, local_last;
 	u16 remote_first, remote_last;
-	u32 conditions; /* RULE_* that must hold beside the ports */
+	u32 conditions; /* RULE_* to check in addition to the ports */
 	u32 reserved;
 };
 
 struct policy {
 	u32 count;
 	u32 reserved;
-	struct rule rules[MOST_RULES];
+	struct rule rules[MAX_RULES];
 };
 
-/* Which of the two policies holds, and how many there were: one value, so that a new policy comes into force at once. */
+/* Index of the active policy, and number of policies so far. One value, so that a policy is replaced atomically. */
 struct selection {
 	u32 slot;
 	u32 generation; /* 0: no policy */
 };
 
-/* Who made the socket; a socket that accept() gives has it from the one that listens. */
+/* Creator of the socket; accepted sockets inherit it from their listening socket. */
 struct origin {
 	char process[16];
-	u64 cgroups[MOST_LEVELS];
+	u64 cgroups[MAX_LEVELS];
 };
 
 struct {
@@ -63,7 +63,7 @@ struct {
 
 static __always_inline int from_cgroup(const struct origin *origin, u64 cgroup)
 {
-	for (int level = 0; level < MOST_LEVELS; level++)
+	for (int level = 0; level < MAX_LEVELS; level++)
 		if (origin->cgroups[level] == cgroup)
 			return 1;
 	return 0;
@@ -80,7 +80,7 @@ static __always_inline int from_process(const struct origin *origin, const char 
 	return 1;
 }
 
-static __always_inline int holds(const struct rule *rule, const struct origin *origin, u16 local, u16 remote)
+static __always_inline int matches(const struct rule *rule, const struct origin *origin, u16 local, u16 remote)
 {
 	if (local < rule->local_first || local > rule->local_last || remote < rule->remote_first ||
 	    remote > rule->remote_last)
@@ -92,7 +92,7 @@ static __always_inline int holds(const struct rule *rule, const struct origin *o
 	return 1;
 }
 
-/* Takes the first rule that holds into `flow`, if the policy is another than the one looked at before. */
+/* Looks up the first matching rule, unless the flow has looked up this policy before. */
 static __always_inline void look_up_policy(struct tcp_sock *tp, struct flow *flow)
 {
 	struct sock_common *common = &tp->inet_conn.icsk_inet.sk.__sk_common;
@@ -114,10 +114,10 @@ static __always_inline void look_up_policy(struct tcp_sock *tp, struct flow *flo
 	origin = bpf_sk_storage_get(&duetime_origins, (void *)tp, 0, 0);
 	local = common->skc_num;
 	remote = bpf_ntohs(common->skc_dport);
-	for (u32 i = 0; i < MOST_RULES; i++) {
+	for (u32 i = 0; i < MAX_RULES; i++) {
 		if (i >= policy->count)
 			return;
-		if (holds(&policy->rules[i], origin, local, remote)) {
+		if (matches(&policy->rules[i], origin, local, remote)) {
 			flow->policy_bytes = policy->rules[i].bytes;
 			flow->policy_deadline_ns = policy->rules[i].deadline_us * 1000;
 			return;
@@ -125,7 +125,8 @@ static __always_inline void look_up_policy(struct tcp_sock *tp, struct flow *flo
 	}
 }
 
-/* The first data is sent while nothing is on its way: a message, if the policy says so and the program does not. */
+/* Begins a message by policy when the first data is sent while nothing is in flight, unless the program has announced
+ * one. */
 static __always_inline void begin_message(struct tcp_sock *tp, struct flow *flow)
 {
 	u64 acked = tp->bytes_acked;
@@ -133,7 +134,7 @@ static __always_inline void begin_message(struct tcp_sock *tp, struct flow *flow
 
 	look_up_policy(tp, flow);
 	if (flow->by_policy) {
-		flow->messages_announced = 0; /* what the last message did not use */
+		flow->messages_announced = 0; /* the unused rest of the last message */
 		flow->by_policy = 0;
 	}
 	if (flow->policy_deadline_ns == 0 || first_message(flow, acked))
@@ -145,11 +146,11 @@ static __always_inline void begin_message(struct tcp_sock *tp, struct flow *flow
 		flow->by_policy = 1;
 }
 
-/* A message of unknown length is what is written and not acknowledged. */
+/* Extends a message of unknown length to all written and unacknowledged bytes. */
 static __always_inline void refresh_policy(struct tcp_sock *tp, struct flow *flow)
 {
 	if (flow->by_policy && flow->policy_bytes == 0)
-		flow->messages[flow->first & (MOST_MESSAGES - 1)].end =
+		flow->messages[flow->first & (MAX_MESSAGES - 1)].end =
 			tp->bytes_acked + (u32)(tp->write_seq - tp->snd_una);
 }
 

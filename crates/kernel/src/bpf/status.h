@@ -1,4 +1,4 @@
-/* The sockets under these congestion controls and their state, as records: read from an iterator over their storage. */
+/* Iterator that writes a record for each socket of these congestion controls. */
 #ifndef DUETIME_STATUS_H
 #define DUETIME_STATUS_H
 
@@ -27,7 +27,7 @@ struct socket_record {
 	u32 reductions;
 	u32 losses;
 	u32 retransmits;
-	u32 deadline; /* a message is announced */
+	u32 deadline; /* 1 if a message is announced */
 };
 
 SEC("iter/bpf_sk_storage_map")
@@ -72,9 +72,9 @@ int duetime_sockets(struct bpf_iter__bpf_sk_storage_map *ctx)
 	record.reductions = flow->reductions;
 	record.losses = flow->losses;
 	record.retransmits = tp->total_retrans;
-	/* The verifier allows no variable index into what an iterator is given. */
+	/* The verifier allows no variable index into the iterator's value. */
 #pragma unroll
-	for (u32 i = 0; i < MOST_MESSAGES; i++) {
+	for (u32 i = 0; i < MAX_MESSAGES; i++) {
 		struct message *message = &flow->messages[i];
 
 		if (record.messages && i == flow->first && acked < message->end) {

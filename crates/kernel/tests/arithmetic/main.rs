@@ -1,5 +1,5 @@
-//! The arithmetic of the kernel's controllers, compiled for user space, gives the same bits as the controllers of `proto`.
-//! Needs a C compiler, which `script/bootstrap` installs.
+//! Compares the kernel controllers' arithmetic, compiled for user space, with the controllers of `proto`, bit by bit.
+//! Requires a C compiler, which `script/bootstrap` installs.
 
 #![forbid(unsafe_code)]
 
@@ -11,14 +11,14 @@ use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Cases that the C program answers at a time.
+/// Number of cases per batch of the C program.
 const BATCH: usize = 1 << 13;
-/// Random cases.
+/// Number of random cases.
 const RANDOM: u64 = 10_000_000;
 
-/// What both are given.
+/// Inputs of a case.
 #[derive(Clone, Copy, Debug)]
-struct Given {
+struct Case {
     d_min: u64,
     d_max: u64,
     d_expired: u64,
@@ -37,7 +37,7 @@ struct Given {
     gain_shift: u32,
 }
 
-/// What both answer, as `struct answer` has it.
+/// Names of the results, in the order of `struct answer`.
 const ANSWERS: [&str; 9] = [
     "the average",
     "the power",
@@ -51,27 +51,27 @@ const ANSWERS: [&str; 9] = [
 ];
 
 #[test]
-fn random_states_give_the_same_bits() {
-    let mut repeated = Repeated::start();
+fn random_states_match_proto() {
+    let mut program = CProgram::start();
     let seed = 11;
     for first in (0..RANDOM).step_by(BATCH) {
-        let cases: Vec<Given> = (first..first + BATCH as u64)
+        let cases: Vec<Case> = (first..first + BATCH as u64)
             .map(|number| {
-                Given::draw(&mut Draws {
+                Case::draw(&mut Draws {
                     seed,
                     number,
                     drawn: 0,
                 })
             })
             .collect();
-        repeated.compare(&cases);
+        program.compare(&cases);
     }
-    repeated.end();
+    program.end();
 }
 
 #[test]
-fn states_at_the_edges_give_the_same_bits() {
-    let mut repeated = Repeated::start();
+fn edge_cases_match_proto() {
+    let mut program = CProgram::start();
     let mut cases = Vec::new();
     let one = 1 << Factor::BITS;
     for (d_min, d_max, d_expired) in [
@@ -100,7 +100,7 @@ fn states_at_the_edges_give_the_same_bits() {
                     for srtt_ps in [0, 1, 100_000_000, u64::MAX] {
                         for alpha in [0, 1, 15, 16, 17, 65_536, 104_857, (1 << 20) - 1, 1 << 20] {
                             let number = cases.len();
-                            cases.push(Given {
+                            cases.push(Case {
                                 d_min,
                                 d_max,
                                 d_expired,
@@ -131,12 +131,12 @@ fn states_at_the_edges_give_the_same_bits() {
         cases.push(cases[0]);
     }
     for batch in cases.chunks(BATCH) {
-        repeated.compare(batch);
+        program.compare(batch);
     }
-    repeated.end();
+    program.end();
 }
 
-/// Random words, each a function of its place alone.
+/// Random words, each a function only of its position.
 struct Draws {
     seed: u64,
     number: u64,
@@ -149,7 +149,7 @@ impl Draws {
         mix(mix(self.seed, self.number), self.drawn)
     }
 
-    /// Below 2^`bits`, every length as likely.
+    /// Returns a number below 2^`bits`, with all bit lengths equally likely.
     fn below(&mut self, bits: u64) -> u64 {
         let word = self.word();
         let length = (word >> 58) % bits + 1;
@@ -161,7 +161,7 @@ impl Draws {
     }
 }
 
-impl Given {
+impl Case {
     fn draw(draws: &mut Draws) -> Self {
         let d_min = draws.below(18);
         let mss = [1, 536, 1_448, 1_460, 8_948, 65_535][draws.among(6) as usize];
@@ -201,7 +201,7 @@ impl Given {
         }
     }
 
-    /// As `struct given` has it.
+    /// Encodes the case as `struct input`.
     fn write(&self, to: &mut Vec<u8>) {
         for long in [self.d_min, self.d_max, self.d_expired] {
             to.extend(long.to_ne_bytes());
@@ -231,7 +231,7 @@ impl Given {
         }
     }
 
-    /// What `proto` and `core` answer.
+    /// Returns the results of `proto` and `core`.
     fn answers(&self) -> [u64; 9] {
         let now = Time::from_ps(0);
         let options = D2tcp {
@@ -273,10 +273,10 @@ impl Given {
     }
 }
 
-/// The C program at work.
-struct Repeated(Child);
+/// The running C program.
+struct CProgram(Child);
 
-impl Repeated {
+impl CProgram {
     fn start() -> Self {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/arithmetic/repeat.c");
         let name = format!("repeat-{:?}", std::thread::current().id()).replace(['(', ')'], "");
@@ -300,22 +300,20 @@ impl Repeated {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .expect("the program that was just built");
+            .expect("the compiled program");
         Self(child)
     }
 
-    fn compare(&mut self, cases: &[Given]) {
-        let mut given = Vec::with_capacity(cases.len() * 112);
+    fn compare(&mut self, cases: &[Case]) {
+        let mut input_bytes = Vec::with_capacity(cases.len() * 112);
         for case in cases {
-            case.write(&mut given);
+            case.write(&mut input_bytes);
         }
         let input = self.0.stdin.as_mut().expect("a pipe");
-        input.write_all(&given).expect("the program reads");
+        input.write_all(&input_bytes).expect("written");
         let mut answers = vec![0; cases.len() * size_of::<[u64; 9]>()];
         let output = self.0.stdout.as_mut().expect("a pipe");
-        output
-            .read_exact(&mut answers)
-            .expect("the program answers");
+        output.read_exact(&mut answers).expect("results");
         for (case, bytes) in cases
             .iter()
             .zip(answers.chunks_exact(size_of::<[u64; 9]>()))
@@ -323,15 +321,15 @@ impl Repeated {
             let expected = case.answers();
             let words = bytes
                 .chunks_exact(8)
-                .map(|it| u64::from_ne_bytes(it.try_into().expect("eight bytes")));
-            for ((got, expected), what) in words.zip(expected).zip(ANSWERS) {
-                assert_eq!(got, expected, "{what} of {case:?}");
+                .map(|word| u64::from_ne_bytes(word.try_into().expect("eight bytes")));
+            for ((got, expected), name) in words.zip(expected).zip(ANSWERS) {
+                assert_eq!(got, expected, "{name} of {case:?}");
             }
         }
     }
 
     fn end(mut self) {
         drop(self.0.stdin.take());
-        assert!(self.0.wait().expect("the program ends").success());
+        assert!(self.0.wait().expect("ended").success());
     }
 }

@@ -1,4 +1,4 @@
-//! What is attached, and that nothing is left.
+//! Attaching and detaching without leftovers.
 
 use crate::machine::{Machine, controls};
 use duetime_kernel::{
@@ -10,25 +10,29 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 #[test]
-fn attaching_offers_both_controls_and_detaching_leaves_nothing() {
+fn detaching_leaves_nothing() {
     let Some(_machine) = Machine::take("attach") else {
         return;
     };
     let before = in_kernel();
-    assert!(before.is_empty(), "left by another: {before:?}");
+    assert!(before.is_empty(), "left by another process: {before:?}");
     let attachment = Attachment::attach(&Options::default()).expect("attached");
     for name in ["duetime_dctcp", "duetime_d2tcp"] {
         assert!(controls().contains(name), "{name} in {}", controls());
     }
-    assert!(in_kernel().iter().any(|it| it.starts_with("program")));
+    assert!(
+        in_kernel()
+            .iter()
+            .any(|object| object.starts_with("program"))
+    );
     let again = Attachment::attach(&Options::default()).err();
     assert!(matches!(again, Some(Error::Attached { .. })), "{again:?}");
     drop(attachment);
     assert!(!controls().contains("duetime"), "{}", controls());
-    nothing_is_left();
+    wait_until_clean();
 }
 
-/// What attaches as before Linux 6.4.
+/// Returns options that attach as before Linux 6.4.
 fn without_links() -> Options {
     Options {
         without_links: true,
@@ -37,7 +41,7 @@ fn without_links() -> Options {
 }
 
 #[test]
-fn without_links_as_before_linux_6_4_it_attaches_and_leaves_nothing() {
+fn attaching_without_links_leaves_nothing() {
     let Some(_machine) = Machine::take("without links") else {
         return;
     };
@@ -45,16 +49,16 @@ fn without_links_as_before_linux_6_4_it_attaches_and_leaves_nothing() {
     for name in ["duetime_dctcp", "duetime_d2tcp"] {
         assert!(controls().contains(name), "{name} in {}", controls());
     }
-    // Nobody takes it out while its process lives.
+    // Controls of a living process are not unregistered.
     assert!(unregister_left().expect("checked").is_empty());
     let again = Attachment::attach(&without_links()).err();
     assert!(matches!(again, Some(Error::Attached { .. })), "{again:?}");
     drop(attachment);
     assert!(!controls().contains("duetime"), "{}", controls());
-    nothing_is_left();
+    wait_until_clean();
 }
 
-/// What `a_registration_without_links_outlives_its_process` runs and kills.
+/// Attaches until killed by `registrations_without_links_are_removed`.
 #[test]
 #[ignore = "attaches until its standard input ends"]
 fn attach_without_links_until_killed() {
@@ -65,7 +69,7 @@ fn attach_without_links_until_killed() {
 
 const ATTACHED: &str = "both are attached";
 
-/// A process that attaches without links; killed, and waited for, when this is dropped.
+/// Process that attaches without links, killed on drop.
 struct Holder(Child);
 
 impl Holder {
@@ -83,7 +87,7 @@ impl Holder {
             .lines()
             .map_while(Result::ok)
             .any(|line| line.contains(ATTACHED));
-        assert!(attached, "it did not attach");
+        assert!(attached, "the process did not attach");
         holder
     }
 }
@@ -96,30 +100,33 @@ impl Drop for Holder {
 }
 
 #[test]
-fn a_registration_without_links_outlives_its_process_and_the_next_command_removes_it() {
+fn registrations_without_links_are_removed() {
     let Some(_machine) = Machine::take("kill -9") else {
         return;
     };
     drop(Holder::start());
-    left_by_the_killed();
+    wait_for_leftovers();
     let found = examine();
-    let attached = found.iter().find(|it| it.about == "attached").expect("one");
+    let attached = found
+        .iter()
+        .find(|finding| finding.about == "attached")
+        .expect("a finding");
     assert_eq!(attached.standing, Standing::Note);
     assert!(attached.found.contains("was killed"), "{attached:?}");
     let removed = unregister_left().expect("unregistered");
     assert_eq!(removed, ["duetime_dctcp", "duetime_d2tcp"]);
-    nothing_is_left();
+    wait_until_clean();
 
     drop(Holder::start());
-    left_by_the_killed();
+    wait_for_leftovers();
     let attachment = Attachment::attach(&without_links()).expect("attached again");
     drop(attachment);
     assert!(!controls().contains("duetime"), "{}", controls());
-    nothing_is_left();
+    wait_until_clean();
 }
 
-/// Waits until what ends with the killed process has ended, and looks at what has not.
-fn left_by_the_killed() {
+/// Waits until only the registrations of the killed process remain.
+fn wait_for_leftovers() {
     let start = Instant::now();
     while left_registered().is_empty() {
         assert!(
@@ -135,7 +142,7 @@ fn left_by_the_killed() {
 }
 
 #[test]
-fn a_parameter_out_of_range_attaches_nothing() {
+fn invalid_parameters_attach_nothing() {
     let Some(_machine) = Machine::take("parameters") else {
         return;
     };
@@ -148,11 +155,11 @@ fn a_parameter_out_of_range_attaches_nothing() {
         ..Options::default()
     });
     assert!(matches!(refused.err(), Some(Error::Parameter { .. })));
-    nothing_is_left();
+    wait_until_clean();
 }
 
-/// The kernel frees programs and maps a moment after the last one that uses them.
-pub fn nothing_is_left() {
+/// Waits until the kernel has freed all programs and maps.
+pub fn wait_until_clean() {
     let start = Instant::now();
     while !in_kernel().is_empty() {
         assert!(

@@ -1,4 +1,4 @@
-//! What a deadline does to two flows that compete.
+//! Effect of deadlines on two competing flows.
 
 use crate::machine::Machine;
 use crate::wire::contest::bytes_of_two;
@@ -8,8 +8,7 @@ use duetime_kernel::{Options, Parameters};
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// A deadline that no flow can meet, and one that every flow can: d stands at the ends of its clamp, 2 and 1/2, however
-/// fast the machine is.
+/// Announces an infeasible deadline and a very late one, so that d is at its limits, 2 and 1/2, on any machine.
 fn announce(connections: &[Connection; 2]) {
     for (connection, within) in connections.iter().zip([60, 24 * 3600]) {
         let message = Deadline {
@@ -21,7 +20,7 @@ fn announce(connections: &[Connection; 2]) {
 }
 
 #[test]
-fn the_near_deadline_has_the_larger_share_under_d2tcp_alone() {
+fn near_deadlines_get_more_only_under_d2tcp() {
     let Some(_machine) = Machine::take("near and far deadline") else {
         return;
     };
@@ -35,7 +34,7 @@ fn the_near_deadline_has_the_larger_share_under_d2tcp_alone() {
     });
     let wire = Wire::new(Some("tbf rate 200mbit burst 3000 limit 1000000"));
     wire.mark(Marking::above(60));
-    let shares = |control: &str| {
+    let ratio = |control: &str| {
         let bytes = bytes_of_two(
             &wire,
             &attachment,
@@ -45,7 +44,7 @@ fn the_near_deadline_has_the_larger_share_under_d2tcp_alone() {
         );
         bytes[0] as f64 / bytes[1] as f64
     };
-    let (d2tcp, dctcp) = (shares("duetime_d2tcp"), shares("duetime_dctcp"));
+    let (d2tcp, dctcp) = (ratio("duetime_d2tcp"), ratio("duetime_dctcp"));
     assert!(d2tcp > 3.0, "D2TCP {d2tcp}, DCTCP {dctcp}");
     assert!((0.4..2.5).contains(&dctcp), "D2TCP {d2tcp}, DCTCP {dctcp}");
 }

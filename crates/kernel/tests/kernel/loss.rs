@@ -1,14 +1,14 @@
-//! Losses: what is lost is sent again, and the window halves.
+//! Losses are retransmitted and halve the window.
 
 use crate::machine::Machine;
 use crate::marks::{send, state_of};
 use crate::wire::{Connection, Marking, Wire, attach};
 use duetime_kernel::{Attachment, Options, SocketState};
 
-/// A message: some 35 packets.
+/// Length of a message, about 35 packets.
 const MESSAGE: usize = 50_000;
 
-/// Sends messages until the window stands, which it does when it is twice what they need.
+/// Sends messages until the window stops growing, at twice the size of a message.
 fn settled(attachment: &Attachment, connection: &mut Connection) -> SocketState {
     let mut states = Vec::new();
     while states.len() < 100 {
@@ -20,11 +20,11 @@ fn settled(attachment: &Attachment, connection: &mut Connection) -> SocketState 
             return last.clone();
         }
     }
-    panic!("the window grows on: {states:?}");
+    panic!("the window keeps growing: {states:?}");
 }
 
 #[test]
-fn a_loss_is_repaired_and_halves_the_window() {
+fn losses_are_repaired_and_halve_the_window() {
     let Some(_machine) = Machine::take("loss") else {
         return;
     };
@@ -45,13 +45,13 @@ fn a_loss_is_repaired_and_halves_the_window() {
         let after = state_of(&attachment, &connection);
         assert_eq!(wire.counts().lost, u64::from(lost));
         assert_eq!(after.losses, 1, "{after:?}");
-        // Until the loss is known, the window may grow to twice what is on its way.
+        // Until the loss is detected, the window may grow to twice the packets in flight.
         let halved = before.cwnd / 2..=before.cwnd * 3 / 4;
         assert!(halved.contains(&after.ssthresh), "{before:?} {after:?}");
         assert!(after.retransmits >= lost, "{after:?}");
         assert!(after.cwnd < before.cwnd, "{after:?}");
         assert_eq!((after.marks, after.reductions), (0, 0), "{after:?}");
-        // Repaired, it goes on without another loss.
+        // The connection continues without another loss.
         send(&mut connection, MESSAGE);
         assert_eq!(state_of(&attachment, &connection).losses, 1);
     }

@@ -1,4 +1,4 @@
-//! The machine that the tests run on: whether it can, and one test at a time.
+//! Exclusive access to the machine, and its requirements.
 
 use duetime_kernel::in_kernel;
 use rustix::fs::{FlockOperation, flock};
@@ -7,11 +7,11 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The machine, for one test alone: a congestion control has its name once in a kernel.
+/// Exclusive access for one test, because congestion control names are unique in a kernel.
 pub struct Machine(#[expect(dead_code, reason = "held until the test ends")] File);
 
 impl Machine {
-    /// Waits for the machine; `None`, and a line that says why, where the test cannot run.
+    /// Waits for exclusive access. Where the test cannot run, prints the reason and returns `None`.
     pub fn take(test: &str) -> Option<Self> {
         let lacking = if !rustix::process::geteuid().is_root() {
             "not root"
@@ -29,7 +29,7 @@ impl Machine {
     }
 }
 
-/// A testbed or a daemon that has the controllers attached may end soon; the test tells what it finds if not.
+/// Waits for other users of the controllers, such as a testbed, for at most two minutes.
 fn wait_for_others() {
     let began = Instant::now();
     while !in_kernel().is_empty() && began.elapsed() < Duration::from_mins(2) {
@@ -37,8 +37,8 @@ fn wait_for_others() {
     }
 }
 
-/// The congestion controls that the kernel offers.
+/// Returns the registered congestion controls.
 pub fn controls() -> String {
     std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control")
-        .expect("the kernel has TCP")
+        .expect("a list of congestion controls")
 }

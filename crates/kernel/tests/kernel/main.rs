@@ -1,4 +1,4 @@
-//! The programs in the running kernel. Each test needs root and BTF; where one lacks, it says so in one line and passes.
+//! Tests of the programs in the running kernel. Tests without root or BTF print a line and pass.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,6 @@
-//! Marks, and what the controllers make of them.
+//! Reaction of the controllers to marks.
 
-use crate::attach::nothing_is_left;
+use crate::attach::wait_until_clean;
 use crate::machine::Machine;
 use crate::wire::{Connection, Marking, Wire, attach};
 use duetime_core::fixed::Fraction;
@@ -8,16 +8,16 @@ use duetime_kernel::{Attachment, Options, Parameters, SocketState};
 use std::io::{Read, Write};
 use std::thread;
 
-/// Sends so many bytes, and waits until the receiver has answered that they are what was sent.
+/// Sends bytes and waits for the receiver's reply, after it has compared them.
 pub fn send(connection: &mut Connection, bytes: usize) {
-    // Where a byte stands tells what it is.
+    // The value of a byte depends on its position.
     let sent: Vec<u8> = (0..=250).cycle().take(bytes).collect();
     let (near, far) = (&mut connection.near, &mut connection.far);
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut arrived = vec![0; bytes];
             far.read_exact(&mut arrived).expect("all of it");
-            assert!(arrived == sent, "it is not what was sent");
+            assert!(arrived == sent, "other bytes arrived");
             far.write_all(&[1]).expect("the answer");
         });
         near.write_all(&sent).expect("sent");
@@ -25,16 +25,16 @@ pub fn send(connection: &mut Connection, bytes: usize) {
     });
 }
 
-/// The state of the sender's end.
+/// Returns the state of the sender's socket.
 pub fn state_of(attachment: &Attachment, connection: &Connection) -> SocketState {
-    let sockets = attachment.sockets().expect("the kernel lists them");
+    let sockets = attachment.sockets().expect("a list of sockets");
     let local = connection.near.local_addr().expect("bound");
-    let mut senders = sockets.into_iter().filter(|it| it.local == local);
+    let mut senders = sockets.into_iter().filter(|socket| socket.local == local);
     senders.next().expect("listed")
 }
 
 #[test]
-fn marks_are_negotiated_and_alpha_follows_them() {
+fn alpha_follows_the_marks() {
     let Some(_machine) = Machine::take("marks") else {
         return;
     };
@@ -58,13 +58,13 @@ fn marks_are_negotiated_and_alpha_follows_them() {
         assert!(state.reductions >= 5, "{state:?}");
     }
     drop((wire, attachment));
-    nothing_is_left();
+    wait_until_clean();
 }
 
-/// Every packet is marked, and no window is below 24 segments: a reduction for each acknowledgement would be one for each
-/// packet, or for each second one.
+/// All packets are marked, and the minimum window is 24 segments. Reducing at every acknowledgement would mean a
+/// reduction for every packet or every second packet.
 #[test]
-fn the_window_is_reduced_once_in_a_window() {
+fn windows_are_reduced_once_per_round_trip() {
     let Some(_machine) = Machine::take("once in a window") else {
         return;
     };
@@ -81,7 +81,7 @@ fn the_window_is_reduced_once_in_a_window() {
         every: 1,
         ..Marking::NONE
     });
-    // A window that is always reduced never grows: it begins above the floor.
+    // A window that is always reduced never grows, so it must begin above the minimum.
     wire.sender
         .run("ip route add 10.9.0.2 dev wire initcwnd 32");
     let mut connection = Connection::new(&wire, "duetime_dctcp", 9000);

@@ -1,4 +1,4 @@
-"""Run by option.rs as `option.py inside|outside HELPER_DIRECTORY`, as root; it drops its privileges first."""
+"""Checks the option; run as root by option.rs as `option.py inside|outside HELPER_DIRECTORY`. Drops its privileges first."""
 
 import errno
 import os

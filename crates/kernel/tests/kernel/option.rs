@@ -1,14 +1,14 @@
-//! The deadline option through the Python helper, from an unprivileged process: bad input has its error and stores
-//! nothing, a message counts down, and a socket made outside the cgroup has no such option.
+//! The deadline option through the Python helper, from an unprivileged process: invalid input is rejected, messages
+//! count down, and sockets created outside the cgroup lack the option.
 
-use crate::attach::nothing_is_left;
+use crate::attach::wait_until_clean;
 use crate::machine::Machine;
 use duetime_kernel::{Attachment, Options};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A cgroup of this test, removed at its end.
+/// Cgroup of this test, removed on drop.
 struct Cgroup(PathBuf);
 
 impl Cgroup {
@@ -18,7 +18,7 @@ impl Cgroup {
             .lines()
             .find(|line| line.split(' ').nth(2) == Some("cgroup2"))
             .and_then(|line| line.split(' ').nth(1))
-            .expect("cgroup v2 is mounted");
+            .expect("a cgroup v2 mount");
         let path = Path::new(root).join(format!("duetime-test-{}", std::process::id()));
         fs::create_dir(&path).expect("a cgroup");
         Self(path)
@@ -32,7 +32,7 @@ impl Drop for Cgroup {
 }
 
 #[test]
-fn the_option_takes_good_input_and_refuses_the_rest() {
+fn option_rejects_invalid_input() {
     let Some(_machine) = Machine::take("option") else {
         return;
     };
@@ -60,5 +60,5 @@ fn the_option_takes_good_input_and_refuses_the_rest() {
         assert!(output.status.success(), "{place}: {errors}");
     }
     drop(attachment);
-    nothing_is_left();
+    wait_until_clean();
 }

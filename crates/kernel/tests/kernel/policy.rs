@@ -1,4 +1,4 @@
-//! Deadlines from a policy file, for programs that know of none.
+//! Deadlines from a policy file, for programs that set none.
 
 use crate::machine::Machine;
 use crate::wire::{Connection, RECEIVER, Wire, attach};
@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-/// A policy file, removed at its end.
+/// Policy file, removed on drop.
 struct PolicyFile(PathBuf);
 
 impl PolicyFile {
@@ -18,7 +18,7 @@ impl PolicyFile {
         Self(std::env::temp_dir().join(name))
     }
 
-    /// Writes the file, and reads it as a policy.
+    /// Writes the file and parses it as a policy.
     fn read(&self, text: &str) -> Result<Policy, String> {
         std::fs::write(&self.0, text).expect("a file");
         Policy::read(&self.0).map_err(|error| error.to_string())
@@ -31,13 +31,15 @@ impl Drop for PolicyFile {
     }
 }
 
-/// What a program does that knows nothing of deadlines and congestion controls: connects and writes 10 KB. Returns what
-/// the option tells of its socket.
-fn unmodified(wire: &Wire, port: u16) -> Status {
+/// Connects and writes 10 KB without deadlines or a congestion control. Returns the socket's status.
+fn plain_transfer(wire: &Wire, port: u16) -> Status {
     let listener = wire.receiver.within(|| TcpListener::bind((RECEIVER, port)));
     let near = wire.sender.within(|| TcpStream::connect((RECEIVER, port)));
-    let (far, _) = listener.expect("the port is free").accept().expect("one");
-    let mut connection = Connection::of(near.expect("connected"), far);
+    let (far, _) = listener
+        .expect("a free port")
+        .accept()
+        .expect("a connection");
+    let mut connection = Connection::from_ends(near.expect("connected"), far);
     let before = deadline::get(connection.near.as_fd()).expect("the option");
     assert_eq!(before.messages, 0, "{before:?}");
     connection.near.write_all(&[0; 10_000]).expect("sent");
@@ -45,7 +47,7 @@ fn unmodified(wire: &Wire, port: u16) -> Status {
 }
 
 #[test]
-fn a_policy_file_gives_deadlines_and_a_broken_one_leaves_the_old_in_force() {
+fn invalid_policies_leave_the_old_one_active() {
     let Some(_machine) = Machine::take("policy") else {
         return;
     };
@@ -59,17 +61,17 @@ fn a_policy_file_gives_deadlines_and_a_broken_one_leaves_the_old_in_force() {
         format!("[[rule]]\nremote_port = 9000\ndeadline = \"{deadline}\"\nmessage = \"1 MB\"\n")
     };
 
-    assert_eq!(unmodified(&wire, 9000).messages, 0);
-    let policy = file.read(&rule("1 h")).expect("a good policy");
-    attachment.set_policy(&policy).expect("in force");
-    let expect = |least: i64, most: i64| {
-        let status = unmodified(&wire, 9000);
+    assert_eq!(plain_transfer(&wire, 9000).messages, 0);
+    let policy = file.read(&rule("1 h")).expect("a valid policy");
+    attachment.set_policy(&policy).expect("an active policy");
+    let expect = |min: i64, max: i64| {
+        let status = plain_transfer(&wire, 9000);
         assert_eq!(status.messages, 1, "{status:?}");
         let remaining = 1_000_000 - 10_000..=1_000_000;
         assert!(remaining.contains(&status.remaining_bytes), "{status:?}");
-        let left = least * 60_000_000..=most * 60_000_000;
+        let left = min * 60_000_000..=max * 60_000_000;
         assert!(left.contains(&status.left_us), "{status:?}");
-        let other = unmodified(&wire, 9001);
+        let other = plain_transfer(&wire, 9001);
         assert_eq!(other.messages, 0, "{other:?}");
     };
     expect(30, 60);
@@ -80,7 +82,7 @@ fn a_policy_file_gives_deadlines_and_a_broken_one_leaves_the_old_in_force() {
     assert!(error.contains("parsec"), "{error}");
     expect(30, 60);
 
-    let policy = file.read(&rule("10 h")).expect("a good policy");
-    attachment.set_policy(&policy).expect("in force");
+    let policy = file.read(&rule("10 h")).expect("a valid policy");
+    attachment.set_policy(&policy).expect("an active policy");
     expect(570, 600);
 }

@@ -1,18 +1,18 @@
-//! The verifier's work for each program: printed, and held to a budget, so that no branch multiplies its paths unseen.
+//! Budget for the verifier's work per program, to detect branches that multiply its paths.
 
 use crate::machine::Machine;
 use duetime_kernel::{Parameters, verify};
 use std::io::Write as _;
 
-/// Instructions that the verifier may walk for one program. The kernel gives up at 1,000,000.
+/// Maximum number of instructions that the verifier may walk for one program. The kernel's limit is 1,000,000.
 const BUDGET: u32 = 25_000;
 
 #[test]
-fn each_program_stays_within_the_budget_of_the_verifier() {
+fn programs_stay_within_the_verifier_budget() {
     let Some(_machine) = Machine::take("verifier") else {
         return;
     };
-    let programs = verify(Parameters::default()).expect("the kernel takes the programs");
+    let programs = verify(Parameters::default()).expect("verified programs");
     for program in &programs {
         let line = format!("{:>7} {}", program.instructions, program.program);
         writeln!(std::io::stderr(), "{line}").expect("a terminal or a file");

@@ -1,4 +1,4 @@
-//! Many short connections beside long ones, while the controllers are attached and detached.
+//! Many short connections next to long ones, while the controllers are attached and detached.
 
 use super::{Connection, Marking, RECEIVER, Wire, attach};
 use duetime_kernel::Options;
@@ -12,33 +12,34 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Connections at once.
+/// Number of concurrent connections.
 const WORKERS: usize = 8;
 const PORT: u16 = 9000;
 const CONTROL: &str = "duetime_d2tcp";
 
-/// What happened.
+/// Results of a churn.
 #[derive(Clone, Debug, Default)]
 pub struct Churn {
-    /// Short connections that were opened, had their data answered, and were closed.
+    /// Number of short connections that were opened, answered and closed.
     pub finished: usize,
-    /// Of them, those under the controller: at the moment of the others, none was attached.
+    /// Number of these under the controller; the others started while none was attached.
     pub under_control: usize,
-    /// Those that stood still or were broken off.
+    /// Errors of connections that got stuck or were reset.
     pub failed: Vec<String>,
-    /// How often the controllers were attached and detached while connections came and went.
+    /// Number of times that the controllers were attached and detached meanwhile.
     pub attachments: usize,
-    /// Packets marked.
+    /// Number of marked packets.
     pub marked: u64,
-    /// Entries of the maps of socket storage: the most seen, and those left when all connections were closed while the
-    /// controllers were attached still.
+    /// Number of entries in the socket storage maps: the maximum, and after all connections were closed with the
+    /// controllers still attached.
     pub entries: (usize, usize),
-    /// What the kernel has said of errors meanwhile.
+    /// Errors in the kernel's log.
     pub complaints: Vec<String>,
 }
 
-/// Opens and closes at least so many connections, each with a message of its own length, most with a deadline, and attaches
-/// and detaches at least so often meanwhile. A tenth as many follow under the last attachment.
+/// Opens and closes at least `connections` connections, with messages of different lengths and mostly with deadlines,
+/// while attaching and detaching at least `attachments` times. A tenth as many connections follow under the last
+/// attachment.
 pub fn churn(connections: usize, attachments: usize) -> Churn {
     let mut log = Log::open();
     let wire = Wire::new(Some("tbf rate 500mbit burst 6000 limit 3000000"));
@@ -70,12 +71,12 @@ pub fn churn(connections: usize, attachments: usize) -> Churn {
             Ordering::Relaxed,
         );
         for worker in workers {
-            let (finished, failed) = worker.join().expect("a worker reports");
+            let (finished, failed) = worker.join().expect("no panic");
             churn.finished += finished;
             churn.failed.extend(failed);
         }
         stop.store(true, Ordering::Relaxed);
-        // Wakes those that wait for a connection.
+        // Wake the threads that wait for a connection.
         for _ in 0..WORKERS {
             drop(wire.sender.within(|| TcpStream::connect((RECEIVER, PORT))));
         }
@@ -92,8 +93,8 @@ fn entries(wire: &Wire) -> usize {
     wire.entries("duetime_flows") + wire.entries("duetime_origins")
 }
 
-/// The entries when they do not change any more. A socket that is closed ends a moment later: the other end's last
-/// packets are on their way.
+/// Waits until the entries are gone and returns the remaining number. A closed socket ends a moment later, after the
+/// other end's last packets.
 fn settled(wire: &Wire) -> usize {
     let mut left = entries(wire);
     for _ in 0..200 {
@@ -106,11 +107,11 @@ fn settled(wire: &Wire) -> usize {
     left
 }
 
-/// Reads each connection to its end, and answers.
+/// Reads each connection to its end and replies with the number of bytes.
 fn serve(listener: &TcpListener, stop: &AtomicBool) {
     let mut buffer = vec![0; 1 << 16];
     while !stop.load(Ordering::Relaxed) {
-        // The other end has given up: its worker says why.
+        // The other end has closed the connection; its worker reports the reason.
         let Ok((mut stream, _)) = listener.accept() else {
             continue;
         };
@@ -123,7 +124,7 @@ fn serve(listener: &TcpListener, stop: &AtomicBool) {
     }
 }
 
-/// Makes connections until all are made. Returns how many were answered, and what went wrong with others.
+/// Opens connections until the limit. Returns the number of answered connections, and the errors of others.
 fn work(
     wire: &Wire,
     next: &AtomicUsize,
@@ -146,7 +147,7 @@ fn work(
     }
 }
 
-/// One short connection. Returns whether the controller was attached.
+/// Opens one short connection. Returns true if the controller was attached.
 fn exchange(wire: &Wire, number: usize) -> std::io::Result<bool> {
     let length = 1_000 + (number * 7_919) % 30_000;
     let socket = wire.sender.within(super::unconnected);
@@ -159,7 +160,7 @@ fn exchange(wire: &Wire, number: usize) -> std::io::Result<bool> {
             bytes: length as u64,
             within: Duration::from_millis(5 + number as u64 % 50),
         };
-        // The option is gone with the attachment.
+        // The option may be detached already.
         let _ = deadline::set(stream.as_fd(), &message);
     }
     stream.write_all(&vec![0; length])?;
@@ -169,11 +170,11 @@ fn exchange(wire: &Wire, number: usize) -> std::io::Result<bool> {
     if u64::from_ne_bytes(answer) == length as u64 {
         Ok(under_control)
     } else {
-        Err(std::io::Error::other("not all of it arrived"))
+        Err(std::io::Error::other("not all data arrived"))
     }
 }
 
-/// The kernel's log from here on.
+/// Kernel log from its opening on.
 struct Log(File);
 
 impl Log {
@@ -181,12 +182,12 @@ impl Log {
         let mut options = File::options();
         let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
         let file = options.read(true).custom_flags(flags).open("/dev/kmsg");
-        let mut file = file.expect("root reads the kernel's log");
-        file.seek(SeekFrom::End(0)).expect("its end");
+        let mut file = file.expect("the kernel's log");
+        file.seek(SeekFrom::End(0)).expect("the end of the log");
         Self(file)
     }
 
-    /// The lines since then that tell of an error in the kernel.
+    /// Returns the lines since then that report an error in the kernel.
     fn complaints(&mut self) -> Vec<String> {
         const SIGNS: [&str; 6] = [
             "WARNING:",
@@ -198,7 +199,7 @@ impl Log {
         ];
         let mut lines = Vec::new();
         let mut record = vec![0; 8192];
-        // A record for each read; none left is an error.
+        // Each read returns one record and fails without a further one.
         while let Ok(length) = self.0.read(&mut record) {
             let line = String::from_utf8_lossy(&record[..length]).into_owned();
             if SIGNS.iter().any(|sign| line.contains(sign)) {

@@ -1,4 +1,4 @@
-//! A connection over the wire, and traffic on it.
+//! Connection over the link, and traffic on it.
 
 use super::Wire;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -7,42 +7,42 @@ use std::net::{Shutdown, TcpStream};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// The longest that a read or a write may stand still.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Maximum duration of a read or write.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A connection, with the sender's end and the receiver's.
+/// Connection with the sender's and the receiver's end.
 pub struct Connection {
-    /// Where data is written.
+    /// Sending end.
     pub near: TcpStream,
-    /// Where it arrives.
+    /// Receiving end.
     pub far: TcpStream,
 }
 
 impl Connection {
-    /// Both ends under this congestion control.
+    /// Opens a connection with this congestion control at both ends.
     pub fn new(wire: &Wire, control: &str, port: u16) -> Self {
         let listener = wire.listen(control, port);
         let near = wire.connect(control, port);
         let (far, _) = listener.accept().expect("the connection");
-        Self::of(near, far)
+        Self::from_ends(near, far)
     }
 
-    /// Of its two ends. A read or a write that stands still for long fails.
-    pub fn of(near: TcpStream, far: TcpStream) -> Self {
+    /// Creates a connection from its ends, with timeouts for reads and writes.
+    pub fn from_ends(near: TcpStream, far: TcpStream) -> Self {
         for end in [&near, &far] {
             end.set_nodelay(true).expect("TCP_NODELAY");
-            end.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-            end.set_write_timeout(Some(PATIENCE)).expect("a timeout");
+            end.set_read_timeout(Some(TIMEOUT)).expect("a timeout");
+            end.set_write_timeout(Some(TIMEOUT)).expect("a timeout");
         }
         Self { near, far }
     }
 
-    /// The sender's port.
+    /// Returns the sender's port.
     pub fn port(&self) -> u16 {
         self.near.local_addr().expect("bound").port()
     }
 
-    /// Writes at one end and reads at the other until the traffic is dropped.
+    /// Sends continuously until the returned value is dropped.
     pub fn flood(self) -> Flood {
         let (mut near, mut far) = (
             self.near.try_clone().expect("a descriptor"),
@@ -63,7 +63,8 @@ impl Connection {
     }
 }
 
-/// Ends at once: one that waited for the other end's last packets would outlive the wire, and keep the controller.
+/// Resets the connection on drop. A connection that waits for the other end's last packets would outlive the link and
+/// keep the controller in use.
 impl Drop for Connection {
     fn drop(&mut self) {
         let at_once = libc::linger {
@@ -76,7 +77,7 @@ impl Drop for Connection {
     }
 }
 
-/// A connection that sends without end.
+/// Connection that sends continuously.
 pub struct Flood {
     /// The connection.
     pub connection: Connection,
@@ -85,7 +86,7 @@ pub struct Flood {
 
 impl Drop for Flood {
     fn drop(&mut self) {
-        // One that is closed already has nothing to shut down.
+        // Fails if the connection is already closed.
         let _ = self.connection.near.shutdown(Shutdown::Both);
         let _ = self.connection.far.shutdown(Shutdown::Both);
         for thread in self.threads.drain(..) {

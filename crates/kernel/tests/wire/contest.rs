@@ -1,12 +1,12 @@
-//! Two flows that compete for the wire.
+//! Two flows that compete for the link.
 
 use super::{Connection, Wire};
 use duetime_kernel::{Attachment, SocketState};
 use std::thread;
 use std::time::Duration;
 
-/// Two flows that both send without end. Returns the bytes that each had acknowledged between the first `from` bytes of
-/// both together and `until`. `prepare` sees the connections before they send.
+/// Runs two flows that send continuously. Returns the bytes that each had acknowledged between the first `from` bytes
+/// of both together and the first `until` bytes. Calls `prepare` before they send.
 pub fn bytes_of_two(
     wire: &Wire,
     attachment: &Attachment,
@@ -27,13 +27,17 @@ pub fn bytes_of_two(
     [end[0] - begin[0], end[1] - begin[1]]
 }
 
-/// Waits until both together have so many bytes acknowledged.
+/// Waits until both together have `sum` bytes acknowledged.
 fn acknowledged(attachment: &Attachment, ports: [u16; 2], sum: u64) -> [u64; 2] {
     loop {
-        let sockets = attachment.sockets().expect("the kernel lists them");
+        let sockets = attachment.sockets().expect("a list of sockets");
         let bytes = ports.map(|port| {
-            let its = |it: &&SocketState| it.local.port() == port && it.remote.port() > 9000;
-            sockets.iter().find(its).map_or(0, |it| it.bytes_acked)
+            let matches =
+                |socket: &&SocketState| socket.local.port() == port && socket.remote.port() > 9000;
+            sockets
+                .iter()
+                .find(matches)
+                .map_or(0, |socket| socket.bytes_acked)
         });
         if bytes[0] + bytes[1] >= sum {
             return bytes;

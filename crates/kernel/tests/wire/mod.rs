@@ -1,8 +1,8 @@
-//! Two hosts and a wire between them, for tests and measurements: network namespaces and veth pairs, a shaper, a program
-//! that marks at its queue, and one that loses packets where they arrive.
+//! Two hosts connected by a link, for tests and measurements: network namespaces and veth pairs, a shaper, a program
+//! that marks at its queue, and a program that drops packets on arrival.
 //!
-//! A wire with a shaper has a middle, a namespace of its own, where packets queue: TCP never lets more than a few packets
-//! of a flow wait in its own host's queue, so a queue there would not show what a controller does.
+//! A link with a shaper has a middle, a separate namespace where packets queue. TCP lets only a few packets of a flow
+//! wait in its own host's queue, so a queue there would not show the controller's behaviour.
 
 pub mod churn;
 mod connection;
@@ -26,30 +26,30 @@ use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// The programs, compiled.
+/// Compiled programs.
 static PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/wire.o"));
 
-/// How long another process that has the controllers attached is waited for.
-const PATIENCE: Duration = Duration::from_mins(2);
+/// Maximum wait for another process that has the controllers attached.
+const ATTACH_TIMEOUT: Duration = Duration::from_mins(2);
 
-/// Where the receiver is.
+/// Address of the receiver.
 pub const RECEIVER: Ipv4Addr = Ipv4Addr::new(10, 9, 0, 2);
 
-/// What the wire does to packets with data.
+/// Marks and losses of data packets.
 #[derive(Clone, Copy, Debug)]
 pub struct Marking {
-    /// Marks those that find more packets than this in the queue.
+    /// Packets in the queue above which a packet is marked.
     pub above: u32,
-    /// Marks those that find more than this many packets sent and not arrived, themselves included.
+    /// Packets in flight above which a packet is marked, itself included.
     pub waiting: u32,
-    /// Marks one of so many, whatever the queue is; 0: none.
+    /// Interval of marks, regardless of the queue: every n-th packet; 0 for none.
     pub every: u32,
-    /// The first one that is lost, from 1, counted since this was set; and how many are lost in a row.
+    /// First lost packet, counted from 1 since the setting, and the number of consecutive losses.
     pub lose: (u32, u32),
 }
 
 impl Marking {
-    /// Marks nothing and loses nothing.
+    /// No marks and no losses.
     pub const NONE: Self = Self {
         above: u32::MAX,
         waiting: u32::MAX,
@@ -57,7 +57,7 @@ impl Marking {
         lose: (0, 0),
     };
 
-    /// Marks above so many packets.
+    /// Marks packets that find more than this many in the queue.
     pub const fn above(packets: u32) -> Self {
         Self {
             above: packets,
@@ -66,34 +66,34 @@ impl Marking {
     }
 }
 
-/// Packets with data since the marking was set.
+/// Counts of data packets since the marking was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
     /// Sent, before the queue.
     pub sent: u64,
     /// Marked.
     pub marked: u64,
-    /// Lost where they arrived.
+    /// Lost on arrival.
     pub lost: u64,
 }
 
-/// The hosts and the wire. All of it is gone when this is dropped, and when the process ends.
+/// Hosts and link, which end when this is dropped or the process ends.
 pub struct Wire {
-    /// The host that sends.
+    /// Sending host.
     pub sender: Namespace,
-    /// The host that receives.
+    /// Receiving host.
     pub receiver: Namespace,
     _middle: Option<Namespace>,
     object: Object,
 }
 
 impl Wire {
-    /// Makes it. `shaper` is a queueing discipline in the words of `tc`; without one, the wire is as fast as the
-    /// processor. No packet is longer than the MTU of 1,500 bytes.
+    /// Creates the link. `shaper` is a queueing discipline in `tc` syntax; without it, the link is as fast as the
+    /// processor. The MTU is 1,500 bytes.
     pub fn new(shaper: Option<&str>) -> Self {
         let (sender, receiver) = (Namespace::new(), Namespace::new());
         let middle = shaper.map(|_| Namespace::new());
-        // With several queues each has a share of the packets.
+        // With several queues, each would have only some of the packets.
         let one = "mtu 1500 gso_max_segs 1 numtxqueues 1 numrxqueues 1";
         match &middle {
             None => sender.run(&format!(
@@ -117,7 +117,7 @@ impl Wire {
                 ("net/ipv6/conf/all/disable_ipv6", "1"),
                 ("net/ipv4/tcp_slow_start_after_idle", "0"),
                 ("net/ipv4/tcp_no_metrics_save", "1"),
-                // Controllers that do not ask for ECN use it too: all flows are marked alike.
+                // Flows without ECN controllers use ECN too, so that all flows are marked alike.
                 ("net/ipv4/tcp_ecn", "1"),
             ] {
                 host.set(name, value);
@@ -130,9 +130,7 @@ impl Wire {
             middle.run(&format!("tc qdisc replace dev right root {shaper}"));
         }
         let opened = ObjectBuilder::default().open_memory(PROGRAMS);
-        let object = opened
-            .and_then(OpenObject::load)
-            .expect("the programs load");
+        let object = opened.and_then(OpenObject::load).expect("loaded programs");
         match &middle {
             None => hook(&object, "wire_mark", &sender, "wire", TC_EGRESS),
             Some(middle) => {
@@ -152,7 +150,7 @@ impl Wire {
         wire
     }
 
-    /// Sets what is marked and lost from now on, and counts anew.
+    /// Sets marks and losses, and resets the counters.
     pub fn mark(&self, marking: Marking) {
         let (first, count) = marking.lose;
         let words = [marking.above, marking.waiting, marking.every, first, count];
@@ -166,7 +164,7 @@ impl Wire {
             .expect("stored");
     }
 
-    /// The packets so far.
+    /// Returns the packet counts so far.
     pub fn counts(&self) -> Counts {
         let value = self.map("wire_counts").lookup(&[0; 4], MapFlags::ANY);
         let value = value.expect("an entry").expect("one entry");
@@ -178,18 +176,21 @@ impl Wire {
         }
     }
 
-    /// The entries that sockets of the two hosts have in maps of socket storage with this name, whosever they are.
+    /// Returns the number of entries of both hosts' sockets in socket storage maps with this name, whoever created
+    /// them.
     pub fn entries(&self, map: &str) -> usize {
         let hosts = [self.sender.number(), self.receiver.number()];
         let program = self.program("wire_entries");
         query::MapInfoIter::default()
             .filter(|info| info.name == *map)
-            // One that is gone meanwhile has none.
+            // A map that has been freed meanwhile has no entries.
             .filter_map(|info| MapHandle::from_map_id(info.id).ok())
             .flat_map(|map| {
-                let link = program.attach_iter(map.as_fd()).expect("a folder");
+                let link = program
+                    .attach_iter(map.as_fd())
+                    .expect("an attached iterator");
                 let mut bytes = Vec::new();
-                let read = Iter::new(&link).map(|mut it| it.read_to_end(&mut bytes));
+                let read = Iter::new(&link).map(|mut iterator| iterator.read_to_end(&mut bytes));
                 read.expect("an iterator").expect("readable");
                 bytes
                     .chunks_exact(4)
@@ -202,7 +203,9 @@ impl Wire {
 
     fn program(&self, name: &str) -> ProgramMut<'_> {
         let mut programs = self.object.progs_mut();
-        programs.find(|it| it.name() == name).expect("a known stream")
+        programs
+            .find(|program| program.name() == name)
+            .expect("present in the object file")
     }
 
     fn map(&self, name: &str) -> libbpf_rs::Map<'_> {
@@ -211,31 +214,31 @@ impl Wire {
             .expect("present in the object file")
     }
 
-    /// A listening socket of the receiver under this congestion control.
+    /// Opens a listening socket of the receiver with this congestion control.
     pub fn listen(&self, control: &str, port: u16) -> TcpListener {
         let fd = self.receiver.within(unconnected);
         deadline::choose(fd.as_fd(), control).expect("the controller");
         setsockopt(&fd, sockopt::ReuseAddr, &true).expect("SO_REUSEADDR");
         let address = SockaddrIn::from(SocketAddrV4::new(RECEIVER, port));
-        bind(fd.as_raw_fd(), &address).expect("the port is free");
+        bind(fd.as_raw_fd(), &address).expect("a free port");
         listen(&fd, Backlog::new(1024).expect("within the limits")).expect("listening");
         fd.into()
     }
 
-    /// A connection from the sender to the receiver under this congestion control.
+    /// Connects the sender to the receiver with this congestion control.
     pub fn connect(&self, control: &str, port: u16) -> TcpStream {
         let fd = self.sender.within(unconnected);
         deadline::choose(fd.as_fd(), control).expect("the controller");
-        connected(fd, port).expect("the receiver listens")
+        connected(fd, port).expect("a listening receiver")
     }
 }
 
-/// Attaches the controllers. If another process has them, waits until it gives them up.
+/// Attaches the controllers, waiting for another process to detach them.
 pub fn attach(options: &Options) -> Attachment {
     let began = Instant::now();
     loop {
         match Attachment::attach(options) {
-            Err(Error::Attached { .. }) if began.elapsed() < PATIENCE => {
+            Err(Error::Attached { .. }) if began.elapsed() < ATTACH_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(100));
             }
             attached => return attached.unwrap_or_else(|error| panic!("not attached: {error}")),
@@ -243,13 +246,13 @@ pub fn attach(options: &Options) -> Attachment {
     }
 }
 
-/// A TCP socket of the calling thread's namespace.
+/// Creates a TCP socket in the calling thread's namespace.
 fn unconnected() -> OwnedFd {
     let flags = SockFlag::SOCK_CLOEXEC;
     socket(AddressFamily::Inet, SockType::Stream, flags, None).expect("a socket")
 }
 
-/// The socket, connected to the receiver.
+/// Connects the socket to the receiver.
 fn connected(socket: OwnedFd, port: u16) -> std::io::Result<TcpStream> {
     let address = SockaddrIn::from(SocketAddrV4::new(RECEIVER, port));
     connect(socket.as_raw_fd(), &address)?;
@@ -271,5 +274,5 @@ fn hook(object: &Object, name: &str, host: &Namespace, interface: &str, point: T
             .hook(point);
         hook.attach().map(drop)
     });
-    attached.expect("sent");
+    attached.expect("attached");
 }

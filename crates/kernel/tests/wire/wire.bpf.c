@@ -1,6 +1,6 @@
 /*
- * The programs of the wire between two hosts: one marks packets at the queue, one loses packets as they arrive, one
- * passes packets through the middle of the wire, and one lists the entries of a map of socket storage.
+ * Programs of the link between two hosts: one marks packets at the queue, one drops packets on arrival, one forwards
+ * packets through the middle of the link, and one lists the entries of a socket storage map.
  */
 #include "../../src/bpf/kernel.h"
 
@@ -9,13 +9,13 @@
 #define TC_ACT_OK 0
 #define TC_ACT_SHOT 2
 
-#define DATA 200 /* bytes: a packet that is longer carries data */
+#define DATA 200 /* longer packets carry data */
 
-/* The interfaces in the middle of the wire. */
+/* Interfaces in the middle of the link. */
 #define LEFT 2
 #define RIGHT 3
 
-/* Contexts that the verifier translates. */
+/* Contexts whose members the verifier translates. */
 struct __sk_buff {
 	u32 len;
 	u32 pkt_type;
@@ -54,16 +54,16 @@ extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym;
 
 struct settings {
 	u32 mark_above; /* packets in the queue of the interface */
-	u32 mark_waiting; /* packets that were sent and have not arrived */
-	u32 mark_every; /* one of so many data packets, whatever the queue is; 0: none */
-	u32 lose_first; /* the first data packet that is lost, from 1 */
-	u32 lose_count; /* so many in a row */
+	u32 mark_waiting; /* packets in flight */
+	u32 mark_every; /* every n-th data packet, regardless of the queue; 0: none */
+	u32 lose_first; /* first lost data packet, from 1 */
+	u32 lose_count; /* number of consecutive losses */
 };
 
 struct counts {
 	u64 sent; /* data packets, before the queue */
 	u64 marked;
-	u64 arrived; /* data packets, with those that are lost */
+	u64 arrived; /* data packets, including lost ones */
 	u64 lost;
 };
 
@@ -83,7 +83,7 @@ struct {
 
 char _license[] SEC("license") = "Dual MIT/GPL";
 
-/* Before the queue. */
+/* Marks before the queue. */
 SEC("tc")
 int wire_mark(struct __sk_buff *skb)
 {
@@ -105,7 +105,7 @@ int wire_mark(struct __sk_buff *skb)
 	return TC_ACT_OK;
 }
 
-/* At the receiver: the sender must not learn of a loss from its own interface. */
+/* Drops at the receiver, so that the sender does not learn of a loss from its own interface. */
 SEC("tc")
 int wire_lose(struct __sk_buff *skb)
 {
@@ -125,7 +125,7 @@ int wire_lose(struct __sk_buff *skb)
 	return TC_ACT_SHOT;
 }
 
-/* In the middle. The copy belongs to no socket, and the packet leaves its sender's account here. */
+/* Forwards in the middle. The copy belongs to no socket, so the packet no longer counts for its sender's queue. */
 SEC("tc")
 int wire_pass(struct __sk_buff *skb)
 {
