@@ -2,7 +2,7 @@
 //! listener's memory and the number of deadlines met, without and with the flood.
 //!
 //! ```sh
-//! cargo run --release -p duetime-d3 --example d3_flood                  # a million of each, 50,000 per second in total
+//! cargo run --release -p duetime-d3 --example d3_flood                  # a million of each, 50,000 per second
 //! cargo run --release -p duetime-d3 --example d3_flood -- 100000 20000  # 100,000 of each, 20,000 per second
 //! ```
 //!

@@ -60,7 +60,7 @@ local damaged = ProtoExpert.new("d3.damaged", "Damaged", expert.group.CHECKSUM, 
 local another = ProtoExpert.new("d3.another_version", "Another version", expert.group.PROTOCOL, expert.severity.WARN)
 d3.experts = { malformed, damaged, another }
 
-d3.prefs.ports = Pref.range("UDP ports", "7000", "UDP ports for D3. On other ports, datagrams are recognised by their form.", 65535)
+d3.prefs.ports = Pref.range("UDP ports", "7000", "UDP ports for D3; elsewhere, datagrams are recognised by form.", 65535)
 
 -- CRC-32C table, reflected.
 local CRC = {}
@@ -136,7 +136,7 @@ local function transport_error(tvb, start)
     end
 end
 
--- Checks the fields that a kind may have besides its identifiers (version 1). Returns the decoder's message, or nil.
+-- Checks the fields that a kind may have in addition to its identifiers (version 1). Returns the decoder's message, or nil.
 local function kind_error(tvb)
     local kind, flags, window = tvb(19, 1):uint(), tvb(1, 1):uint(), tvb(36, 4):uint()
     local position = tvb(4, 4):uint() + tvb(8, 4):uint()

@@ -8,7 +8,7 @@
  * The message is the next `bytes` bytes that the program writes. At most 8 messages may be announced and
  * unacknowledged. No privilege is required. On error, nothing is stored and errno is:
  *
- *   EINVAL       the length is not sizeof(struct duetime_deadline), `bytes` is 0, a flag is unknown, or the socket listens
+ *   EINVAL       wrong option length, `bytes` is 0, an unknown flag, or a listening socket
  *   ERANGE       `bytes` is above DUETIME_MOST_BYTES, or `deadline_us` above DUETIME_MOST_US
  *   ETIME        `deadline_us` is 0 or, read as a signed number, negative: the deadline has passed
  *   ENOBUFS      8 messages are announced and unacknowledged

@@ -133,8 +133,8 @@ fn privilege() -> Finding {
 fn types() -> Finding {
     /// Kernel type of a congestion control program.
     const TYPE: &[u8] = b"bpf_struct_ops_tcp_congestion_ops";
-    const ADVICE: &str = "boot a kernel built with CONFIG_DEBUG_INFO_BTF, CONFIG_BPF_SYSCALL and CONFIG_BPF_JIT, such as a stock \
-                          kernel of Debian 12 or newer";
+    const ADVICE: &str = "boot a kernel built with CONFIG_DEBUG_INFO_BTF, CONFIG_BPF_SYSCALL and CONFIG_BPF_JIT, such as \
+                          a stock kernel of Debian 12 or newer";
     let Ok(btf) = fs::read(BTF) else {
         return finding(
             "types",

@@ -41,10 +41,10 @@ impl Server {
         self.tcp.local_addr()
     }
 
-    /// Answers on separate threads until the process ends. Passes errors to `tell`, which must not block.
-    pub fn start(self, tell: impl Fn(&io::Error) + Clone + Send + 'static) -> io::Result<()> {
+    /// Answers on separate threads until the process ends. Passes errors to `report`, which must not block.
+    pub fn start(self, report: impl Fn(&io::Error) + Clone + Send + 'static) -> io::Result<()> {
         let (tcp, d3) = (self.tcp, self.d3);
-        let tell_tcp = tell.clone();
+        let report_tcp = report.clone();
         thread::Builder::new()
             .name("load-tcp".to_owned())
             .spawn(move || {
@@ -55,7 +55,7 @@ impl Server {
                         stream.set_write_timeout(Some(TIMEOUT))?;
                         Ok(Connection::Tcp(stream))
                     });
-                    answer_in_thread(accepted, tell_tcp.clone());
+                    answer_in_thread(accepted, report_tcp.clone());
                 }
             })?;
         thread::Builder::new()
@@ -67,20 +67,23 @@ impl Server {
                         stream.set_write_timeout(Some(TIMEOUT));
                         Connection::D3(stream)
                     });
-                    answer_in_thread(accepted, tell.clone());
+                    answer_in_thread(accepted, report.clone());
                 }
             })?;
         Ok(())
     }
 }
 
-fn answer_in_thread(accepted: io::Result<Connection>, tell: impl Fn(&io::Error) + Send + 'static) {
+fn answer_in_thread(
+    accepted: io::Result<Connection>,
+    report: impl Fn(&io::Error) + Send + 'static,
+) {
     let started = accepted.and_then(|connection| {
         thread::Builder::new()
             .name("load-answer".to_owned())
             .spawn(move || {
                 if let Err(error) = answer(connection) {
-                    tell(&error);
+                    report(&error);
                 }
             })
     });

@@ -54,7 +54,7 @@ pub struct PortConfig {
     pub loss: f64,
     /// Queue limit, including the packet in service.
     pub limit: Limit,
-    /// Marking threshold K: a packet that finds at least this much in the port gets CE if it is ECN-capable (D2TCP §3).
+    /// Marking threshold K: an ECN-capable packet that finds at least this much in the port gets CE (D2TCP §3).
     pub mark_at: Option<Limit>,
     /// Number of strict-priority classes, 1 to 32; 1 is first come, first served.
     pub classes: usize,
@@ -131,7 +131,7 @@ pub struct Options {
     /// Maximum number of frames in ports and on links; 1 to 2²⁰.
     pub buffers: usize,
     /// True to run the thread under the real-time scheduler (`SCHED_FIFO`, priority 1) if permitted;
-    /// [`crate::Report::real_time`] tells if it was. Without it, packets on a busy machine are late by milliseconds.
+    /// [`crate::Report::real_time`] reports the result. Without it, packets on a busy machine are late by milliseconds.
     pub real_time: bool,
 }
 

@@ -1,5 +1,5 @@
 /*
- * Per-socket state besides the window: messages with deadlines, and the published state of the controller.
+ * Per-socket state in addition to the window: messages with deadlines, and the published state of the controller.
  */
 #ifndef DUETIME_FLOW_H
 #define DUETIME_FLOW_H

@@ -1,4 +1,4 @@
-"""Checks the option; run as root by option.rs as `option.py inside|outside HELPER_DIRECTORY`. Drops its privileges first."""
+"""Checks the option. option.rs runs `option.py inside|outside HELPER_DIRECTORY` as root; it drops its privileges first."""
 
 import errno
 import os

@@ -94,16 +94,16 @@ impl Wire {
         let (sender, receiver) = (Namespace::new(), Namespace::new());
         let middle = shaper.map(|_| Namespace::new());
         // With several queues, each would have only some of the packets.
-        let one = "mtu 1500 gso_max_segs 1 numtxqueues 1 numrxqueues 1";
+        let options = "mtu 1500 gso_max_segs 1 numtxqueues 1 numrxqueues 1";
         match &middle {
             None => sender.run(&format!(
-                "ip link add wire {one} type veth peer name wire {one} netns {}",
+                "ip link add wire {options} type veth peer name wire {options} netns {}",
                 receiver.path()
             )),
             Some(middle) => {
                 for (index, name, host) in [(2, "left", &sender), (3, "right", &receiver)] {
                     middle.run(&format!(
-                        "ip link add {name} index {index} {one} type veth peer name wire {one} netns {}",
+                        "ip link add {name} index {index} {options} type veth peer name wire {options} netns {}",
                         host.path()
                     ));
                     middle.set("net/ipv6/conf/all/disable_ipv6", "1");
@@ -176,8 +176,7 @@ impl Wire {
         }
     }
 
-    /// Returns the number of entries of both hosts' sockets in socket storage maps with this name, whoever created
-    /// them.
+    /// Returns the number of entries of both hosts' sockets in socket storage maps with this name.
     pub fn entries(&self, map: &str) -> usize {
         let hosts = [self.sender.number(), self.receiver.number()];
         let program = self.program("wire_entries");

@@ -42,7 +42,7 @@ impl Controllers {
             match needed {
                 Some((other, name)) if other != parameters => {
                     return Err(LabError::Unsupported(format!(
-                        "`{name}` and `{}` run concurrently with different options, which the kernel's controllers share",
+                        "`{name}` and `{}` run concurrently with different options; the kernel has one set",
                         stack.name
                     )));
                 }

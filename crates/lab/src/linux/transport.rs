@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn d3_uses_the_slowest_links_scale_and_udp_headers() {
+    fn d3_uses_the_smallest_scale_and_udp_headers() {
         let mut scenario =
             scenario("d3.quench = true\nd3.mtu = \"1000 B\"\nd3.police = \"2 Mbps\"");
         let network = plan::network(&scenario).expect("the testbed can");

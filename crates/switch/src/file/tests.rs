@@ -197,11 +197,11 @@ fn errors_name_the_line() {
         let message = error(from, to);
         assert!(message.contains(expected), "{message}");
     }
-    let one = GOOD
+    let single = GOOD
         .split("[[interface]]\nname = \"veth1\"")
         .next()
         .expect("one interface");
-    let message = Config::parse(one, "f.toml")
+    let message = Config::parse(single, "f.toml")
         .expect_err("too few interfaces")
         .to_string();
     assert!(

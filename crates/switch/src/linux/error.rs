@@ -58,13 +58,13 @@ pub enum Error {
 
 impl Error {
     /// Creates the error of a failed system call. A missing privilege becomes [`Self::Permission`].
-    pub(crate) fn of(what: impl Into<String>, source: impl Into<io::Error>) -> Self {
+    pub(crate) fn of(action: impl Into<String>, source: impl Into<io::Error>) -> Self {
         let source = source.into();
         if source.kind() == io::ErrorKind::PermissionDenied {
             return Self::Permission;
         }
         Self::System {
-            what: what.into(),
+            what: action.into(),
             source,
         }
     }
