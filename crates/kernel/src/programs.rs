@@ -1,6 +1,6 @@
 //! The compiled programs, and their loading through the kernel's verifier.
 
-use crate::release::links_are_known;
+use crate::release::supports_links;
 use crate::{Error, Parameters};
 use libbpf_rs::query::ProgInfoIter;
 use libbpf_rs::{MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel, Program};
@@ -22,7 +22,7 @@ pub struct Verified {
 /// Loads the programs with these parameters, without attaching them, and unloads them again.
 pub fn verify(parameters: Parameters) -> Result<Vec<Verified>, Error> {
     parameters.check()?;
-    let object = load(parameters, links_are_known())?;
+    let object = load(parameters, supports_links())?;
     let refused = |error: libbpf_rs::Error| Error::Refused {
         what: "to describe its programs".into(),
         reason: error.to_string(),

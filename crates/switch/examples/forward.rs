@@ -215,7 +215,7 @@ mod measure {
         let uplink = link(Rate::from_gbps(400), Span::ZERO);
         let mut config = Config::star("star", interfaces(2, uplink), &port, None);
         config.options.real_time = real_time;
-        let bench = Bench::of(&config)?;
+        let bench = Bench::new(&config)?;
         let sink = bench.in_host(1, || UdpSocket::bind("10.9.0.2:4000").expect("a socket"));
         let source = bench.in_host(0, || UdpSocket::bind("10.9.0.1:4000").expect("a socket"));
         source.connect("10.9.0.2:4000").expect("an address");

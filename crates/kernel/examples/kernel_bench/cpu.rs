@@ -6,7 +6,7 @@
 //! interruption, even on a busy machine.
 
 use crate::wire::{Connection, Marking, Namespace, Wire, attach};
-use crate::{mean, shown};
+use crate::{format_estimate, mean};
 use duetime_kernel::Options;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::time::{ClockId, clock_gettime};
@@ -117,7 +117,7 @@ fn measure_case(case: &Case, pairs: usize) -> bool {
     let good = marked && ratio.value <= MAX_RATIO;
     println!(
         "ratio: mean {}, median {:.4}; limit {MAX_RATIO}: {}",
-        shown(&ratio, 4),
+        format_estimate(&ratio, 4),
         median(ratios),
         match (marked, good) {
             (false, _) => "NOT valid: a run had no marks",

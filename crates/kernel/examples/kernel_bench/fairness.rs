@@ -2,7 +2,7 @@
 
 use crate::wire::contest::bytes_of_two;
 use crate::wire::{Marking, Wire, attach};
-use crate::{mean, shown};
+use crate::{format_estimate, mean};
 use duetime_kernel::Options;
 
 /// Start and end of the measurement, in bytes of both flows: 2.4 s at 100 Mbps.
@@ -41,15 +41,15 @@ pub fn measure(pairs: usize) -> bool {
     println!("packets sent and marked: {:?}", wire.counts());
     println!(
         "share of D2TCP against DCTCP      {}",
-        shown(&mean(&mixed), 4)
+        format_estimate(&mean(&mixed), 4)
     );
     println!(
         "share of DCTCP against DCTCP      {}",
-        shown(&mean(&baseline), 4)
+        format_estimate(&mean(&baseline), 4)
     );
     println!(
         "difference                        {}",
-        shown(&difference, 4)
+        format_estimate(&difference, 4)
     );
     let (low, high) = (difference.low(), difference.high());
     let zero = low <= 0.0 && 0.0 <= high;

@@ -212,7 +212,7 @@ pub fn stacks(
     let slowest = slowest.unwrap_or(Rate::from_gbps(1));
     let stacks: Vec<Stack> = transports
         .into_iter()
-        .map(|transport| Stack::of(transport, slowest))
+        .map(|transport| Stack::new(transport, slowest))
         .collect::<Result<_, _>>()?;
     let mut all = stacks.iter().filter_map(Stack::d3);
     if let Some(first) = all.next() {
