@@ -87,7 +87,7 @@ fn play(number: u64, seen: &mut Coverage) {
     plain.run(u64::MAX - 1);
     // The order among hosts at one instant is undefined.
     let by_host = |reached: &mut Vec<Reached>| {
-        reached.sort_by_key(|packet| (packet.interface, packet.time_ps))
+        reached.sort_by_key(|packet| (packet.interface, packet.time_ps));
     };
     by_host(&mut reached);
     by_host(&mut plain.reached);
