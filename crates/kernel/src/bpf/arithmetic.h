@@ -71,7 +71,8 @@ static __always_inline u64 square_root(u64 value)
 	return root;
 }
 
-/* Returns alpha after one step of the moving average with gain 2^-gain_shift towards part / whole (RFC 8257 3.3). */
+/* Returns alpha after one step of the moving average with gain 2^-gain_shift towards part / whole (RFC 8257 3.3).
+ * part <= whole < 2^44, whole > 0, gain_shift <= 20. */
 static __always_inline u32 fraction_averaged(u32 alpha, u32 gain_shift, u64 part, u64 whole)
 {
 	u32 decay = alpha >> gain_shift;
