@@ -286,5 +286,5 @@ fn invalid_options_are_rejected() {
     options.config.mtu = 100;
     let error = Endpoint::bind("127.0.0.1:0", options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
-    assert!(error.to_string().contains("largest packet"), "{error}");
+    assert!(error.to_string().contains("mtu must hold"), "{error}");
 }
