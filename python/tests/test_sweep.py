@@ -111,7 +111,7 @@ def test_the_command_goes_on_where_a_sweep_stopped_and_the_other_way(
         arguments = [command, "sweep", "star.toml", "--out", str(out), *vary]
         return subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=True).stderr
 
-    assert "8 there already" in sweep(ours, *grid)
+    assert "8 already finished" in sweep(ours, *grid)
     finished(ours)
     theirs = tmp_path / "theirs"
     sweep(theirs, "--vary", "workload.senders=3", *grid[2:])

@@ -1,4 +1,4 @@
-//! What may be typed.
+//! Command-line arguments.
 
 mod fit;
 #[cfg(all(feature = "lab", target_os = "linux"))]
@@ -19,87 +19,88 @@ use duetime_study::capacity::Target;
 
 pub use fit::{Fit, InputKind};
 
-/// Datacenter flows that meet their deadlines: D3 and D2TCP beside what they are measured against.
+/// Command line of `duetime`.
 #[derive(Debug, Parser)]
 #[command(
     name = "duetime",
     version,
+    about = "Duetime predicts how many answers of a datacenter service meet their deadlines, under each transport, and runs \
+             the deadline-aware ones for real.",
     propagate_version = true,
     arg_required_else_help = true,
     max_term_width = 110,
-    after_help = "Exit codes: 0 done; 1 a run failed, was stopped or measured nothing, or a file could not be written; 2 bad input \
-                  (nothing was run or written); 3 the machine was too busy for valid runs on real stacks."
+    after_help = "Exit codes: 0 success; 1 a run failed, was stopped or measured nothing, or a file could not be written; 2 invalid \
+                  input (nothing was run or written); 3 the machine was too busy for valid runs on real stacks."
 )]
 pub struct Cli {
-    /// What to do.
+    /// Subcommand to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// One subcommand.
+/// Subcommands of `duetime`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Write a first scenario for a search, feed, storage or inference service: from flags, or from questions.
+    /// Create a first scenario for a search, feed, storage or inference service, from flags or interactively.
     #[command(after_long_help = NEW_EXAMPLES)]
     New(New),
-    /// Fit a scenario to what a service already has: a capture of packets, recorded spans, or a table of its calls.
+    /// Fit a scenario to a packet capture, recorded spans or a table of calls of an existing service.
     #[command(after_long_help = fit::EXAMPLES)]
     Fit(Fit),
-    /// Run a scenario under each of its transports and seeds, and print the table.
+    /// Run a scenario with each of its transports and seeds, and print the results.
     #[command(after_long_help = RUN_EXAMPLES)]
     Run(Run),
-    /// Run a grid of settings; runs that are already in the folder are kept.
+    /// Run a grid of settings, reusing the runs that are already in the folder.
     #[command(after_long_help = SWEEP_EXAMPLES)]
     Sweep(Sweep),
-    /// Search for the most senders, the highest rate, the tightest deadlines or the tightest budget that a transport
-    /// carries.
+    /// Find the most senders, the highest rate, the tightest deadlines or the tightest budget that each transport sustains.
     #[command(after_long_help = CAPACITY_EXAMPLES)]
     Capacity(Capacity),
-    /// Bound what any transport can do: the fewest late answers and queries of a scenario, without running it.
+    /// Compute the fewest late answers and queries that any transport could achieve, without running the scenario.
     #[command(after_long_help = BOUND_EXAMPLES)]
     Bound(Bound),
-    /// Show where the time of one query or one flow went: computing, queues, handshakes, pauses, denials, timeouts.
+    /// Break down the time of one query or flow: computing, queues, handshakes, pauses, denials, timeouts.
     #[command(after_long_help = EXPLAIN_EXAMPLES)]
     Explain(Explain),
-    /// Compare two run folders, run by run with the same seed: what differs, by how much, and whether by more than chance.
+    /// Compare two run folders, paired by seed, and report each difference with its confidence interval.
     #[command(after_long_help = COMPARE_EXAMPLES)]
     Compare(Compare),
-    /// Write one self-contained HTML page about a finished study.
+    /// Write the self-contained HTML report of a finished study.
     Report(Report),
-    /// Say how busy each link will be and what will count, without running anything.
+    /// Print the load of each link and what will be measured, without running the scenario.
     Check(Check),
-    /// Show the network of a scenario without running it.
+    /// Print the properties of a scenario's network, without running the scenario.
     Topology(Show),
-    /// Show the flows that a scenario will offer, without running it.
+    /// Print the flows that a scenario offers, without running the scenario.
     Workload(Show),
-    /// Write the tables of a study as CSV, or its queries as spans.
+    /// Export the tables of a study as CSV, or its queries as spans.
     Export(Export),
-    /// Run the papers' experiments and hold what comes out against what the papers say.
+    /// Run the papers' experiments and compare the results with the published values.
     #[command(after_long_help = PAPER_EXAMPLES)]
     Paper(Paper),
-    /// Open the playground: a page on this machine with the simulator in it, for a browser.
+    /// Serve the playground, a web page that contains the simulator, on this machine.
     #[command(after_long_help = PLAY_EXAMPLES)]
     Play(Play),
-    /// Forward between network interfaces as a datacenter switch does: rate, delay, buffer, ECN, D3's router (as root).
+    /// Forward packets between interfaces like a datacenter switch: rate, delay, buffer, ECN, D3 router (requires root).
     #[cfg(all(feature = "lab", target_os = "linux"))]
     Switch(switch::Switch),
-    /// Run DCTCP and D2TCP in this machine's kernel, for sockets that choose them (as root).
+    /// Run DCTCP and D2TCP in this machine's kernel, for sockets that select them (requires root).
     #[cfg(all(feature = "lab", target_os = "linux"))]
     Kernel(kernel::Kernel),
-    /// Run scenarios on kernel TCP and on D3 over UDP: network namespaces, joined by the software switch (as root).
+    /// Run scenarios on kernel TCP and D3 over UDP, between network namespaces on this machine (requires root).
     #[cfg(all(feature = "lab", target_os = "linux"))]
     Lab(lab::Lab),
-    /// Ask other hosts many queries at once, over kernel TCP or D3, and tell how many answers were in time.
+    /// Send fan-out queries to other hosts over kernel TCP or D3, and report the share of answers in time.
     #[cfg(all(feature = "lab", target_os = "linux"))]
     Load(load::Load),
-    /// Print the JSON Schema of the scenario file, for editors.
+    /// Print the JSON Schema of scenario files, for editors.
     Schema,
-    /// Print a completion script for a shell.
+    /// Print a shell completion script.
     #[command(
         after_help = "Example: duetime completions bash > ~/.local/share/bash-completion/completions/duetime"
     )]
     Completions {
-        /// The shell.
+        /// Shell.
         shell: clap_complete::Shell,
     },
 }
@@ -110,7 +111,7 @@ Examples:
   duetime new feed --fan-in 4,10 --budget 20ms > feed.toml
   duetime new
 
-On a terminal, what no flag says is asked for. Elsewhere, or with --defaults, a usual value is taken and told.";
+On a terminal, `new` prompts for missing options. Otherwise, or with --defaults, it uses defaults and prints them.";
 
 const RUN_EXAMPLES: &str = "\
 Examples:
@@ -125,8 +126,8 @@ Examples:
   duetime sweep scenarios/search-fanout.toml --vary 'workload.deadline.base=20 ms..50 ms:10 ms' --vary workload.load=0.1,0.2
   duetime sweep scenarios/search-fanout.toml --vary workload.fan_in=5..40:5 --dry-run
 
-Values: FIRST..LAST:STEP with both ends included, or a list with commas; with units, as in the file.
-Several --vary make a grid. What is in the folder already is not run again.";
+Values: FIRST..LAST:STEP, both ends included, or a comma-separated list; units as in the scenario file.
+Several --vary options form a grid. Runs that are already in the folder are reused.";
 
 const CAPACITY_EXAMPLES: &str = "\
 Examples:
@@ -136,19 +137,20 @@ Examples:
   duetime capacity feed.toml --of budget --step '0.1 ms' --transport dctcp,d2tcp
   duetime capacity feed.toml --of fan-in --layer 2 --on answers
 
-The answer is the largest value such that every smaller one reaches the target too (of deadlines: every looser one). The
-target is one on queries where a workload has an objective: --on answers counts flows with deadlines instead. It is
-bisected; what lies below is tried where the curve is not falling steadily or is near the target, and everywhere with
---check-all. The interval is 95 %, by bootstrap over seeds. Runs are kept in a journal and are not made again.";
+The result is the largest value for which it and all smaller values reach the target (deadlines and budgets: all looser
+values). If a workload has an objective, the target applies to queries; --on answers counts flows with deadlines instead.
+The search bisects, then tests smaller values where the curve is not monotonic or is close to the target; --check-all
+tests all of them. The interval is 95 %, by bootstrap over seeds. A journal stores finished runs for reuse.";
 
 const BOUND_EXAMPLES: &str = "\
 Examples:
   duetime bound scenarios/search-fanout.toml
   duetime bound scenarios/incast.toml --set workload.senders=60 --json
 
-What is late under every transport: even alone, or because a receiver's or a sender's link, or the links between a rack
-and the others, cannot carry in time all that is asked. Beside it, what earliest deadline first on the receivers' links
-would leave late. For queries it is a relaxation: each claims no more than the smallest answers that would do.";
+The bound counts answers that are late under every transport: those that are late even without other traffic, and those
+that exceed the capacity of a sender's link, a receiver's link or the links between racks. A second column shows what
+earliest deadline first on the receivers' links would miss. For queries the bound is a relaxation: each query needs only
+the smallest answers that suffice.";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -159,8 +161,7 @@ Examples:
   duetime explain out/incast 12884901888
   duetime explain out/incast row:17
 
-Runs are deterministic, so nothing is stored for this: the run is repeated while the one flow or query
-is watched.";
+Runs are deterministic: `explain` repeats the run and traces the selected flow or query.";
 
 const COMPARE_EXAMPLES: &str = "\
 Examples:
@@ -169,19 +170,19 @@ Examples:
   duetime compare out/marks out/no-marks
   duetime compare out/marks out/no-marks --transport dctcp,d2tcp --json | jq 'select(.differs == \"lower\")'
 
-Every difference is B less A. Runs of the same seed have the same random draws, so they are compared in pairs: what the draws
-have in common cancels. The interval is 95 %, by percentile bootstrap over the pairs; one pair gives none.";
+Differences are B minus A. Runs with the same seed share their random draws, so they are compared in pairs, which cancels
+the common variation. The interval is 95 %, by percentile bootstrap over the pairs; a single pair has no interval.";
 
 const PAPER_EXAMPLES: &str = "\
 Examples:
   duetime paper                          list the experiments
-  duetime paper d3 fig10                 one of them
-  duetime paper all --quick              all, with few repetitions
+  duetime paper d3 fig10                 run one experiment
+  duetime paper all --quick              run all, with few repetitions
   duetime paper d2tcp --json | jq 'select(.verdict == \"missed\")'
 
-Runs that are in the folder already are kept, of a quick campaign as well: stop it at any time and start it again.
-A number is met within 15 % of the published one, or if our 95 % interval holds it and is no wider than ± 5 % of it or
-± 1 point.";
+Runs that are already in the folder are reused, also those of --quick, so a campaign can be stopped and restarted.
+A value is met if it is within 15 % of the published one, or if our 95 % interval contains the published value and is no
+wider than ± 5 % of it or ± 1 point.";
 
 const PLAY_EXAMPLES: &str = "\
 Examples:
@@ -189,19 +190,19 @@ Examples:
   duetime play --port 0
   duetime play --export site/playground
 
-The page runs the simulator in the browser itself: nothing is sent anywhere. What --export writes can be published by any web
-server. In a program that was built without the feature `play`, the command says how to get it.";
+The simulator runs in the browser; no data leaves it. Any web server can publish the files that --export writes.
+Requires a build with the feature `play`.";
 
-/// What narrows or changes a scenario.
+/// Options that select transports and change settings of a scenario.
 #[derive(Args, Debug, Clone)]
 pub struct Choice {
-    /// Compare only these transports, with commas, e.g. `d2tcp,dctcp`
+    /// Run only these transports (comma-separated), e.g. `d2tcp,dctcp`
     #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
     pub transport: Vec<String>,
-    /// Change one setting of the file, e.g. `workload.fan_in=40`; may be repeated
+    /// Override a setting of the file, e.g. `workload.fan_in=40`; repeatable
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
-    /// Number of runs per transport, each with random streams of its own [default: the file's `seeds`]
+    /// Number of runs per transport, each with separate random streams [default: the file's `seeds`]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(duetime_scenario::MOST_SEEDS)))]
     pub seeds: Option<u32>,
     /// Root of all random streams [default: the file's `seed`]
@@ -210,43 +211,43 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Whether anything is chosen.
+    /// Returns true if any option is set.
     pub fn any(&self) -> bool {
-        let named = !self.transport.is_empty() || !self.settings.is_empty();
-        named || self.seeds.is_some() || self.seed.is_some()
+        let changes_file = !self.transport.is_empty() || !self.settings.is_empty();
+        changes_file || self.seeds.is_some() || self.seed.is_some()
     }
 }
 
-/// How tables are printed.
+/// Table output options.
 #[derive(Args, Debug, Clone, Copy)]
 pub struct Tables {
-    /// All columns of all tables [default: those for which the terminal is wide enough; 100 characters elsewhere]
+    /// Print all columns [default: those that fit the terminal, or 100 characters if there is none]
     #[arg(long)]
     pub wide: bool,
 }
 
-/// How to run.
+/// Execution and output options.
 #[derive(Args, Debug, Clone)]
 pub struct Work {
-    /// Runs at the same time [default: one per core]
+    /// Number of parallel runs [default: one per core]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
-    /// Threads that one run is split over; results stay the same
+    /// Threads per run; does not change results
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub threads: u16,
-    /// Folder for the results [default: out/NAME, by the name of the scenario]
+    /// Folder for the results [default: out/NAME, where NAME is the scenario's name]
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Replace what the folder holds
+    /// Replace the contents of the folder
     #[arg(long)]
     pub overwrite: bool,
-    /// How tables are printed.
+    /// Table output options.
     #[command(flatten)]
     pub tables: Tables,
-    /// JSON lines on standard output: every event, then every row of the table (docs/events.md)
+    /// Print JSON lines: each event, then each row of the tables (docs/events.md)
     #[arg(long)]
     pub json: bool,
-    /// No progress: standard error has only warnings, failures and errors, and --json only lasting events
+    /// Suppress progress output: print only warnings, failures and errors; with --json, omit progress events
     #[arg(long, short)]
     pub quiet: bool,
     /// Do not write `report.html`
@@ -257,38 +258,38 @@ pub struct Work {
 /// `duetime new`
 #[derive(Args, Debug)]
 pub struct New {
-    /// search: a root asks leaves. feed: a root asks aggregators, each asks leaves. storage: fragments, some of them spare.
-    /// inference: inputs as large as outputs [default: asked for on a terminal]
+    /// search: a root queries leaves. feed: a root queries aggregators, which query leaves. storage: fragments, some of
+    /// them spare. inference: inputs as large as outputs [default: prompt on a terminal]
     #[arg(value_name = "SERVICE")]
     pub kind: Option<String>,
-    /// Servers that a query asks; of two layers `4,10`: aggregators, and leaves of each
+    /// Servers per query; for two layers, aggregators and leaves per aggregator, such as `4,10`
     #[arg(long, value_name = "N[,N]")]
     pub fan_in: Option<String>,
-    /// Time within which enough answers must be at the root, such as `50ms`
+    /// Time by which the root needs enough answers, such as `50ms`
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
     /// Size of each answer, such as `20KB`
     #[arg(long, value_name = "SIZE")]
     pub answer: Option<String>,
-    /// Queries per second of the whole service, such as `'2000 /s'`
+    /// Query rate of the whole service, such as `'2000 /s'`
     #[arg(long, value_name = "RATE")]
     pub rate: Option<String>,
-    /// Hosts of the network
+    /// Number of hosts in the network
     #[arg(long, value_name = "N")]
     pub hosts: Option<String>,
     /// Rate of each host's link, such as `'10 Gbps'`
     #[arg(long, value_name = "RATE")]
     pub link: Option<String>,
-    /// The file to write [default: standard output]
+    /// File to write [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Replace the file where there is one
+    /// Replace an existing file
     #[arg(long, requires = "out")]
     pub overwrite: bool,
-    /// Ask nothing: take a usual value for what no flag says
+    /// Do not prompt; use defaults for missing options
     #[arg(long)]
     pub defaults: bool,
-    /// Do not tell the values taken nor the next commands
+    /// Do not print the defaults used and the next commands
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -296,16 +297,16 @@ pub struct New {
 /// `duetime run`
 #[derive(Args, Debug)]
 pub struct Run {
-    /// The scenario file; `-`: standard input, with the files that it names seen from the current folder
+    /// Scenario file, or `-` for standard input (relative paths in it then start at the current folder)
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
-    /// What to change.
+    /// Transports and settings.
     #[command(flatten)]
     pub choice: Choice,
-    /// How to run.
+    /// Execution and output options.
     #[command(flatten)]
     pub work: Work,
-    /// Keep finished runs of this very study in the folder, and run only what is missing
+    /// Keep finished runs of the same study in the folder and run only the missing ones
     #[arg(long, conflicts_with = "overwrite")]
     pub resume: bool,
 }
@@ -313,21 +314,21 @@ pub struct Run {
 /// `duetime sweep`
 #[derive(Args, Debug)]
 pub struct Sweep {
-    /// The scenario file; `-`: standard input, with the files that it names seen from the current folder; PLAN.json: the plan
-    /// of a sweep, as the package for Python writes it, or the `manifest.json` of one
+    /// Scenario file, `-` for standard input (relative paths in it then start at the current folder), or a sweep's plan in
+    /// JSON: a file written by the Python package, or a sweep's `manifest.json`
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
-    /// One axis of the grid, e.g. `workload.fan_in=5..40:5`, `workload.load=0.1,0.2`; may be repeated [default: the
-    /// file's `[sweep]`]
+    /// Axis of the grid, e.g. `workload.fan_in=5..40:5` or `workload.load=0.1,0.2`; repeatable [default: the file's
+    /// `[sweep]`]
     #[arg(long, value_name = "KEY=VALUES")]
     pub vary: Vec<String>,
-    /// What to change.
+    /// Transports and settings.
     #[command(flatten)]
     pub choice: Choice,
-    /// How to run.
+    /// Execution and output options.
     #[command(flatten)]
     pub work: Work,
-    /// Only say how many runs there are and how long they may take
+    /// Print the number of runs and an estimate of their duration, without running them
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -335,48 +336,48 @@ pub struct Sweep {
 /// `duetime capacity`
 #[derive(Args, Debug)]
 pub struct Capacity {
-    /// The scenario file; `-`: standard input, with the files that it names seen from the current folder
+    /// Scenario file, or `-` for standard input (relative paths in it then start at the current folder)
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
-    /// What to search for
+    /// Quantity to search for
     #[arg(long, value_enum, value_name = "WHAT")]
-    pub of: Of,
-    /// Which layer of trees `fan-in` is about, the root's is 1 [default: the only one]
+    pub of: Quantity,
+    /// Layer of the trees for `fan-in`, counted from 1 at the root [default: the only one]
     #[arg(long, value_name = "N")]
     pub layer: Option<u32>,
-    /// What must be in time [default: queries where a workload has an objective, otherwise answers]
+    /// Unit that must be in time [default: queries if a workload has an objective, otherwise answers]
     #[arg(long, value_enum, value_name = "WHAT")]
-    pub on: Option<On>,
-    /// Share that must be in time [default: of queries the `share` of the objective, or 99%; of answers 99%, of their
-    /// deadlines 95%]
+    pub on: Option<Criterion>,
+    /// Share that must be in time [default: for queries, the objective's `share` or 99%; for answers, 99%, or 95% with
+    /// `--of deadline`]
     #[arg(long, value_name = "SHARE")]
     pub target: Option<Target>,
-    /// Workloads that change, by name, with commas [default: those with deadlines, if they agree]
+    /// Names of the workloads to vary (comma-separated) [default: those with deadlines, if they agree]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub workload: Vec<String>,
-    /// Resolution, such as `2`, `50 /s`, `1%`; of deadlines `0.01`, of a budget `0.1 ms` [default: 1 sender; about a
-    /// twentieth of the file's rate or budget; 0.05 of the file's deadlines]
+    /// Resolution, such as `2`, `50 /s`, `1%`, `0.01` (deadlines) or `0.1 ms` (budget) [default: 1 sender; about 1/20 of the
+    /// file's rate or budget; 0.05 of its deadlines]
     #[arg(long, value_name = "STEP", allow_hyphen_values = true)]
     pub step: Option<String>,
-    /// Try every value below the answer
+    /// Test every value below the result
     #[arg(long)]
     pub check_all: bool,
-    /// What to change.
+    /// Transports and settings.
     #[command(flatten)]
     pub choice: Choice,
-    /// Runs at the same time [default: one per core]
+    /// Number of parallel runs [default: one per core]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
-    /// Folder for the journal of runs and for the page [default: out/NAME-capacity, by the name of the scenario]
+    /// Folder for the journal of runs and the report [default: out/NAME-capacity, where NAME is the scenario's name]
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// How tables are printed.
+    /// Table output options.
     #[command(flatten)]
     pub tables: Tables,
-    /// JSON lines on standard output: every event, then every row of the table (docs/events.md)
+    /// Print JSON lines: each event, then each row of the tables (docs/events.md)
     #[arg(long)]
     pub json: bool,
-    /// No progress: standard error has only warnings, failures and errors, and --json only lasting events
+    /// Suppress progress output: print only warnings, failures and errors; with --json, omit progress events
     #[arg(long, short)]
     pub quiet: bool,
     /// Do not write `capacity.html`
@@ -387,73 +388,73 @@ pub struct Capacity {
 /// `duetime bound`
 #[derive(Args, Debug)]
 pub struct Bound {
-    /// The scenario file; `-`: standard input, with the files that it names seen from the current folder
+    /// Scenario file, or `-` for standard input (relative paths in it then start at the current folder)
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
-    /// What to change.
+    /// Transports and settings.
     #[command(flatten)]
     pub choice: Choice,
-    /// Runs at the same time [default: one per core]
+    /// Number of parallel runs [default: one per core]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
-    /// How tables are printed.
+    /// Table output options.
     #[command(flatten)]
     pub tables: Tables,
-    /// One JSON object on standard output
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
 }
 
-/// What `duetime capacity` searches for.
+/// Quantity that `duetime capacity` searches for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Of {
-    /// The most senders of a burst, or the largest fan-in of a tree.
+pub enum Quantity {
+    /// Most senders of a burst, or largest fan-in of a tree.
     Senders,
-    /// The largest fan-in of one layer of trees.
+    /// Largest fan-in of one layer of trees.
     FanIn,
-    /// The highest rate of flows or queries, or load where the scenario gives that.
+    /// Highest rate of flows or queries, or highest load if the scenario sets a load.
     Rate,
-    /// The highest load.
+    /// Highest load.
     Load,
-    /// The tightest deadlines, as a factor on those of the file.
+    /// Tightest deadlines, as a factor of the file's deadlines.
     Deadline,
-    /// The tightest budget of queries, in milliseconds; deadlines shrink in proportion.
+    /// Tightest query budget, in milliseconds; deadlines shrink in proportion.
     Budget,
 }
 
-/// What must be in time.
+/// Unit that must be in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum On {
-    /// Queries, as their objective says.
+pub enum Criterion {
+    /// Queries that meet their objective.
     Queries,
-    /// Answers over all that were asked for, and other flows with deadlines.
+    /// Answers, as a share of all requested ones, and other flows with deadlines.
     Answers,
 }
 
 /// `duetime explain`
 #[derive(Args, Debug)]
 pub struct Explain {
-    /// The folder of a study
+    /// Folder of a study
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
-    /// A query: `query:ID` or `worst-query`. A flow: its id, `row:N` (row of flows.parquet, from 0), `worst-flow` (latest
-    /// for its deadline or, without deadlines, slowest) or `worst-missed`. `worst`: the worst query or, in a run
-    /// without queries, the worst flow
+    /// A query: `query:ID` or `worst-query`. A flow: its ID, `row:N` (row of flows.parquet, from 0), `worst-flow` (latest
+    /// relative to its deadline; without deadlines, slowest) or `worst-missed`. `worst`: the worst query, or the worst
+    /// flow in a run without queries
     #[arg(value_name = "WHAT")]
     pub what: String,
-    /// Which transport [default: the only one]
+    /// Transport of the run [default: the only one]
     #[arg(long, short, value_name = "NAME")]
     pub transport: Option<String>,
-    /// Which run, from 0
+    /// Index of the run, from 0
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub run: u32,
-    /// Which point of a sweep, e.g. `workload.fan_in=40`; may be repeated
+    /// Point of a sweep, e.g. `workload.fan_in=40`; repeatable
     #[arg(long = "at", value_name = "KEY=VALUE", value_parser = key_value)]
     pub at: Vec<(String, String)>,
-    /// Every event of the flow, or of the flows on the query's path, not only the sums
+    /// Also print every event of the flow, or of the flows on the query's critical path
     #[arg(long)]
     pub events: bool,
-    /// One JSON object on standard output
+    /// Print one JSON object
     #[arg(long)]
     pub json: bool,
 }
@@ -461,22 +462,22 @@ pub struct Explain {
 /// `duetime compare`
 #[derive(Args, Debug)]
 pub struct Compare {
-    /// The folder of a study
+    /// Folder of a study
     #[arg(value_name = "A")]
     pub a: PathBuf,
-    /// The folder of a study with the same `seed`
+    /// Folder of another study with the same `seed`
     #[arg(value_name = "B")]
     pub b: PathBuf,
-    /// Compare only these transports, with commas [default: all that both have]
+    /// Compare only these transports (comma-separated) [default: all transports in both folders]
     #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
     pub transport: Vec<String>,
-    /// How tables are printed.
+    /// Table output options.
     #[command(flatten)]
     pub tables: Tables,
-    /// JSON lines on standard output: the answer, each key and each number that is compared (docs/events.md)
+    /// Print JSON lines: the summary, each differing setting and each compared value (docs/events.md)
     #[arg(long)]
     pub json: bool,
-    /// No progress: standard error has only warnings and errors
+    /// Suppress progress output: print only warnings and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -484,10 +485,10 @@ pub struct Compare {
 /// `duetime play`
 #[derive(Args, Debug)]
 pub struct Play {
-    /// Port on 127.0.0.1; 0: any that is free
+    /// Port on 127.0.0.1; 0 selects a free port
     #[arg(long, value_name = "N", default_value_t = 7788)]
     pub port: u16,
-    /// Write the page's files into this folder instead, which must be empty or not exist
+    /// Write the page's files to this folder instead of serving them; it must be empty or not exist
     #[arg(long, value_name = "DIR", conflicts_with = "port")]
     pub export: Option<PathBuf>,
 }
@@ -495,48 +496,48 @@ pub struct Play {
 /// `duetime report`
 #[derive(Args, Debug)]
 pub struct Report {
-    /// The folder of a study
+    /// Folder of a study
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
-    /// Open the page in a browser afterwards
+    /// Open the report in a browser
     #[arg(long, value_enum, default_value_t = Open::No, value_name = "YES|NO", num_args = 0..=1, default_missing_value = "yes")]
     pub open: Open,
 }
 
-/// Whether to open the page.
+/// Choice to open the report in a browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Open {
-    /// Open it.
+    /// Open the report.
     Yes,
-    /// Only write it.
+    /// Only write the report.
     No,
 }
 
 /// `duetime paper`
 #[derive(Args, Debug)]
 pub struct Paper {
-    /// A paper, with or without names of its experiments; or `all` [default: list them; with --quick, all]
+    /// Paper, optionally followed by names of its experiments; or `all` [default: list them; with --quick, all]
     #[arg(value_name = "PAPER [EXPERIMENT]")]
     pub which: Vec<String>,
-    /// Fewer repetitions and points: wider intervals, in a fraction of the time
+    /// Use fewer repetitions and points: much faster, with wider intervals
     #[arg(long)]
     pub quick: bool,
-    /// Runs at the same time [default: one per core]
+    /// Number of parallel runs [default: one per core]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
     /// Folder for the results
     #[arg(long, short, value_name = "DIR", default_value = "out/papers")]
     pub out: PathBuf,
-    /// Folder of the experiments [default: those that this program was built with]
+    /// Folder with the experiments [default: the built-in ones]
     #[arg(long, value_name = "DIR")]
     pub papers: Option<PathBuf>,
-    /// The rows of the table as JSON lines on standard output
+    /// Print the rows of the table as JSON lines
     #[arg(long)]
     pub json: bool,
-    /// No progress: standard error has only warnings, failures and errors
+    /// Suppress progress output: print only warnings, failures and errors
     #[arg(long, short)]
     pub quiet: bool,
-    /// Write the verdicts to this file, as `docs/papers.md` has them
+    /// Write the verdicts to this file, in the format of `docs/papers.md`
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "docs/papers.md")]
     pub write_docs: Option<PathBuf>,
 }
@@ -544,24 +545,24 @@ pub struct Paper {
 /// `duetime check`
 #[derive(Args, Debug)]
 pub struct Check {
-    /// Of what.
+    /// Scenario and settings.
     #[command(flatten)]
     pub show: Show,
-    /// How tables are printed.
+    /// Table output options.
     #[command(flatten)]
     pub tables: Tables,
 }
 
-/// `duetime topology`, `duetime workload`, and what `duetime check` takes too
+/// `duetime topology`, `duetime workload`, and part of `duetime check`
 #[derive(Args, Debug)]
 pub struct Show {
-    /// The scenario file; `-`: standard input, with the files that it names seen from the current folder
+    /// Scenario file, or `-` for standard input (relative paths in it then start at the current folder)
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
-    /// What to change.
+    /// Transports and settings.
     #[command(flatten)]
     pub choice: Choice,
-    /// JSON on standard output
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -569,21 +570,21 @@ pub struct Show {
 /// `duetime export`
 #[derive(Args, Debug)]
 pub struct Export {
-    /// The folder of a study
+    /// Folder of a study
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
-    /// The tables, as CSV files
+    /// Export the tables as CSV files
     #[arg(long, required_unless_present = "spans")]
     pub csv: bool,
-    /// The queries, as spans in JSON lines (docs/spans.md)
+    /// Export the queries as spans in JSON lines (docs/spans.md)
     #[arg(long)]
     pub spans: bool,
-    /// Where to [default: DIR/csv; of spans alone DIR/spans]
+    /// Destination folder [default: DIR/csv; for spans alone, DIR/spans]
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
 
-/// `key=value`, as typed.
+/// Parses `key=value`.
 fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() && !value.trim().is_empty() => {
@@ -600,12 +601,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_arguments_are_consistent() {
+    fn arguments_are_consistent() {
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn a_setting_keeps_later_equal_signs() {
+    fn setting_keeps_later_equal_signs() {
         assert_eq!(
             key_value("a.b = c=d"),
             Ok(("a.b".to_owned(), "c=d".to_owned()))

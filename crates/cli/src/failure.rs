@@ -1,4 +1,4 @@
-//! How a command fails, and with which exit code.
+//! Failures of commands and their exit codes.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -7,27 +7,27 @@ use duetime_scenario::Diagnostic;
 use duetime_store::StoreError;
 use duetime_study::StudyError;
 
-/// Why a command did not do all that was asked.
+/// Reason why a command failed.
 #[derive(Debug)]
 pub enum Failure {
-    /// What was given cannot be used; nothing was run and nothing written. Exit code 2.
+    /// The input is invalid; nothing was run or written. Exit code 2.
     Input(String),
-    /// Runs failed or were stopped, or measured nothing. Exit code 1.
+    /// Runs failed, were stopped or measured nothing. Exit code 1.
     Runs(String),
-    /// Runs on real stacks that never were valid, for want of processor time alone. Exit code 3.
+    /// Runs on real stacks were invalid only because of a lack of processor time. Exit code 3.
     #[cfg_attr(
         not(all(feature = "lab", target_os = "linux")),
         expect(dead_code, reason = "only the testbed has runs in real time")
     )]
     Late(String),
-    /// A file could not be written; what was written before it is left. Exit code 1.
+    /// A file could not be written; earlier output is kept. Exit code 1.
     Unwritten(String),
-    /// Standard output cannot be written. Exit code 1.
+    /// Standard output could not be written. Exit code 1.
     Output(std::io::Error),
 }
 
 impl Failure {
-    /// The exit code.
+    /// Returns the exit code.
     pub fn code(&self) -> u8 {
         match self {
             Failure::Input(_) => 2,
@@ -36,7 +36,7 @@ impl Failure {
         }
     }
 
-    /// The same with more to say.
+    /// Appends `more` to the message.
     pub fn and(self, more: &str) -> Failure {
         match self {
             Failure::Input(text) => Failure::Input(text + more),
@@ -54,7 +54,7 @@ impl fmt::Display for Failure {
             Failure::Input(text) => write!(f, "error: {text}"),
             Failure::Runs(text) | Failure::Late(text) => write!(f, "{text}"),
             Failure::Unwritten(text) => {
-                write!(f, "error: {text} (what was written before is left there)")
+                write!(f, "error: {text} (partial output was kept)")
             }
             Failure::Output(error) => write!(f, "error: cannot write to standard output: {error}"),
         }
@@ -65,7 +65,7 @@ impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         match &error {
             StoreError::Unwritten { .. } => Failure::Unwritten(error.to_string()),
-            // A folder that cannot be made or read is a wrong choice of place, unless the disk is full.
+            // Unless the disk is full, a folder that cannot be created or read is invalid input.
             StoreError::Io { source, .. } if is_full(source.kind()) => {
                 Failure::Unwritten(error.to_string())
             }
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_half_written_is_not_called_bad_input() {
+    fn partial_output_is_not_invalid_input() {
         let code = |error: StoreError| Failure::from(StudyError::Store(error)).code();
         let io = |kind: ErrorKind| StoreError::Io {
             action: "create",

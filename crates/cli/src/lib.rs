@@ -1,5 +1,6 @@
-//! The command `duetime`: [`main`] is all of it, for the binary and for the script that the Python package installs.
-//! [`results`] and [`compared_text`] are tables that it prints, [`compared_events`] the lines of `compare --json`.
+//! The command `duetime`. The binary and the script of the Python package both call [`main`]. [`results`] and
+//! [`compared_text`] return the tables that the command prints; [`compared_events`] returns the events of
+//! `compare --json`.
 
 #![forbid(unsafe_code)]
 
@@ -25,19 +26,19 @@ use failure::Failure;
 pub use commands::compare::{compared_events, compared_text};
 pub use commands::run::results;
 
-/// Does what `arguments` ask for, the first of them being the program's name, and gives the exit code.
+/// Runs the command with `arguments`, which start with the program's name, and returns the exit code.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(help_or_error) => {
-            // Whoever should read it has left.
+            // The reader of the output may have exited.
             let _ = help_or_error.print();
             return u8::try_from(help_or_error.exit_code()).unwrap_or(2);
         }
     };
     match command(cli) {
         Ok(()) => 0,
-        // Whoever reads our output has seen enough.
+        // Readers such as `head` close the pipe early.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
         Err(failure) => {
             let _ = writeln!(terminal::stderr(), "{failure}");

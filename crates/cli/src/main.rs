@@ -1,4 +1,4 @@
-//! The one binary, `duetime`.
+//! The binary `duetime`.
 
 #![forbid(unsafe_code)]
 

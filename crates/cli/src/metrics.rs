@@ -1,4 +1,4 @@
-//! Numbers for Prometheus: a page of text, served over HTTP.
+//! Prometheus metrics: a text page served over HTTP.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -8,43 +8,43 @@ use std::time::Duration;
 use crate::failure::Failure;
 use crate::terminal::stderr;
 
-/// Begins a metric of a page: its name, its type ("gauge" or "counter"), and what it is.
+/// Writes the header of a metric: its name, its type ("gauge" or "counter") and its help text.
 pub fn begin(page: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(page, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
 
-/// The value of a label as it stands between quotes.
+/// Escapes the value of a label for use between quotes.
 pub fn label(value: &str) -> String {
     let escaped = value.replace('\\', "\\\\").replace('"', "\\\"");
     escaped.replace('\n', "\\n")
 }
 
-/// A listener on `address`, and where its page is.
+/// Binds a listener to `address`. Returns the listener and the URL of its page.
 pub fn bind(address: SocketAddr) -> Result<(TcpListener, String), Failure> {
     let listener = TcpListener::bind(address)
         .map_err(|why| Failure::Input(format!("--prometheus {address}: {why}")))?;
-    let at = listener.local_addr().unwrap_or(address);
-    Ok((listener, format!("http://{at}/metrics")))
+    let bound = listener.local_addr().unwrap_or(address);
+    Ok((listener, format!("http://{bound}/metrics")))
 }
 
-/// Answers each request with the page of its moment, for ever.
+/// Serves requests forever, rendering the page for each.
 pub fn serve(listener: &TcpListener, page: impl Fn() -> Result<String, Failure>) -> ! {
     loop {
         if let Ok((stream, _)) = listener.accept() {
-            // Whoever asked may be gone; the next one is answered all the same.
+            // A client that disconnected must not stop the server.
             let _ = respond(stream, &page);
         }
     }
 }
 
-/// Answers one request (RFC 9112, HTTP/1.1 with the connection closed after it).
+/// Serves one request and closes the connection (HTTP/1.1, RFC 9112).
 fn respond(
     mut stream: TcpStream,
     page: impl Fn() -> Result<String, Failure>,
 ) -> std::io::Result<()> {
-    let patience = Some(Duration::from_secs(2));
-    stream.set_read_timeout(patience)?;
-    stream.set_write_timeout(patience)?;
+    let timeout = Some(Duration::from_secs(2));
+    stream.set_read_timeout(timeout)?;
+    stream.set_write_timeout(timeout)?;
     let mut lines = BufReader::new((&stream).take(8_192)).lines();
     let request = lines.next().transpose()?.unwrap_or_default();
     for line in lines {
@@ -61,7 +61,10 @@ fn respond(
             }
         }
     } else {
-        ("404 Not Found", "only GET /metrics is here\n".to_owned())
+        (
+            "404 Not Found",
+            "only GET /metrics is supported\n".to_owned(),
+        )
     };
     write!(
         stream,
@@ -76,18 +79,18 @@ mod tests {
     use super::*;
 
     fn ask(address: SocketAddr, path: &str) -> String {
-        let mut stream = TcpStream::connect(address).expect("it listens");
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: here\r\n\r\n").expect("it is sent");
+        let mut stream = TcpStream::connect(address).expect("the server listens");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: here\r\n\r\n").expect("the request is sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
         answer
     }
 
     #[test]
-    fn the_page_is_served_and_nothing_else() {
+    fn only_the_page_is_served() {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let (listener, url) = bind(any).expect("a port is free");
-        let address = listener.local_addr().expect("it is bound");
+        let address = listener.local_addr().expect("the listener is bound");
         assert_eq!(url, format!("http://{address}/metrics"));
         std::thread::spawn(move || serve(&listener, || Ok("a 1\n".to_owned())));
         let answer = ask(address, "/metrics");
@@ -97,10 +100,10 @@ mod tests {
         );
         let other = ask(address, "/else");
         assert!(other.starts_with("HTTP/1.1 404 "), "{other}");
-        let taken = bind(address).expect_err("it is in use").to_string();
+        let in_use = bind(address).expect_err("the port is in use").to_string();
         assert!(
-            taken.contains(&format!("--prometheus {address}: ")),
-            "{taken}"
+            in_use.contains(&format!("--prometheus {address}: ")),
+            "{in_use}"
         );
     }
 

@@ -1,4 +1,4 @@
-//! How a study at work is shown: bars on a terminal, lines elsewhere, JSON lines on request.
+//! Progress of a running study: bars on a terminal, otherwise lines, or JSON lines on request.
 
 use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write, stderr, stdout};
@@ -12,17 +12,17 @@ use duetime_study::text;
 
 use crate::terminal::{self, Room};
 
-/// A bar for pieces of work of which only the number is known. It goes when it is dropped.
+/// Progress bar that counts items. Dropping the bar removes it.
 pub struct Pieces(Option<ProgressBar>);
 
 impl Pieces {
-    /// On a terminal, and only where it `shows`.
+    /// Creates a bar, which is visible if `shows` is true and standard error is a terminal.
     pub fn new(shows: bool) -> Self {
         let shows = shows && stderr().is_terminal();
         Self(shows.then(|| ProgressBar::new(0)))
     }
 
-    /// So many are done, of so many.
+    /// Sets the number of finished items and their total.
     pub fn set(&self, done: usize, all: usize) {
         if let Self(Some(bar)) = self {
             bar.set_length(all as u64);
@@ -39,17 +39,17 @@ impl Drop for Pieces {
     }
 }
 
-/// What a reader wants to see of it.
+/// Level of detail of the progress output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Each run.
+    /// Show each run.
     Runs,
-    /// All of them together: they are many and short.
+    /// Show only the total, for many short runs.
     Whole,
 }
 
-/// The listener that suits where the output goes. JSON has every event, whatever the detail. A quiet one leaves out what
-/// is only of interest while the study works.
+/// Returns the listener for the output format. JSON contains every event, regardless of the detail. `quiet` omits
+/// progress events.
 pub fn listener(json: bool, quiet: bool, detail: Detail) -> Box<dyn Listener> {
     let listener: Box<dyn Listener> = if json {
         Box::new(Json::default())
@@ -65,19 +65,19 @@ pub fn listener(json: bool, quiet: bool, detail: Detail) -> Box<dyn Listener> {
     }
 }
 
-/// Hands on some of the events.
+/// Filter in front of a listener.
 struct Quiet(Box<dyn Listener>, fn(&Event) -> bool);
 
 impl Listener for Quiet {
     fn on(&self, event: &Event) {
-        let Self(to, keeps) = self;
+        let Self(listener, keeps) = self;
         if keeps(event) {
-            to.on(event);
+            listener.on(event);
         }
     }
 }
 
-/// Whether an event is more than a step of the work.
+/// Returns true unless the event only reports progress.
 fn lasts(event: &Event) -> bool {
     !matches!(
         event,
@@ -88,7 +88,7 @@ fn lasts(event: &Event) -> bool {
     )
 }
 
-/// Whether an event warns, or tells of a failure.
+/// Returns true if the event is a warning or a failure.
 fn warns(event: &Event) -> bool {
     matches!(
         event,
@@ -96,7 +96,7 @@ fn warns(event: &Event) -> bool {
     )
 }
 
-/// Every event as one line of JSON on standard output, as it happens.
+/// Listener that writes each event as a line of JSON to standard output.
 #[derive(Debug, Default)]
 struct Json {
     broken: Mutex<bool>,
@@ -107,38 +107,38 @@ impl Listener for Json {
         let line = serde_json::to_string(event).expect("plain data");
         let mut broken = self.broken.lock().expect("no panic holds it");
         let mut out = stdout().lock();
-        // The reader may have seen enough; the study still goes on, for its folder.
+        // The study continues for its folder, even if the reader closed the pipe.
         *broken = *broken || writeln!(out, "{line}").and_then(|()| out.flush()).is_err();
     }
 }
 
-/// One line per run or value, and a line on the whole every few seconds, on standard error.
+/// Listener that writes a line per run or value, and a summary every few seconds, to standard error.
 #[derive(Debug)]
 struct Lines {
     detail: Detail,
-    said: Mutex<Instant>,
+    last_line: Mutex<Instant>,
 }
 
 impl Lines {
     fn new(detail: Detail) -> Self {
         Self {
             detail,
-            said: Mutex::new(Instant::now()),
+            last_line: Mutex::new(Instant::now()),
         }
     }
 }
 
-const SAY_EVERY: Duration = Duration::from_secs(10);
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Listener for Lines {
     fn on(&self, event: &Event) {
         match event {
             Event::Overall { .. } | Event::Explaining { .. } => {
-                let mut said = self.said.lock().expect("no panic holds it");
-                if said.elapsed() < SAY_EVERY {
+                let mut last_line = self.last_line.lock().expect("no panic holds it");
+                if last_line.elapsed() < LINE_INTERVAL {
                     return;
                 }
-                *said = Instant::now();
+                *last_line = Instant::now();
             }
             Event::RunFinished { .. } if self.detail == Detail::Whole => return,
             _ => {}
@@ -149,7 +149,7 @@ impl Listener for Lines {
     }
 }
 
-/// A bar for the whole and one for each run at work, on standard error.
+/// Listener that shows a bar for the study and one for each active run on standard error.
 struct Bars {
     detail: Detail,
     multi: MultiProgress,
@@ -172,8 +172,8 @@ impl Bars {
         }
     }
 
-    /// A line above the bars.
-    fn say(&self, event: &Event) {
+    /// Prints a line above the bars.
+    fn print(&self, event: &Event) {
         if let Some(line) = sentence(event) {
             let line = Room::of_stdout(false).wrapped(&line).into_owned();
             let _ = self.multi.println(terminal::printable(&line));
@@ -192,17 +192,19 @@ impl Listener for Bars {
     fn on(&self, event: &Event) {
         let mut runs = self.runs.lock().expect("no panic holds it");
         match event {
-            Event::StudyStarted { runs: of, kept, .. } => {
-                self.begin(*of, *kept);
-                self.say(event);
+            Event::StudyStarted {
+                runs: total, kept, ..
+            } => {
+                self.begin(*total, *kept);
+                self.print(event);
             }
             Event::ValueStarted {
                 transport,
                 value,
-                runs: of,
+                runs: total,
                 kept,
             } => {
-                self.begin(*of, *kept);
+                self.begin(*total, *kept);
                 let prefix = format!("{transport} at {value}  ");
                 self.all
                     .set_prefix(terminal::printable(&prefix).into_owned());
@@ -247,11 +249,11 @@ impl Listener for Bars {
                 }
                 self.all.inc(1);
                 if let Event::RunFailed { .. } = event {
-                    self.say(event);
+                    self.print(event);
                 }
             }
             Event::Warning(_) | Event::Damaged { .. } | Event::ValueFinished { .. } => {
-                self.say(event);
+                self.print(event);
             }
             Event::Explaining { done, runs, eta_s } => {
                 self.all.set_length(*runs as u64);
@@ -286,7 +288,7 @@ fn style(template: &str) -> ProgressStyle {
         .progress_chars("━╸ ")
 }
 
-/// Bars count milliseconds of simulated time.
+/// Converts simulated seconds to the bars' unit, milliseconds.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -311,7 +313,7 @@ fn explaining(eta_s: Option<f64>) -> String {
     format!("repeated to explain late queries{left}")
 }
 
-/// An event in words; none for what only moves a bar.
+/// Describes an event, or returns `None` for events that only move a bar.
 fn sentence(event: &Event) -> Option<String> {
     Some(match event {
         Event::RunStarted { .. } | Event::Progress { .. } | Event::ValueStarted { .. } => {
@@ -324,17 +326,17 @@ fn sentence(event: &Event) -> Option<String> {
             kept,
             effort,
         } => {
-            let there = match (kept, effort) {
+            let details = match (kept, effort) {
                 (0, None) => String::new(),
                 (0, Some(effort)) => format!(": {effort}"),
-                (kept, _) => format!(", {kept} there already"),
+                (kept, _) => format!(", {kept} already finished"),
             };
             format!(
-                "{name}: {runs} {} into {folder}{there}",
+                "{name}: {runs} {} into {folder}{details}",
                 plural(*runs, "run")
             )
         }
-        Event::Warning(of) => of.line(),
+        Event::Warning(warning) => warning.line(),
         Event::Overall {
             done,
             runs,
@@ -356,7 +358,7 @@ fn sentence(event: &Event) -> Option<String> {
             ..
         } => {
             let (simulated, wall) = (text::seconds(*simulated_s), text::wall(*wall_s));
-            // Real hosts count no packet-hops.
+            // Real hosts do not count packet-hops.
             match *packet_hops {
                 0 => format!("{name}: {simulated} in {wall}"),
                 hops => format!(
@@ -366,7 +368,7 @@ fn sentence(event: &Event) -> Option<String> {
             }
         }
         Event::RunFailed { name, error, .. } => format!("{name}: FAILED: {error}"),
-        Event::Damaged { name, reason } => format!("{name} is made again: {reason}"),
+        Event::Damaged { name, reason } => format!("repeating {name}: {reason}"),
         Event::ValueFinished {
             transport,
             value,

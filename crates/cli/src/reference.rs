@@ -1,4 +1,4 @@
-//! The page of all commands and options in `docs/`, made from what the command itself declares.
+//! Generator of `docs/cli.md`, the reference of all commands and options, from the declarations in `args`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -7,28 +7,39 @@ use clap::{Arg, Command, CommandFactory, Parser};
 
 use crate::args::Cli;
 
-/// What a build with the feature `lab` has beside the others: the page is the same for every build.
-const REAL_STACKS: [&str; 4] = ["switch", "kernel", "lab", "load"];
+/// Commands that require the feature `lab`. The page omits them so that it does not depend on the build.
+const LAB_COMMANDS: [&str; 4] = ["switch", "kernel", "lab", "load"];
 
-/// Every command but those on real stacks.
+/// Options that are documented once if at least this many commands share them.
+const SHARED_BY: usize = 3;
+
+/// Renders the page.
 fn page() -> String {
-    let mut page = "# The commands\n\n\
-        <!-- Made from the declarations in `crates/cli/src/args.rs` by a test; after a change run UPDATE=1 cargo test -p \
+    let mut page = "# Command reference\n\n\
+        <!-- Generated from the declarations in `crates/cli/src/args.rs` by a test; after a change run UPDATE=1 cargo test -p \
         duetime-cli --lib. -->\n\n\
-        `duetime COMMAND --help` says the same on a terminal. A build with the feature `lab` has more commands, with pages of \
-        their own: [`switch`](switch.md), [`kernel`](d2tcp.md), [`lab`](lab.md) and [`load`](load.md).\n"
+        `duetime COMMAND --help` prints the same information. Builds with the feature `lab` also have the commands \
+        [`switch`](switch.md), [`kernel`](d2tcp.md), [`lab`](lab.md) and [`load`](load.md).\n"
         .to_owned();
     let cli = built();
     let _ = write!(page, "\n{}\n", after_help(&cli));
+    let shared = shared_options(&cli);
+    let rows: Vec<String> = shared.iter().map(row).collect();
+    let _ = write!(
+        page,
+        "\n## Shared options\n\nThese options have the same meaning in every command that lists them.\n\n\
+         | option | meaning |\n|---|---|\n{}\n",
+        rows.join("\n")
+    );
     for command in cli.get_subcommands() {
-        if command.get_name() != "help" && !REAL_STACKS.contains(&command.get_name()) {
-            section(&mut page, 2, &["duetime"], command);
+        if command.get_name() != "help" && !LAB_COMMANDS.contains(&command.get_name()) {
+            section(&mut page, 2, &["duetime"], command, &shared);
         }
     }
     page
 }
 
-/// Everything that clap adds itself is in place.
+/// Returns the command line with everything that clap adds while building it.
 fn built() -> Command {
     let mut cli = Cli::command();
     cli.build();
@@ -42,8 +53,32 @@ fn after_help(command: &Command) -> String {
         .unwrap_or_default()
 }
 
-/// One command: what it does, how it is called, its arguments, its examples, its own commands.
-fn section(page: &mut String, level: usize, above: &[&str], command: &Command) {
+/// Returns true if the page lists the argument.
+fn is_listed(arg: &Arg) -> bool {
+    !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str())
+}
+
+/// Returns the options that [`SHARED_BY`] or more commands declare identically.
+fn shared_options(cli: &Command) -> Vec<Arg> {
+    let commands = cli
+        .get_subcommands()
+        .filter(|command| !LAB_COMMANDS.contains(&command.get_name()));
+    let all: Vec<&Arg> = commands
+        .flat_map(Command::get_arguments)
+        .filter(|arg| is_listed(arg) && !arg.is_positional())
+        .collect();
+    let mut shared: Vec<Arg> = Vec::new();
+    for arg in &all {
+        let count = all.iter().filter(|other| row(other) == row(arg)).count();
+        if count >= SHARED_BY && !shared.iter().any(|other| row(other) == row(arg)) {
+            shared.push((*arg).clone());
+        }
+    }
+    shared
+}
+
+/// Renders the section of a command: description, usage, arguments, examples and subcommands.
+fn section(page: &mut String, level: usize, above: &[&str], command: &Command, shared: &[Arg]) {
     let path = [above, &[command.get_name()]].concat();
     let about = command
         .get_long_about()
@@ -59,16 +94,28 @@ fn section(page: &mut String, level: usize, above: &[&str], command: &Command) {
         cell(&about),
         usage.trim_start_matches("Usage: ").trim()
     );
-    let rows: Vec<String> = command
+    let (common, own): (Vec<&Arg>, Vec<&Arg>) = command
         .get_arguments()
-        .filter(|arg| !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str()))
-        .map(row)
-        .collect();
+        .filter(|arg| is_listed(arg))
+        .partition(|arg| shared.iter().any(|other| row(other) == row(arg)));
+    let rows: Vec<String> = own.into_iter().map(row).collect();
     if !rows.is_empty() {
         let _ = write!(
             page,
             "\n| argument | meaning |\n|---|---|\n{}\n",
             rows.join("\n")
+        );
+    }
+    if !common.is_empty() {
+        let names: Vec<String> = common
+            .iter()
+            .filter_map(|arg| arg.get_long())
+            .map(|name| format!("`--{name}`"))
+            .collect();
+        let _ = write!(
+            page,
+            "\n[Shared options](#shared-options): {}\n",
+            names.join(", ")
         );
     }
     let examples = command
@@ -84,11 +131,12 @@ fn section(page: &mut String, level: usize, above: &[&str], command: &Command) {
     }
     for below in command.get_subcommands() {
         if below.get_name() != "help" {
-            section(page, level + 1, &path, below);
+            section(page, level + 1, &path, below, shared);
         }
     }
 }
 
+/// Renders an argument as a row of the table.
 fn row(arg: &Arg) -> String {
     let values: Vec<String> = arg
         .get_value_names()
@@ -146,21 +194,21 @@ fn row(arg: &Arg) -> String {
     format!("| {call} | {meaning} |")
 }
 
-/// On one line, and with nothing that ends a cell of a table.
+/// Formats text for a table cell: on one line, with escaped pipes.
 fn cell(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").replace('|', "\\|")
 }
 
-/// The page at `path` is `wanted`; with UPDATE=1 it becomes so.
-fn hold(path: &str, wanted: &str) {
-    let place = Path::new(env!("CARGO_MANIFEST_DIR"))
+/// Checks that the file at `path` is `wanted`, or writes it if UPDATE is set.
+fn check_or_update(path: &str, wanted: &str) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .join(path);
     if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&place, wanted).expect("the page can be written");
+        std::fs::write(&file, wanted).expect("the page is writable");
     }
-    let found = std::fs::read_to_string(&place).unwrap_or_default();
+    let found = std::fs::read_to_string(&file).unwrap_or_default();
     assert!(
         found == wanted,
         "{path} is out of date: run this test with UPDATE=1"
@@ -168,11 +216,11 @@ fn hold(path: &str, wanted: &str) {
 }
 
 #[test]
-fn the_page_of_commands_is_up_to_date() {
-    hold("docs/cli.md", &page());
+fn command_reference_is_up_to_date() {
+    check_or_update("docs/cli.md", &page());
 }
 
-/// The commands in a help text: lines that start with `duetime`, without what a pipe or a comment adds.
+/// Returns the commands in the help texts: lines that start with `duetime`.
 fn examples(command: &Command) -> Vec<String> {
     let texts = [command.get_after_help(), command.get_after_long_help()];
     let mut found: Vec<String> = texts
@@ -190,7 +238,7 @@ fn examples(command: &Command) -> Vec<String> {
     found
 }
 
-/// The words of a command line: quotes hold together, and a pipe, a redirection or two spaces end it.
+/// Splits a command line into words. Quotes group words; a pipe, a redirection or two spaces end the command.
 fn words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
     for character in format!("{line} ").chars() {
@@ -206,13 +254,12 @@ fn words(line: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_example_of_the_help_can_be_read() {
+fn examples_in_help_parse() {
     let examples = examples(&built());
     assert!(examples.len() > 20, "{examples:?}");
     for line in examples {
         let words = words(&line);
         if let Err(error) = Cli::try_parse_from(&words) {
-            // `duetime new` without arguments, and such, are good; help is asked for by nobody here.
             panic!("{line}\n{words:?}\n{error}");
         }
     }

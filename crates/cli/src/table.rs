@@ -1,15 +1,15 @@
-//! Columns of text, aligned, and no wider than there is room for.
+//! Text tables with aligned columns, limited to the available width.
 
 use duetime_study::tables::{self, On, Spare};
 
 use crate::terminal;
 
-/// How a column stands.
+/// Alignment of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
-    /// Words.
+    /// Left, for text.
     Left,
-    /// Numbers.
+    /// Right, for numbers.
     Right,
 }
 
@@ -23,24 +23,26 @@ struct Column {
 #[derive(Clone, Debug, Default)]
 struct Cell {
     value: String,
-    /// In brackets; empty without one.
+    /// In brackets; empty if there is none.
     interval: String,
 }
 
-/// Rows of cells below a head.
+/// Table with a header and rows.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
-    /// Each interval of a row says from how many seeds it is; otherwise the first alone, as the others are from the same.
+    /// True if each interval of a row states its number of seeds. Otherwise only the first does, since the others have the
+    /// same number.
     repeats_seeds: bool,
-    /// What is left out for want of room, and how many characters there are for saying so.
-    left_out: Vec<String>,
+    /// Parts that were omitted to fit the width.
+    omitted: Vec<String>,
+    /// Width in characters for the note about omitted parts.
     room: usize,
 }
 
 impl Table {
-    /// An empty table.
+    /// Creates a table without rows.
     pub fn new(head: &[(&str, Align)]) -> Table {
         let columns = head.iter().map(|&(name, align)| Column {
             head: name.to_owned(),
@@ -53,8 +55,8 @@ impl Table {
         }
     }
 
-    /// A table of results, without what it does not say on a terminal.
-    pub fn of(results: &tables::Table) -> Table {
+    /// Converts a table of results, limited to the columns for terminals.
+    pub fn from_results(results: &tables::Table) -> Table {
         let shown = results.shown(On::Terminal);
         let named: Vec<usize> = (0..3).filter(|&at| !results.names[at].is_empty()).collect();
         let names = named.iter().map(|&at| Column {
@@ -99,25 +101,25 @@ impl Table {
         .without_empty_columns()
     }
 
-    /// Lets the columns of these heads be left out, the first of them first.
+    /// Allows omitting the columns with these headers, in this order.
     #[must_use]
     pub fn sparing(mut self, heads: &[&str]) -> Table {
         for (place, head) in heads.iter().enumerate() {
             let rank = u8::MAX - u8::try_from(place).unwrap_or(u8::MAX);
             let mut columns = self.columns.iter_mut();
             let column = columns.find(|column| column.head == *head);
-            column.expect("a column of this head").spare = Spare::All(rank);
+            column.expect("a column with this header").spare = Spare::All(rank);
         }
         self
     }
 
-    /// Appends a row of as many cells as the head has.
+    /// Appends a row, which must have one cell per column.
     pub fn row(&mut self, cells: Vec<String>) {
         assert_eq!(cells.len(), self.columns.len(), "a row fits its table");
         self.rows.push(cells.into_iter().map(Cell::from).collect());
     }
 
-    /// Leaves out the columns in which no row says anything.
+    /// Removes columns without values.
     #[must_use]
     pub fn without_empty_columns(mut self) -> Table {
         for at in (0..self.columns.len()).rev() {
@@ -128,55 +130,56 @@ impl Table {
         self
     }
 
-    /// Leaves out what can be spared until the table has at most `width` characters in a line: intervals, then columns. What
-    /// cannot be spared stays, however wide it is. `None`: all stays.
+    /// Omits intervals, then columns that may be omitted, until lines have at most `width` characters. `None` omits nothing.
     #[must_use]
     pub fn within(mut self, width: Option<usize>) -> Table {
         let Some(width) = width else { return self };
         self.room = width;
-        let whole = self.clone();
-        let mut spared = self.spared();
-        for &at in &spared {
+        let original = self.clone();
+        let mut candidates = self.omittable();
+        for &index in &candidates {
             if self.width() <= width {
                 break;
             }
             self.rows
                 .iter_mut()
-                .for_each(|row| row[at].interval.clear());
+                .for_each(|row| row[index].interval.clear());
         }
-        let mut gone = Vec::new();
-        for &at in &spared {
-            if self.without(&gone).width() <= width {
+        let mut removed = Vec::new();
+        for &index in &candidates {
+            if self.without(&removed).width() <= width {
                 break;
             }
-            if let Spare::All(_) = self.columns[at].spare {
-                gone.push(at);
+            if let Spare::All(_) = self.columns[index].spare {
+                removed.push(index);
             }
         }
-        // Columns are wider than intervals: the room that they left may do for intervals of others.
-        spared.retain(|at| !gone.contains(at));
-        for &at in spared.iter().rev() {
-            let bare = self.clone();
-            for (row, of) in self.rows.iter_mut().zip(&whole.rows) {
-                row[at] = of[at].clone();
+        // Removed columns may leave enough room for intervals of other columns.
+        candidates.retain(|index| !removed.contains(index));
+        for &index in candidates.iter().rev() {
+            let without_interval = self.clone();
+            for (row, full) in self.rows.iter_mut().zip(&original.rows) {
+                row[index] = full[index].clone();
             }
-            if self.without(&gone).width() > width {
-                self = bare;
+            if self.without(&removed).width() > width {
+                self = without_interval;
             }
         }
-        let head = |at: usize| whole.columns[at].head.clone();
-        let has_less = |&at: &usize| {
-            let mut rows = self.rows.iter().zip(&whole.rows);
-            !gone.contains(&at) && rows.any(|(row, of)| row[at].interval != of[at].interval)
+        let head = |index: usize| original.columns[index].head.clone();
+        let has_less = |&index: &usize| {
+            let mut rows = self.rows.iter().zip(&original.rows);
+            !removed.contains(&index)
+                && rows.any(|(row, full)| row[index].interval != full[index].interval)
         };
-        let bare: Vec<String> = (0..self.columns.len()).filter(has_less).map(head).collect();
-        let mut table = self.without(&gone);
-        gone.sort_unstable();
-        table.left_out = gone.into_iter().map(head).collect();
-        if !bare.is_empty() {
+        let without_interval: Vec<String> =
+            (0..self.columns.len()).filter(has_less).map(head).collect();
+        let mut table = self.without(&removed);
+        removed.sort_unstable();
+        table.omitted = removed.into_iter().map(head).collect();
+        if !without_interval.is_empty() {
             table
-                .left_out
-                .push(format!("intervals of {}", bare.join(", ")));
+                .omitted
+                .push(format!("intervals of {}", without_interval.join(", ")));
         }
         table
     }
@@ -187,25 +190,25 @@ impl Table {
         cells.any(|cell| cell.value == value)
     }
 
-    /// The columns of which something can be spared, by number, in the order in which it goes.
-    fn spared(&self) -> Vec<usize> {
+    /// Returns the indices of the columns that may be shortened or omitted, in the order of omission.
+    fn omittable(&self) -> Vec<usize> {
         let rank = |at: usize| match self.columns[at].spare {
             Spare::Nothing => None,
             Spare::Intervals => Some(0),
             Spare::All(rank) => Some(rank),
         };
-        let mut spared: Vec<usize> = (0..self.columns.len())
+        let mut candidates: Vec<usize> = (0..self.columns.len())
             .filter(|&at| rank(at).is_some())
             .collect();
-        spared.sort_by_key(|&at| std::cmp::Reverse((rank(at), at)));
-        spared
+        candidates.sort_by_key(|&at| std::cmp::Reverse((rank(at), at)));
+        candidates
     }
 
-    /// The table without the columns of these numbers.
-    fn without(&self, gone: &[usize]) -> Table {
+    /// Returns the table without the columns with these indices.
+    fn without(&self, removed: &[usize]) -> Table {
         let mut table = self.clone();
         for at in (0..table.columns.len()).rev() {
-            if gone.contains(&at) {
+            if removed.contains(&at) {
                 table.remove(at);
             }
         }
@@ -219,18 +222,18 @@ impl Table {
         }
     }
 
-    /// The text of each cell.
+    /// Renders each cell.
     fn texts(&self) -> Vec<Vec<String>> {
         let text = |row: &Vec<Cell>| {
-            let mut is_said = false;
+            let mut has_seeds = false;
             let cells = row.iter().map(|Cell { value, interval }| {
                 if interval.is_empty() {
                     return value.clone();
                 }
                 let range = interval
                     .split_once(" from ")
-                    .filter(|_| is_said && !self.repeats_seeds);
-                is_said = true;
+                    .filter(|_| has_seeds && !self.repeats_seeds);
+                has_seeds = true;
                 let range = range.map_or(interval.as_str(), |(range, _)| range);
                 format!("{value} {range}")
             });
@@ -239,7 +242,7 @@ impl Table {
         self.rows.iter().map(text).collect()
     }
 
-    /// The width of each column.
+    /// Returns the width of each column.
     fn widths(&self, texts: &[Vec<String>]) -> Vec<usize> {
         let width = |(at, column): (usize, &Column)| {
             let cells = texts.iter().map(|row| row[at].chars().count());
@@ -248,14 +251,14 @@ impl Table {
         self.columns.iter().enumerate().map(width).collect()
     }
 
-    /// The width of the whole.
+    /// Returns the width of the table.
     fn width(&self) -> usize {
         let widths = self.widths(&self.texts());
         widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1)
     }
 }
 
-/// Between columns.
+/// Separator of columns.
 const GAP: &str = "  ";
 
 impl From<String> for Cell {
@@ -281,15 +284,19 @@ impl std::fmt::Display for Table {
                 .collect();
             writeln!(f, "{}", text.join(GAP).trim_end())
         };
-        let head: Vec<String> = self.columns.iter().map(|of| of.head.clone()).collect();
+        let head: Vec<String> = self
+            .columns
+            .iter()
+            .map(|column| column.head.clone())
+            .collect();
         line(&head)?;
         let rule: Vec<String> = widths.iter().map(|&width| "─".repeat(width)).collect();
         line(&rule)?;
         texts.iter().try_for_each(|row| line(row))?;
-        if self.left_out.is_empty() {
+        if self.omitted.is_empty() {
             return Ok(());
         }
-        let note = format!("not shown: {}; --wide shows all", self.left_out.join(", "));
+        let note = format!("not shown: {}; --wide shows all", self.omitted.join(", "));
         writeln!(f, "{}", terminal::wrapped_at(&note, self.room))
     }
 }
@@ -299,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_aligned_and_silent_ones_left_out() {
+    fn columns_are_aligned_and_empty_ones_removed() {
         let mut table = Table::new(&[
             ("transport", Align::Left),
             ("none", Align::Left),
@@ -314,7 +321,7 @@ mod tests {
         );
     }
 
-    /// A table of one row, of which the interval of `p99` and whole columns can be spared.
+    /// Returns a table with one row, whose intervals and some columns may be omitted.
     fn results() -> Table {
         let cell = |value: &str, interval: &str| Cell {
             value: value.to_owned(),
@@ -343,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_go_first_then_the_least_important_columns() {
+    fn intervals_are_omitted_before_columns() {
         let lines = |width| {
             let text = results().within(width).to_string();
             let mut lines = text.lines().skip(2).map(str::trim);

@@ -1,10 +1,11 @@
-//! Every mistake is refused with a message that says where it is and what is allowed, and nothing is written.
+//! Invalid input is refused with its location and the allowed values, and nothing is written.
 
 mod sandbox;
 
 use sandbox::{Sandbox, TINY};
 
-/// Runs the tiny scenario with `from` replaced by `to`; the refusal must have all `parts`, and nothing may be written.
+/// Runs the tiny scenario with `from` replaced by `to`, and checks that it is refused with a message that contains all
+/// `parts` and that nothing is written.
 #[track_caller]
 fn refused(name: &str, from: &str, to: &str, parts: &[&str]) {
     assert!(TINY.contains(from), "the tiny scenario has `{from}`");
@@ -25,7 +26,7 @@ fn malformed_toml() {
 }
 
 #[test]
-fn an_unknown_key_and_the_nearest_one() {
+fn unknown_key_suggests_the_nearest() {
     refused(
         "unknown-key",
         "senders = 5",
@@ -35,7 +36,7 @@ fn an_unknown_key_and_the_nearest_one() {
 }
 
 #[test]
-fn a_missing_unit() {
+fn missing_unit() {
     refused(
         "no-unit",
         "at = \"1 ms\"",
@@ -45,7 +46,7 @@ fn a_missing_unit() {
 }
 
 #[test]
-fn a_wrong_unit() {
+fn wrong_unit() {
     refused(
         "wrong-unit",
         "rate = \"1 Gbps\"",
@@ -55,7 +56,7 @@ fn a_wrong_unit() {
 }
 
 #[test]
-fn a_negative_value() {
+fn negative_value() {
     refused(
         "negative",
         "hosts = 8",
@@ -65,7 +66,7 @@ fn a_negative_value() {
 }
 
 #[test]
-fn an_absurd_value() {
+fn absurd_value() {
     refused(
         "absurd",
         "rate = \"1 Gbps\"",
@@ -95,7 +96,7 @@ fn more_senders_than_hosts() {
 }
 
 #[test]
-fn an_unknown_transport() {
+fn unknown_transport() {
     let sandbox = Sandbox::new("unknown-transport");
     sandbox.file("tiny.toml", TINY);
     sandbox
@@ -105,7 +106,7 @@ fn an_unknown_transport() {
 }
 
 #[test]
-fn recorded_links_that_do_not_exist() {
+fn unknown_recorded_links() {
     let with = |record: &str| format!("{TINY}\n[record]\n{record}\n");
     for (key, value, line) in [
         (
@@ -139,7 +140,7 @@ fn recorded_links_that_do_not_exist() {
             "--set:1:15: record.links = \"host0->nowhere\": no such link",
             "`duetime topology`",
         ]);
-    // The nodes exist, the link between them does not.
+    // The nodes exist, but no link joins them.
     sandbox
         .duetime_args(&[
             "sweep",
@@ -152,7 +153,7 @@ fn recorded_links_that_do_not_exist() {
 }
 
 #[test]
-fn a_missing_file() {
+fn missing_file() {
     let sandbox = Sandbox::new("missing-file");
     sandbox
         .duetime("run nowhere.toml")
@@ -165,7 +166,7 @@ fn a_missing_file() {
 }
 
 #[test]
-fn bad_settings_on_the_command_line() {
+fn invalid_settings_on_the_command_line() {
     let sandbox = Sandbox::new("bad-settings");
     sandbox.file("tiny.toml", TINY);
     sandbox
@@ -196,7 +197,7 @@ fn bad_settings_on_the_command_line() {
 }
 
 #[test]
-fn an_output_folder_that_exists() {
+fn existing_output_folder() {
     let sandbox = Sandbox::new("exists");
     sandbox.file("tiny.toml", TINY);
     std::fs::create_dir(sandbox.0.join("mine")).expect("a folder");
@@ -213,7 +214,7 @@ fn an_output_folder_that_exists() {
     assert_eq!(
         sandbox.read("mine/diary.txt"),
         "dear diary",
-        "what is not ours is left alone"
+        "other files are kept"
     );
     sandbox
         .duetime("run tiny.toml --out tiny.toml")
@@ -222,10 +223,10 @@ fn an_output_folder_that_exists() {
 }
 
 #[test]
-fn an_output_folder_that_cannot_be_written() {
+fn unwritable_output_folder() {
     let sandbox = Sandbox::new("unwritable");
     sandbox.file("tiny.toml", TINY);
-    // Not even root can make a folder below these.
+    // Not even root can create a folder below these.
     sandbox
         .duetime("run tiny.toml --out tiny.toml/below")
         .refused(&["tiny.toml/below"]);
@@ -235,7 +236,7 @@ fn an_output_folder_that_cannot_be_written() {
 }
 
 #[test]
-fn a_scenario_from_standard_input() {
+fn scenario_from_standard_input() {
     let sandbox = Sandbox::new("stdin");
     sandbox.file("tiny.toml", TINY);
     let from_file = sandbox
@@ -245,7 +246,7 @@ fn a_scenario_from_standard_input() {
         .duetime_reading("run - --out out/B --no-report", TINY)
         .ok();
     assert_eq!(read.replace("out/B", "out/A"), from_file);
-    // Files that it names are seen from here, and the folder takes the scenario's name.
+    // Relative paths start at the current folder, and the output folder has the scenario's name.
     sandbox.file(
         "flows.csv",
         "start_ns,source,destination,size_bytes\n0,0,1,20000\n",
@@ -262,7 +263,7 @@ fn a_scenario_from_standard_input() {
 }
 
 #[test]
-fn a_large_network_from_standard_input() {
+fn large_network_from_standard_input() {
     let sandbox = Sandbox::new("large-stdin");
     let large = "transport = \"tcp\"\n[topology]\nkind = \"star\"\nhosts = 2100\nlink = { rate = \"1 Gbps\", latency = \"1 us\" }\n\
          [[workload]]\nkind = \"burst\"\nsenders = 4\nsize = \"2 KB\"\n";
@@ -273,7 +274,7 @@ fn a_large_network_from_standard_input() {
 }
 
 #[test]
-fn a_scenario_that_is_no_text() {
+fn scenario_that_is_not_utf8() {
     let sandbox = Sandbox::new("no-text");
     let text = [b"# f\xfcr uns\n", TINY.as_bytes()].concat();
     std::fs::write(sandbox.0.join("tiny.toml"), text).expect("a file");
@@ -285,7 +286,7 @@ fn a_scenario_that_is_no_text() {
 }
 
 #[test]
-fn a_file_that_a_scenario_names_is_called_as_it_is_seen_from_here() {
+fn paths_in_errors_include_the_scenario_folder() {
     let sandbox = Sandbox::new("folder");
     std::fs::create_dir(sandbox.0.join("mine")).expect("a folder");
     let text = TINY.replacen("size = \"20 KB\"", "size = { cdf = \"sizes.csv\" }", 1);
@@ -297,7 +298,7 @@ fn a_file_that_a_scenario_names_is_called_as_it_is_seen_from_here() {
 }
 
 #[test]
-fn seeds_are_limited_alike_in_the_file_and_on_the_command_line() {
+fn seeds_have_the_same_limits_everywhere() {
     let sandbox = Sandbox::new("seeds");
     sandbox.file("tiny.toml", TINY);
     sandbox
@@ -317,7 +318,7 @@ fn seeds_are_limited_alike_in_the_file_and_on_the_command_line() {
 }
 
 #[test]
-fn what_forbids_to_resume_is_named_by_its_key() {
+fn changed_settings_prevent_resuming() {
     let sandbox = Sandbox::new("resume-key");
     sandbox.file("tiny.toml", TINY);
     sandbox.duetime("run tiny.toml --no-report").ok();

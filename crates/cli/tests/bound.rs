@@ -1,15 +1,15 @@
-//! `duetime bound`: what it prints, the rows beside the transports, and what it refuses.
+//! `duetime bound`: its output, the bound in the tables of runs, and its errors.
 
 mod sandbox;
 
 use sandbox::{Sandbox, TINY};
 use serde_json::Value;
 
-/// Five answers of 20 KB take 1.1 ms at once; due in 0.6 ms, two are in time.
+/// Five simultaneous answers of 20 KB take 1.1 ms, so two of them meet 0.6 ms.
 const TIGHT: &str = "--set workload.deadline.base=0.6ms";
 
 #[test]
-fn the_sentence_the_table_and_the_object_say_the_same() {
+fn text_and_json_agree() {
     let sandbox = Sandbox::new("bound");
     sandbox.file("tiny.toml", TINY);
     let command = format!("bound tiny.toml {TIGHT}");
@@ -31,8 +31,8 @@ fn the_sentence_the_table_and_the_object_say_the_same() {
 }
 
 #[test]
-fn it_stands_beside_the_transports() {
-    let sandbox = Sandbox::new("bound-beside");
+fn bound_is_a_row_of_the_results() {
+    let sandbox = Sandbox::new("bound-row");
     sandbox.file("tiny.toml", TINY);
     let out = sandbox.duetime(&format!("run tiny.toml {TIGHT}")).ok();
     let transport = |line: &str| line.split("  ").next().unwrap_or_default().to_owned();
@@ -73,7 +73,7 @@ fn it_stands_beside_the_transports() {
 }
 
 #[test]
-fn where_nothing_can_be_late_there_is_none() {
+fn no_bound_without_deadlines() {
     let sandbox = Sandbox::new("bound-none");
     sandbox.file("tiny.toml", TINY);
     let failed = sandbox.duetime("bound tiny.toml --set workload.deadline=none");

@@ -1,4 +1,4 @@
-//! `duetime capacity`: its table, its lines of JSON, and what it refuses.
+//! `duetime capacity`: its table, JSON lines and errors.
 
 mod sandbox;
 
@@ -12,13 +12,13 @@ fn rows(out: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Whether a file in the folder of a search is its page, and none of its runs.
+/// Returns true if the file is the report of a search.
 fn is_page(name: &str) -> bool {
     name.ends_with("/capacity.html")
 }
 
 #[test]
-fn the_table_and_the_rows_say_the_same_and_nothing_is_run_twice() {
+fn text_and_json_agree_and_reuse_runs() {
     let sandbox = Sandbox::new("capacity");
     sandbox.file("tiny.toml", TINY);
     let command =
@@ -34,7 +34,11 @@ fn the_table_and_the_rows_say_the_same_and_nothing_is_run_twice() {
     let journal = sandbox.files("out/tiny-capacity");
 
     let json = sandbox.duetime(&format!("{command} --jobs 1 --json")).ok();
-    assert_eq!(sandbox.files("out/tiny-capacity"), journal, "all was there");
+    assert_eq!(
+        sandbox.files("out/tiny-capacity"),
+        journal,
+        "all runs are reused"
+    );
     assert!(!json.contains("\"run-finished\""), "{json}");
     for row in rows(&json) {
         let transport = row["transport"].as_str().expect("a name");
@@ -50,7 +54,7 @@ fn the_table_and_the_rows_say_the_same_and_nothing_is_run_twice() {
     }
     assert_eq!(rows(&json).len(), 2);
 
-    // No transport carries more than the bound, and it stands below them.
+    // No transport exceeds the bound, which is printed below them.
     let best = json
         .lines()
         .map(|line| serde_json::from_str::<Value>(line).expect("JSON"))
@@ -67,7 +71,7 @@ fn the_table_and_the_rows_say_the_same_and_nothing_is_run_twice() {
     assert!(out.contains(&sentence), "{out}");
 }
 
-/// One tree of two layers with a budget of its own: 4 ms, of which leaves compute for 1 ms.
+/// Tree of two layers with a budget of 4 ms, whose leaves compute for 1 ms.
 const TREE: &str = r#"name = "tree"
 transport = ["dctcp"]
 seeds = 2
@@ -93,7 +97,7 @@ give_up = "never"
 "#;
 
 #[test]
-fn the_tightest_budget_is_told_in_milliseconds() {
+fn tightest_budget_is_in_milliseconds() {
     let sandbox = Sandbox::new("capacity-budget");
     sandbox.file("tree.toml", TREE);
     let command = "capacity tree.toml --of budget --step 0.5ms";
@@ -111,7 +115,7 @@ fn the_tightest_budget_is_told_in_milliseconds() {
     let value = row["value"].as_f64().expect("a budget");
     assert!(
         (1.5..4.0).contains(&value),
-        "more than computing takes: {row}"
+        "more than the computing time: {row}"
     );
     let interval = match (row["low"].as_f64(), row["high"].as_f64()) {
         (Some(low), Some(high)) if low < high => format!(" [{low}, {high}]"),
@@ -130,7 +134,7 @@ fn the_tightest_budget_is_told_in_milliseconds() {
     assert_eq!(at(value)["reached"], true);
     assert_eq!(at(value - 0.5)["reached"], false);
 
-    // Its answers are in the same journal.
+    // A search for answers shares the journal.
     let journal = sandbox.files("out/tree-capacity");
     let answers = sandbox
         .duetime(&format!("{command} --on answers --json"))
@@ -148,12 +152,12 @@ fn the_tightest_budget_is_told_in_milliseconds() {
     assert_eq!(
         whole["measured"],
         2 * 6 * 15,
-        "answers asked for: 6 queries of 15, 2 runs"
+        "requested answers: 6 queries of 15, 2 runs"
     );
 }
 
 #[test]
-fn one_layer_of_a_tree_is_widened() {
+fn fan_in_of_one_layer() {
     let sandbox = Sandbox::new("capacity-layer");
     sandbox.file("tree.toml", TREE);
     let refused = |arguments: &str, parts: &[&str]| sandbox.duetime(arguments).refused(parts);
@@ -180,12 +184,12 @@ fn one_layer_of_a_tree_is_widened() {
     assert_eq!(row["keys"][0], "workload.search.fan_in[1]");
     assert_eq!(row["unit"], "children");
     let value = row["value"].as_f64().expect("children");
-    // 24 hosts hold a root, three aggregators and at most six leaves of each.
+    // 24 hosts have room for a root, three aggregators and at most six leaves per aggregator.
     assert!((1.0..=6.0).contains(&value), "{row}");
 }
 
 #[test]
-fn the_most_queries_per_second_are_told_with_their_load() {
+fn highest_rate_includes_its_load() {
     let sandbox = Sandbox::new("capacity-rate");
     // Answers of 12 leaves, each in 4 segments, are 61.9 KB: 99 % of the root's link at 2000 a second.
     let flat = TREE
@@ -217,7 +221,7 @@ fn the_most_queries_per_second_are_told_with_their_load() {
     let value = row["value"].as_f64().expect("a rate");
     assert!(
         (400.0..3000.0).contains(&value),
-        "the file's at least, and not more than the link can carry for long: {row}"
+        "between the file's rate and the capacity of the link: {row}"
     );
     let load = row["loads"][0].as_f64().expect("a load");
     let bits = 12.0 * (5_000.0 + 4.0 * 40.0) * 8.0;
@@ -249,7 +253,7 @@ fn the_most_queries_per_second_are_told_with_their_load() {
 }
 
 #[test]
-fn a_damaged_file_is_named_and_its_run_made_again() {
+fn only_damaged_runs_are_repeated() {
     let sandbox = Sandbox::new("capacity-damaged");
     sandbox.file("tiny.toml", TINY);
     let command = "capacity tiny.toml --of deadline --transport dctcp --out kept";
@@ -259,14 +263,14 @@ fn a_damaged_file_is_named_and_its_run_made_again() {
     let (name, text) = runs.nth(1).expect("a file");
     sandbox.file(name, &text[..text.len() - 20]);
     let again = sandbox.duetime(command);
-    let said = |line: &str| line.contains(name) && line.contains("is made again");
-    assert!(again.err.lines().any(said), "{name}: {}", again.err);
+    let is_repeated = |line: &str| line.contains(name) && line.contains("repeating");
+    assert!(again.err.lines().any(is_repeated), "{name}: {}", again.err);
     assert_eq!(again.ok(), out);
     assert_eq!(sandbox.files("kept"), kept);
 }
 
 #[test]
-fn a_journal_of_an_earlier_version_is_not_taken_for_a_folder() {
+fn journal_file_of_earlier_version_is_refused() {
     let sandbox = Sandbox::new("capacity-earlier");
     sandbox.file("tiny.toml", TINY);
     sandbox.file("kept.jsonl", "{}\n");
@@ -276,7 +280,7 @@ fn a_journal_of_an_earlier_version_is_not_taken_for_a_folder() {
 }
 
 #[test]
-fn what_cannot_be_searched_is_refused() {
+fn invalid_input_is_refused() {
     let sandbox = Sandbox::new("capacity-refused");
     sandbox.file("tiny.toml", TINY);
     sandbox.file(
@@ -327,7 +331,7 @@ fn what_cannot_be_searched_is_refused() {
 }
 
 #[test]
-fn the_page_says_what_the_command_says() {
+fn report_repeats_the_output() {
     let sandbox = Sandbox::new("capacity-page");
     let varied = TREE.replace("compute = \"1 ms\"", "compute = \"exponential 1 ms\"");
     sandbox.file("tree.toml", &varied);

@@ -7,7 +7,7 @@ use std::fs;
 use sandbox::{Sandbox, TINY};
 use serde_json::Value;
 
-/// Three queries in a row beside the burst.
+/// Returns the tiny scenario with an additional workload of queries.
 fn queries() -> String {
     TINY.replace("name = \"tiny\"", "name = \"queries\"")
         + "[[workload]]\nkind = \"oldi\"\nfan_in = 5\nresponse = \"uniform 5 KB..60 KB\"\ndeadline = \"2 ms\"\nload = 0.3\n"
@@ -23,7 +23,7 @@ fn events<'l>(lines: &'l [Value], event: &str) -> Vec<&'l Value> {
     lines.iter().filter(|line| line["event"] == event).collect()
 }
 
-/// Numbers of queries in time of one run: (met, judged).
+/// Returns the numbers of queries in time and of judged queries of a run.
 fn in_time(sandbox: &Sandbox, folder: &str, transport: usize, run: usize) -> (f64, f64) {
     let summary: Value =
         serde_json::from_str(&sandbox.read(&format!("{folder}/summary.json"))).expect("JSON");
@@ -34,7 +34,7 @@ fn in_time(sandbox: &Sandbox, folder: &str, transport: usize, run: usize) -> (f6
 }
 
 #[test]
-fn equal_runs_differ_by_exactly_nothing() {
+fn equal_runs_have_zero_differences() {
     let sandbox = Sandbox::new("compare-equal");
     sandbox.file("queries.toml", &queries());
     for out in ["a", "b"] {
@@ -56,18 +56,18 @@ fn equal_runs_differ_by_exactly_nothing() {
             assert_eq!(zero.as_f64(), Some(0.0), "{difference}");
         }
     }
-    let said = sandbox.duetime("compare a b").ok();
-    let first = said.lines().next().expect("a line");
+    let output = sandbox.duetime("compare a b").ok();
+    let first = output.lines().next().expect("a line");
     assert!(
         first.starts_with("B - A: 0 points of the queries in time")
             && first.ends_with("equal in every pair"),
-        "{said}"
+        "{output}"
     );
-    assert!(said.contains("their scenarios are the same"), "{said}");
+    assert!(output.contains("identical scenarios"), "{output}");
 }
 
 #[test]
-fn differences_are_those_of_the_pairs() {
+fn differences_are_paired_by_seed() {
     let sandbox = Sandbox::new("compare-pairs");
     sandbox.file("queries.toml", &queries());
     let run = "run queries.toml --quiet --no-report --seeds 3";
@@ -78,7 +78,7 @@ fn differences_are_those_of_the_pairs() {
     let lines = lines(&sandbox.duetime("compare a b --json --transport dctcp").ok());
     let settings: Vec<String> = events(&lines, "setting")
         .iter()
-        .map(|of| format!("{} {} {}", of["key"], of["a"], of["b"]))
+        .map(|shares| format!("{} {} {}", shares["key"], shares["a"], shares["b"]))
         .collect();
     assert!(
         settings.contains(&"\"switch.ecn_threshold\" \"20 packets\" \"off\"".to_owned()),
@@ -88,13 +88,13 @@ fn differences_are_those_of_the_pairs() {
         settings.contains(&"\"dctcp.rto_min\" \"10 ms\" \"200 ms\"".to_owned()),
         "{settings:?}"
     );
-    // By hand, from what each run says of itself: the pooled shares, and of three pairs the range of the differences.
-    let of = |folder: &str| [0, 1, 2].map(|run| in_time(&sandbox, folder, 0, run));
-    let (a, b) = (of("a"), of("b"));
+    // Expected from the summaries: the pooled shares, and the range of the differences of three pairs.
+    let shares = |folder: &str| [0, 1, 2].map(|run| in_time(&sandbox, folder, 0, run));
+    let (a, b) = (shares("a"), shares("b"));
     let pooled = |runs: [(f64, f64); 3]| {
-        let sum = runs
-            .iter()
-            .fold((0.0, 0.0), |sum, of| (sum.0 + of.0, sum.1 + of.1));
+        let sum = runs.iter().fold((0.0, 0.0), |sum, shares| {
+            (sum.0 + shares.0, sum.1 + shares.1)
+        });
         sum.0 / sum.1
     };
     let each: Vec<f64> = a
@@ -124,7 +124,7 @@ fn differences_are_those_of_the_pairs() {
 }
 
 #[test]
-fn one_seed_gives_no_interval() {
+fn one_seed_has_no_interval() {
     let sandbox = Sandbox::new("compare-one");
     sandbox.file("tiny.toml", TINY);
     let run = "run tiny.toml --quiet --no-report --seeds 1";
@@ -132,18 +132,21 @@ fn one_seed_gives_no_interval() {
     sandbox
         .duetime(&format!("{run} --out b --set workload.burst.senders=7"))
         .ok();
-    let said = sandbox.duetime("compare a b").ok();
-    assert!(said.contains("one seed: there is no interval"), "{said}");
+    let output = sandbox.duetime("compare a b").ok();
+    assert!(output.contains("one seed: no interval"), "{output}");
     assert!(
-        said.contains("of the flows with deadlines in time"),
-        "{said}"
+        output.contains("of the flows with deadlines in time"),
+        "{output}"
     );
-    assert!(said.contains("workload.burst.senders: 5 -> 7"), "{said}");
-    assert!(!said.contains('['), "{said}");
+    assert!(
+        output.contains("workload.burst.senders: 5 -> 7"),
+        "{output}"
+    );
+    assert!(!output.contains('['), "{output}");
 }
 
 #[test]
-fn what_has_no_pair_is_said_and_left_out() {
+fn unpaired_runs_are_reported_and_skipped() {
     let sandbox = Sandbox::new("compare-partial");
     sandbox.file("tiny.toml", TINY);
     let run = "run tiny.toml --quiet --no-report";
@@ -151,8 +154,8 @@ fn what_has_no_pair_is_said_and_left_out() {
     sandbox
         .duetime(&format!("{run} --seeds 4 --transport dctcp,tcp --out b"))
         .ok();
-    // A run that was stopped: one of its runs is not there.
-    fs::remove_dir_all(sandbox.0.join("b/runs/dctcp/2")).expect("a run goes");
+    // An interrupted study lacks a run.
+    fs::remove_dir_all(sandbox.0.join("b/runs/dctcp/2")).expect("a run can be removed");
     let lines = lines(&sandbox.duetime("compare a b --json").ok());
     let answer = events(&lines, "compared")[0];
     assert_eq!(answer["transports"], serde_json::json!(["dctcp"]));
@@ -169,7 +172,7 @@ fn what_has_no_pair_is_said_and_left_out() {
 }
 
 #[test]
-fn a_sweep_is_compared_point_by_point() {
+fn sweeps_are_compared_by_point() {
     let sandbox = Sandbox::new("compare-sweep");
     sandbox.file("tiny.toml", TINY);
     for (out, values) in [("a", "2,3"), ("b", "3,4")] {
@@ -178,10 +181,10 @@ fn a_sweep_is_compared_point_by_point() {
         );
         sandbox.duetime(&sweep).ok();
     }
-    let said = sandbox.duetime("compare a b").ok();
+    let output = sandbox.duetime("compare a b").ok();
     assert!(
-        said.contains("only `a` has these points: workload.burst.senders=2"),
-        "{said}"
+        output.contains("only `a` has these points: workload.burst.senders=2"),
+        "{output}"
     );
     let all = lines(&sandbox.duetime("compare a b --json").ok());
     let rows = events(&all, "difference");
@@ -193,7 +196,7 @@ fn a_sweep_is_compared_point_by_point() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused() {
+fn invalid_input_is_refused() {
     let sandbox = Sandbox::new("compare-refused");
     sandbox.file("tiny.toml", TINY);
     let run = "run tiny.toml --quiet --no-report --seeds 1";
@@ -206,7 +209,7 @@ fn what_cannot_be_compared_is_refused() {
         .duetime("sweep tiny.toml --quiet --no-report --seeds 1 --vary workload.burst.senders=2 --out sweep")
         .ok();
     sandbox.duetime(&format!("{run} --out none")).ok();
-    fs::remove_dir_all(sandbox.0.join("none/runs")).expect("runs go");
+    fs::remove_dir_all(sandbox.0.join("none/runs")).expect("runs can be removed");
     sandbox.duetime(&format!("{run} --out old")).ok();
     let manifest = sandbox
         .read("old/manifest.json")

@@ -1,4 +1,4 @@
-//! `docs/events.md` against what the program writes with `--json`: the same events, each with the same fields.
+//! Comparison of `docs/events.md` with the events and fields that `--json` prints.
 
 mod sandbox;
 
@@ -14,10 +14,10 @@ type Events = BTreeMap<String, BTreeSet<String>>;
 
 const PAGE: &str = include_str!("../../../docs/events.md");
 
-/// Fields that an event may be without: (event, field).
+/// Optional fields, as (event, field).
 const OPTIONAL: [(&str, &str); 2] = [("row", "queries"), ("row", "servers")];
 
-/// The events of the page: a heading of the third level, and the first column of the table below it.
+/// Returns the events of the page: its headings of level 3, with the first column of the tables below them.
 fn documented() -> Events {
     let mut events = Events::new();
     let mut event = None;
@@ -42,8 +42,8 @@ fn documented() -> Events {
     events
 }
 
-/// Holds each line against the page, and notes its event.
-fn hold(lines: &str, page: &Events, seen: &mut BTreeSet<String>) {
+/// Checks each line against the page and records its event.
+fn check_lines(lines: &str, page: &Events, seen: &mut BTreeSet<String>) {
     for line in lines.lines() {
         let value: Value = serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}"));
         let event = value["event"]
@@ -51,15 +51,15 @@ fn hold(lines: &str, page: &Events, seen: &mut BTreeSet<String>) {
             .unwrap_or_else(|| panic!("no event: {line}"));
         let documented = page
             .get(event)
-            .unwrap_or_else(|| panic!("not on the page: {line}"));
+            .unwrap_or_else(|| panic!("not documented: {line}"));
         let fields = value.as_object().expect("an object").keys();
         let fields: BTreeSet<String> = fields.filter(|key| *key != "event").cloned().collect();
         let optional =
             |field: &&String| OPTIONAL.contains(&(event, field.as_str())) || event == "done";
-        let unsaid: Vec<_> = fields.difference(documented).collect();
+        let undocumented: Vec<_> = fields.difference(documented).collect();
         assert!(
-            unsaid.is_empty(),
-            "{unsaid:?} of `{event}` are not on the page"
+            undocumented.is_empty(),
+            "{undocumented:?} of `{event}` are not documented"
         );
         let missing: Vec<_> = documented
             .difference(&fields)
@@ -73,19 +73,19 @@ fn hold(lines: &str, page: &Events, seen: &mut BTreeSet<String>) {
     }
 }
 
-/// Queries, and something to warn of.
+/// Returns a scenario with queries and a reason for a warning.
 fn more() -> String {
     let text = TINY.replace("name = \"tiny\"", "name = \"more\"");
     let text = text.replace("buffer = \"100 KB\"", "buffer = \"20 packets\"");
     text + "[[workload]]\nkind = \"oldi\"\nfan_in = 2\nresponse = \"5 KB\"\ndeadline = \"2 ms\"\nevery = \"4 ms\"\n"
 }
 
-/// Three calls, each a query.
+/// Table of three calls, each a query.
 const CALLS: &str =
     "query,start_us,duration_us,bytes\na,0,200,4000\nb,900,250,5000\nc,2500,200,4500\n";
 
-/// What is told of runs at work: whether it is told of runs as short as these depends on the machine.
-fn at_work() -> [Event; 2] {
+/// Returns progress events, which runs as short as these may not print.
+fn progress_events() -> [Event; 2] {
     let progress = Event::Progress {
         name: RunName {
             point: String::new(),
@@ -108,7 +108,7 @@ fn at_work() -> [Event; 2] {
 }
 
 #[test]
-fn the_page_has_every_event_and_field_that_is_written() {
+fn page_documents_all_events_and_fields() {
     let sandbox = Sandbox::new("events");
     sandbox.file("tiny.toml", TINY);
     sandbox.file("more.toml", &more());
@@ -124,18 +124,18 @@ fn the_page_has_every_event_and_field_that_is_written() {
         "compare other less --json",
         "fit calls.csv --json --transport dctcp",
     ] {
-        hold(&sandbox.duetime(command).ok(), &page, &mut seen);
+        check_lines(&sandbox.duetime(command).ok(), &page, &mut seen);
     }
-    for event in at_work() {
+    for event in progress_events() {
         let line = serde_json::to_string(&event).expect("plain data");
-        hold(&line, &page, &mut seen);
+        check_lines(&line, &page, &mut seen);
     }
-    // A run that is damaged, and runs that cannot be kept.
+    // A damaged run, and runs that cannot be written.
     std::fs::write(sandbox.0.join("other/runs/dctcp/1/flows.parquet"), "").expect("a file");
     let again = sandbox
         .duetime("run tiny.toml --json --out other --resume")
         .ok();
-    hold(&again, &page, &mut seen);
+    check_lines(&again, &page, &mut seen);
     if cfg!(unix) {
         let script = format!(
             "trap '' XFSZ; ulimit -f 8; exec '{}' run tiny.toml --no-report --json",
@@ -146,7 +146,7 @@ fn the_page_has_every_event_and_field_that_is_written() {
             .current_dir(&sandbox.0)
             .output()
             .expect("bash starts");
-        hold(
+        check_lines(
             &String::from_utf8(output.stdout).expect("UTF-8"),
             &page,
             &mut seen,
@@ -155,16 +155,19 @@ fn the_page_has_every_event_and_field_that_is_written() {
         seen.insert("run-failed".to_owned());
     }
     let all: BTreeSet<String> = page.into_keys().collect();
-    assert_eq!(seen, all, "the page has events that were not written");
+    assert_eq!(seen, all, "the page documents events that were not printed");
 }
 
 #[test]
-fn a_quiet_command_tells_no_progress() {
+fn quiet_suppresses_progress() {
     let sandbox = Sandbox::new("quiet");
     sandbox.file("tiny.toml", TINY);
-    let said = sandbox.duetime("run tiny.toml --quiet");
-    assert_eq!(said.err, "", "nothing to warn of");
-    assert!(said.ok().contains("runs    out/tiny"), "the table is there");
+    let output = sandbox.duetime("run tiny.toml --quiet");
+    assert_eq!(output.err, "", "no warnings");
+    assert!(
+        output.ok().contains("runs    out/tiny"),
+        "the table is printed"
+    );
     let warned = sandbox.duetime_args(&[
         "run",
         "tiny.toml",
@@ -182,9 +185,9 @@ fn a_quiet_command_tells_no_progress() {
     let lines = sandbox
         .duetime("run tiny.toml --quiet --json --overwrite")
         .ok();
-    for left_out in ["run-started", "progress", "overall"] {
+    for omitted in ["run-started", "progress", "overall"] {
         assert!(
-            !lines.contains(&format!("\"event\":\"{left_out}\"")),
+            !lines.contains(&format!("\"event\":\"{omitted}\"")),
             "{lines}"
         );
     }

@@ -5,7 +5,7 @@ mod sandbox;
 use sandbox::Sandbox;
 use serde_json::Value;
 
-/// One tree of a root and six leaves that compute for exactly 2 ms.
+/// Tree of a root and six leaves that compute for exactly 2 ms.
 const TREE: &str = r#"name = "tree"
 transport = ["dctcp"]
 seeds = 1
@@ -42,7 +42,7 @@ fn sum(parts: &Value) -> u64 {
     parts.map(|part| part["ps"].as_u64().expect("ps")).sum()
 }
 
-/// Of the parts that were spent on something.
+/// Returns the time of the parts with this cause.
 fn spent(parts: &Value, on: &str) -> u64 {
     let parts = parts.as_array().expect("parts").iter();
     parts
@@ -51,7 +51,7 @@ fn spent(parts: &Value, on: &str) -> u64 {
         .sum()
 }
 
-/// The numbers of a table's first column, in its unit.
+/// Returns the numbers in the first column of a table.
 fn printed(table: &str) -> Vec<f64> {
     let lines = table
         .lines()
@@ -66,20 +66,26 @@ fn printed(table: &str) -> Vec<f64> {
 }
 
 #[test]
-fn a_query_is_explained_up_to_its_last_answer() {
+fn query_parts_add_up() {
     let sandbox = Sandbox::new("explain-query");
     sandbox.file("tree.toml", TREE);
     sandbox.duetime("run tree.toml --no-report").ok();
-    let of = json(&sandbox, "worst-query");
-    assert_eq!(of["event"], "query-explanation");
-    assert_eq!((&of["complete"], &of["answers"]), (&true.into(), &6.into()));
-    assert_eq!(sum(&of["parts"]), of["total_ps"].as_u64().expect("ps"));
-    assert_eq!(spent(&of["parts"], "computing"), 2_000_000_000);
-    assert_eq!(of["flows"].as_array().expect("flows").len(), 2);
-    // Where there are queries, the worst of them is what is asked for.
-    assert_eq!(json(&sandbox, "worst"), of);
-    let by_id = json(&sandbox, &format!("query:{}", of["query"]));
-    assert_eq!(by_id, of);
+    let explanation = json(&sandbox, "worst-query");
+    assert_eq!(explanation["event"], "query-explanation");
+    assert_eq!(
+        (&explanation["complete"], &explanation["answers"]),
+        (&true.into(), &6.into())
+    );
+    assert_eq!(
+        sum(&explanation["parts"]),
+        explanation["total_ps"].as_u64().expect("ps")
+    );
+    assert_eq!(spent(&explanation["parts"], "computing"), 2_000_000_000);
+    assert_eq!(explanation["flows"].as_array().expect("flows").len(), 2);
+    // `worst` selects queries if there are any.
+    assert_eq!(json(&sandbox, "worst"), explanation);
+    let by_id = json(&sandbox, &format!("query:{}", explanation["query"]));
+    assert_eq!(by_id, explanation);
 
     let text = sandbox.duetime("explain out/tree worst").ok();
     let sentence = text.lines().nth(1).expect("a sentence");
@@ -106,14 +112,17 @@ fn a_query_is_explained_up_to_its_last_answer() {
 }
 
 #[test]
-fn an_answer_is_told_with_what_came_before_it() {
+fn flow_includes_time_before_submission() {
     let sandbox = Sandbox::new("explain-answer");
     sandbox.file("tree.toml", TREE);
     sandbox.duetime("run tree.toml --no-report").ok();
-    let of = json(&sandbox, "worst-flow");
-    assert_eq!(of["event"], "explanation");
-    assert_eq!(Some(sum(&of["parts"])), of["completion_ps"].as_u64());
-    let before = &of["before"];
+    let explanation = json(&sandbox, "worst-flow");
+    assert_eq!(explanation["event"], "explanation");
+    assert_eq!(
+        Some(sum(&explanation["parts"])),
+        explanation["completion_ps"].as_u64()
+    );
+    let before = &explanation["before"];
     assert_eq!(Some(sum(&before["parts"])), before["total_ps"].as_u64());
     assert_eq!(spent(&before["parts"], "computing"), 2_000_000_000);
     let text = sandbox.duetime("explain out/tree worst-flow").ok();
@@ -133,21 +142,24 @@ fn an_answer_is_told_with_what_came_before_it() {
 }
 
 #[test]
-fn a_query_that_cannot_be_in_time_says_what_it_lacks() {
+fn incomplete_query_lists_missing_answers() {
     let sandbox = Sandbox::new("explain-late");
-    // Aggregators give up after 4 ms, leaves compute for 30.
+    // Aggregators time out after 4 ms, but leaves compute for 30 ms.
     let late = TREE.replace("fan_in = 6", "fan_in = [2, 2]").replace(
         "compute = \"2 ms\"",
         "compute = \"30 ms\"\ndeadline_from = \"query\"",
     );
     sandbox.file("tree.toml", &late);
     sandbox.duetime("run tree.toml --no-report").ok();
-    let of = json(&sandbox, "worst");
-    assert_eq!(of["complete"], false);
-    assert_eq!(of["standing"]["left_behind"], 4, "{of}");
-    assert_eq!(sum(&of["parts"]), of["total_ps"].as_u64().expect("ps"));
-    assert_eq!(spent(&of["parts"], "computing"), 30_000_000_000);
-    let summary = of["summary"].as_str().expect("a sentence");
+    let explanation = json(&sandbox, "worst");
+    assert_eq!(explanation["complete"], false);
+    assert_eq!(explanation["standing"]["left_behind"], 4, "{explanation}");
+    assert_eq!(
+        sum(&explanation["parts"]),
+        explanation["total_ps"].as_u64().expect("ps")
+    );
+    assert_eq!(spent(&explanation["parts"], "computing"), 30_000_000_000);
+    let summary = explanation["summary"].as_str().expect("a sentence");
     for part in [
         "never received enough answers",
         "the root needed answers from 4 of 4 leaves and had 0",

@@ -1,10 +1,10 @@
-//! `duetime fit` and `duetime export --spans`: a run gives its scenario back, and what cannot be used writes nothing.
+//! `duetime fit` and `duetime export --spans`.
 
 mod sandbox;
 
 use sandbox::Sandbox;
 
-/// A service that is quick to run: 8 of 16 hosts answer each query.
+/// Service that is quick to simulate: 8 of 16 hosts answer each query.
 const SERVICE: &str = r#"name = "service"
 transport = "dctcp"
 duration = "400 ms"
@@ -25,23 +25,23 @@ objective = { within = "2 ms", answers = 1, share = "99 %" }
 "#;
 
 #[test]
-fn a_run_gives_its_scenario_back() {
+fn exported_run_reproduces_its_scenario() {
     let sandbox = Sandbox::new("fit-back");
     sandbox.file("service.toml", SERVICE);
     sandbox.duetime("run service.toml -q --no-report").ok();
-    let said = sandbox.duetime("export out/service --spans --csv").ok();
-    assert!(said.contains("files in out/service/csv"), "{said}");
+    let output = sandbox.duetime("export out/service --spans --csv").ok();
+    assert!(output.contains("files in out/service/csv"), "{output}");
     for file in ["spans.jsonl", "flows.csv"] {
         let fit = format!(
             "fit out/service/csv/runs/dctcp/0/{file} --budget 2ms --link 1Gbps --hosts 16 --transport dctcp -o fitted-{}.toml",
             &file[..5]
         );
-        let said = sandbox.duetime(&fit).ok();
+        let output = sandbox.duetime(&fit).ok();
         assert!(
-            said.starts_with(
+            output.starts_with(
                 "The fitted scenario reproduces answer size, fan-in and load within 5"
             ),
-            "{said}"
+            "{output}"
         );
     }
     let fitted = sandbox.read("fitted-spans.toml");
@@ -54,15 +54,15 @@ fn a_run_gives_its_scenario_back() {
         assert!(fitted.contains(wanted), "{wanted} in\n{fitted}");
     }
     sandbox.duetime("check fitted-flows.toml").ok();
-    // What spans do not show may be told.
+    // Options supply what spans do not contain.
     assert!(!fitted.contains("poisson"), "{fitted}");
-    let told = "fit out/service/csv/runs/dctcp/0/spans.jsonl --budget 2ms --link 1Gbps --other-load 3% -o told.toml";
-    sandbox.duetime(told).ok();
-    let fitted = sandbox.read("told.toml");
+    let fit = "fit out/service/csv/runs/dctcp/0/spans.jsonl --budget 2ms --link 1Gbps --other-load 3% -o other-load.toml";
+    sandbox.duetime(fit).ok();
+    let fitted = sandbox.read("other-load.toml");
     for wanted in ["size = \"web-search\"", "load = 0.03 "] {
         assert!(fitted.contains(wanted), "{wanted} in\n{fitted}");
     }
-    // Spans that were exported are what `trace` takes.
+    // Exported spans can be replayed by `trace`.
     let replay = SERVICE
         .split("[[workload]]")
         .next()
@@ -70,12 +70,12 @@ fn a_run_gives_its_scenario_back() {
         .to_owned()
         + "[[workload]]\nkind = \"trace\"\nfile = \"out/service/csv/runs/dctcp/0/spans.jsonl\"\n";
     sandbox.file("replay.toml", &replay);
-    let said = sandbox.duetime("workload replay.toml").ok();
-    assert!(said.contains("largest fan-in"), "{said}");
+    let output = sandbox.duetime("workload replay.toml").ok();
+    assert!(output.contains("largest fan-in"), "{output}");
 }
 
 #[test]
-fn a_file_that_is_there_is_kept() {
+fn existing_file_is_kept() {
     let sandbox = Sandbox::new("fit-kept");
     sandbox.file(
         "calls.csv",
@@ -84,7 +84,7 @@ fn a_file_that_is_there_is_kept() {
     sandbox.file("mine.toml", "mine");
     sandbox
         .duetime("fit calls.csv -o mine.toml")
-        .refused(&["mine.toml exists already", "--overwrite"]);
+        .refused(&["mine.toml already exists", "--overwrite"]);
     assert_eq!(sandbox.read("mine.toml"), "mine");
     sandbox
         .duetime("fit calls.csv --overwrite -o mine.toml")
@@ -93,7 +93,7 @@ fn a_file_that_is_there_is_kept() {
 }
 
 #[test]
-fn what_cannot_be_used_writes_nothing() {
+fn invalid_input_writes_nothing() {
     let sandbox = Sandbox::new("fit-refused");
     sandbox.file("calls.csv", "start_us,duration_us,bytes\n0,200,-5\n");
     let mut capture = vec![

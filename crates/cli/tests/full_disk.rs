@@ -1,4 +1,4 @@
-//! A disk that is full is no bad input: something has been written.
+//! Exit codes on a full disk, which is not invalid input since output has been written.
 
 #![cfg(unix)]
 
@@ -8,8 +8,9 @@ use std::process::Command;
 
 use sandbox::{Sandbox, TINY};
 
-/// Runs `duetime` where no file may grow beyond so many KB, which is refused as a full disk is.
-fn with_files_up_to(sandbox: &Sandbox, kilobytes: u32, arguments: &str) -> (i32, String) {
+/// Runs `duetime` with a limit on the size of files, which fails like a full disk. Returns the exit code and standard
+/// error.
+fn run_with_file_limit(sandbox: &Sandbox, kilobytes: u32, arguments: &str) -> (i32, String) {
     let script = format!(
         "trap '' XFSZ; ulimit -f {kilobytes}; exec '{}' {arguments}",
         env!("CARGO_BIN_EXE_duetime")
@@ -24,13 +25,13 @@ fn with_files_up_to(sandbox: &Sandbox, kilobytes: u32, arguments: &str) -> (i32,
 }
 
 #[test]
-fn a_page_that_does_not_fit_leaves_the_runs_and_exits_with_1() {
+fn unwritable_report_keeps_runs() {
     let sandbox = Sandbox::new("full-page");
     sandbox.file("tiny.toml", TINY);
-    let (code, err) = with_files_up_to(&sandbox, 16, "run tiny.toml");
+    let (code, err) = run_with_file_limit(&sandbox, 16, "run tiny.toml");
     assert_eq!(code, 1, "{err}");
     assert!(
-        err.contains("cannot write `out/tiny/") && err.contains("what was written before is left"),
+        err.contains("cannot write `out/tiny/") && err.contains("partial output was kept"),
         "{err}"
     );
     assert!(
@@ -39,23 +40,23 @@ fn a_page_that_does_not_fit_leaves_the_runs_and_exits_with_1() {
             .join("out/tiny/runs/d2tcp/1/flows.parquet")
             .is_file()
     );
-    // Where it fits, what is there is kept.
+    // Without the limit, the finished runs are reused.
     let again = sandbox.duetime("run tiny.toml --resume");
-    assert!(again.err.contains("4 there already"), "{}", again.err);
+    assert!(again.err.contains("4 already finished"), "{}", again.err);
     assert_eq!(again.code, 0);
 }
 
 #[test]
-fn tables_that_do_not_fit_are_failed_runs() {
+fn unwritable_tables_fail_runs() {
     let sandbox = Sandbox::new("full-runs");
     sandbox.file("tiny.toml", TINY);
-    let (code, err) = with_files_up_to(&sandbox, 8, "run tiny.toml --no-report");
+    let (code, err) = run_with_file_limit(&sandbox, 8, "run tiny.toml --no-report");
     assert_eq!(code, 1, "{err}");
     assert!(!err.contains("nothing was written"), "{err}");
 }
 
 #[test]
-fn a_place_that_cannot_be_used_is_bad_input() {
+fn unusable_folder_is_invalid_input() {
     let sandbox = Sandbox::new("full-place");
     sandbox.file("tiny.toml", TINY);
     sandbox.file("file", "");

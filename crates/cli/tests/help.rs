@@ -5,7 +5,7 @@ mod sandbox;
 use sandbox::Sandbox;
 
 #[test]
-fn help_names_every_command_and_its_units() {
+fn help_lists_commands_and_examples() {
     let sandbox = Sandbox::new("help");
     let out = sandbox.duetime("--help").ok();
     for command in [
@@ -32,6 +32,12 @@ fn help_names_every_command_and_its_units() {
             "{command} in:\n{out}"
         );
     }
+    assert!(
+        out.starts_with(
+            "Duetime predicts how many answers of a datacenter service meet their deadlines, under each transport,"
+        ),
+        "{out}"
+    );
     let run = sandbox.duetime("run --help").ok();
     assert!(
         run.contains("Examples:") && run.contains("--transport d2tcp,dctcp --seeds 20"),
@@ -47,7 +53,7 @@ fn help_names_every_command_and_its_units() {
 }
 
 #[test]
-fn completions_come_for_each_shell() {
+fn completions_for_each_shell() {
     let sandbox = Sandbox::new("completions");
     for (shell, part) in [
         ("bash", "_duetime"),
@@ -64,7 +70,7 @@ fn completions_come_for_each_shell() {
 }
 
 #[test]
-fn the_schema_is_json() {
+fn schema_is_json() {
     let sandbox = Sandbox::new("schema");
     let schema: serde_json::Value =
         serde_json::from_str(&sandbox.duetime("schema").ok()).expect("JSON");

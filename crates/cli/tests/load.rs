@@ -7,7 +7,7 @@ use sandbox::Sandbox;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-/// A server that ends with the test.
+/// Server process that ends with the test.
 struct Server(Child, String);
 
 impl Server {
@@ -18,8 +18,8 @@ impl Server {
             .spawn()
             .expect("duetime runs");
         let mut line = String::new();
-        let mut said = BufReader::new(child.stdout.take().expect("a pipe"));
-        said.read_line(&mut line).expect("a line");
+        let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+        output.read_line(&mut line).expect("a line");
         let address = line.split([' ', ',']).nth(2).expect("its address");
         let address = address.to_owned();
         Self(child, address)
@@ -34,7 +34,7 @@ impl Drop for Server {
 }
 
 #[test]
-fn answers_over_tcp_and_d3_leave_the_run_folder_of_any_run() {
+fn tcp_and_d3_write_a_run_folder() {
     let servers = [Server::start(), Server::start()];
     let sandbox = Sandbox::new("load");
     let query = |more: &str| {
@@ -44,18 +44,18 @@ fn answers_over_tcp_and_d3_leave_the_run_folder_of_any_run() {
         );
         sandbox.duetime(&ask)
     };
-    let said = query(
+    let output = query(
         "--answer 30KB --deadline 5s --every 40ms --for 800ms --transport reno,cubic,d3 --out out",
     )
     .ok();
     for name in ["reno", "cubic", "d3"] {
-        let line = said.lines().rev().find(|line| line.starts_with(name));
-        assert!(line.is_some(), "{said}");
+        let line = output.lines().rev().find(|line| line.starts_with(name));
+        assert!(line.is_some(), "{output}");
         let flows = sandbox.0.join(format!("out/runs/{name}/0/flows.parquet"));
         assert!(flows.is_file(), "{}", flows.display());
     }
-    assert!(said.contains("100.00 % in time"), "{said}");
-    assert!(said.contains(", 0 failed"), "{said}");
+    assert!(output.contains("100.00 % in time"), "{output}");
+    assert!(output.contains(", 0 failed"), "{output}");
     let exported = sandbox.duetime("export out --csv").ok();
     assert!(!exported.is_empty());
 
@@ -68,7 +68,7 @@ fn answers_over_tcp_and_d3_leave_the_run_folder_of_any_run() {
         .duetime("run load.toml --transport d3 --out simulated")
         .ok();
 
-    // JSON lines; then what cannot be.
+    // JSON lines, then invalid input.
     let json =
         query("--for 100ms --every 20ms --deadline 5s --transport d3 --out json --json").ok();
     assert!(json.contains("\"event\":\"load\""), "{json}");

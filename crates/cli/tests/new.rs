@@ -1,11 +1,11 @@
-//! `duetime new`: what it writes runs, and no file is lost.
+//! `duetime new`: its scenarios run, and existing files are kept.
 
 mod sandbox;
 
 use sandbox::Sandbox;
 
 #[test]
-fn every_kind_at_its_extremes_runs() {
+fn every_kind_runs_at_its_extremes() {
     let sandbox = Sandbox::new("new-runs");
     for kind in ["search", "feed", "storage", "inference"] {
         for (number, flags) in [
@@ -21,7 +21,7 @@ fn every_kind_at_its_extremes_runs() {
             let file = format!("{kind}-{number}.toml");
             let new = format!("new {kind} {flags} --defaults -q -o {file}");
             assert_eq!(sandbox.duetime(&new).ok(), "");
-            // Some milliseconds under two transports; what the queries of a long run come to is not the question.
+            // A few milliseconds are enough, since only the success of the run matters.
             let run = [
                 "run",
                 &file,
@@ -38,12 +38,12 @@ fn every_kind_at_its_extremes_runs() {
                 "--set",
                 "drain=1 ms",
             ];
-            let said = sandbox.duetime_args(&run);
+            let output = sandbox.duetime_args(&run);
             assert!(
-                said.code == 0 || said.code == 1 && said.err.contains("Nothing was measured"),
+                output.code == 0 || output.code == 1 && output.err.contains("Nothing was measured"),
                 "{kind} {flags}: {}\n{}",
-                said.code,
-                said.err
+                output.code,
+                output.err
             );
             assert!(
                 sandbox
@@ -58,20 +58,20 @@ fn every_kind_at_its_extremes_runs() {
 }
 
 #[test]
-fn a_file_that_is_there_stays() {
+fn existing_files_are_kept() {
     let sandbox = Sandbox::new("new-files");
-    let said = sandbox.duetime("new search --rate 500/s -o mine.toml");
+    let output = sandbox.duetime("new search --rate 500/s -o mine.toml");
     assert!(
-        said.err
-            .contains("usual values taken: --fan-in '40' --budget '50 ms'")
-            && !said.err.contains("--rate"),
+        output
+            .err
+            .contains("defaults used: --fan-in '40' --budget '50 ms'")
+            && !output.err.contains("--rate"),
         "{}",
-        said.err
+        output.err
     );
-    let out = said.ok();
+    let out = output.ok();
     assert!(
-        out.contains("mine.toml is written")
-            && out.contains("duetime capacity mine.toml --of budget"),
+        out.contains("wrote mine.toml") && out.contains("duetime capacity mine.toml --of budget"),
         "{out}"
     );
     let text = sandbox.read("mine.toml");
@@ -81,11 +81,11 @@ fn a_file_that_is_there_stays() {
     );
     sandbox
         .duetime("new feed -o mine.toml")
-        .refused(&["mine.toml exists already", "--overwrite"]);
+        .refused(&["mine.toml already exists", "--overwrite"]);
     assert_eq!(sandbox.read("mine.toml"), text);
     sandbox.duetime("new feed -o mine.toml --overwrite").ok();
     assert!(sandbox.read("mine.toml").contains("layer_share"));
-    // To standard output, and from there to a run.
+    // Standard output can be piped to another command.
     let text = sandbox.duetime("new storage --defaults").ok();
     assert!(text.starts_with("# A storage service"), "{text}");
     let checked = sandbox.duetime_reading("check -", &text).ok();
@@ -93,12 +93,12 @@ fn a_file_that_is_there_stays() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_and_nothing_written() {
+fn invalid_input_is_refused() {
     let sandbox = Sandbox::new("new-refused");
     for (command, parts) in [
         (
             "new",
-            &["which service?", "search, feed, storage, inference"][..],
+            &["missing SERVICE", "search, feed, storage, inference"][..],
         ),
         ("new ads", &["`ads`", "search, feed"]),
         (
@@ -111,7 +111,7 @@ fn what_cannot_be_is_refused_and_nothing_written() {
         ),
         (
             "new search --hosts 12 -o a.toml",
-            &["--fan-in 40", "41 hosts", "usual value", "--hosts 41"],
+            &["--fan-in 40", "41 hosts", "default value", "--hosts 41"],
         ),
         (
             "new search --answer 10MB --rate 1/s -o a.toml",
@@ -119,7 +119,7 @@ fn what_cannot_be_is_refused_and_nothing_written() {
         ),
         (
             "new search -o nowhere/a.toml",
-            &["nowhere/a.toml: cannot write it"],
+            &["nowhere/a.toml: cannot write the file"],
         ),
         ("new search --overwrite", &["--out"]),
     ] {

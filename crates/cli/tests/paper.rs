@@ -1,4 +1,4 @@
-//! `duetime paper` on experiments of this repository: killed at any moment, a campaign goes on and leaves the same bytes.
+//! `duetime paper` on experiments of this repository: an interrupted campaign resumes and produces the same files.
 
 mod sandbox;
 
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use sandbox::Sandbox;
 
-/// The campaign: a few seconds, in some dozens of files.
+/// Experiments of a campaign that takes a few seconds and writes some dozens of files.
 const EXPERIMENTS: [&str; 4] = ["d3", "fig01", "fig02", "fig16"];
 
-/// The campaign in `sandbox`, with its results in `out`.
+/// Returns the command that runs the campaign in `sandbox`, with its results in `out`.
 fn command(sandbox: &Sandbox) -> Command {
     let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
     let mut command = Command::new(env!("CARGO_BIN_EXE_duetime"));
@@ -24,8 +24,8 @@ fn command(sandbox: &Sandbox) -> Command {
     command
 }
 
-/// Runs it to its end; gives standard output and standard error.
-fn whole(sandbox: &Sandbox) -> (String, String) {
+/// Runs the campaign to completion. Returns standard output and standard error.
+fn complete(sandbox: &Sandbox) -> (String, String) {
     let output = command(sandbox).output().expect("the binary starts");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     let said = (text(output.stdout), text(output.stderr));
@@ -33,7 +33,7 @@ fn whole(sandbox: &Sandbox) -> (String, String) {
     said
 }
 
-/// Every file below a folder by its path in it, with its bytes; what is only there while a file is written is one too.
+/// Returns the bytes of every file below a folder, including temporary files, by relative path.
 fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -51,7 +51,7 @@ fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-/// The files of measured points.
+/// Returns the files of measured points.
 fn points(sandbox: &Sandbox) -> Vec<PathBuf> {
     let folder = sandbox.0.join("out/points");
     let names = content(&folder).into_keys();
@@ -61,8 +61,8 @@ fn points(sandbox: &Sandbox) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Starts it, and waits until so many files of points are there.
-fn until(sandbox: &Sandbox, files: usize) -> Child {
+/// Starts the campaign and waits for `files` files of points.
+fn start_until(sandbox: &Sandbox, files: usize) -> Child {
     let mut child = command(sandbox)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -70,14 +70,17 @@ fn until(sandbox: &Sandbox, files: usize) -> Child {
         .expect("the binary starts");
     while points(sandbox).len() < files {
         let ended = child.try_wait().expect("a child");
-        assert!(ended.is_none(), "it ended before {files} files were there");
+        assert!(
+            ended.is_none(),
+            "the campaign ended before it wrote {files} files"
+        );
         std::thread::sleep(Duration::from_millis(2));
     }
     child
 }
 
-/// What a listener was told of the runs: all of them, and those that were there.
-fn told(err: &str) -> (usize, usize) {
+/// Returns the numbers of all runs and of reused runs in the progress output.
+fn run_counts(err: &str) -> (usize, usize) {
     let line = err.lines().find(|line| line.starts_with("papers: "));
     let numbers: Vec<usize> = line
         .expect("a first line")
@@ -89,17 +92,17 @@ fn told(err: &str) -> (usize, usize) {
 
 #[cfg(unix)]
 #[test]
-fn a_campaign_that_was_killed_leaves_the_bytes_of_one_that_was_not() {
-    let (undisturbed, stopped) = (Sandbox::new("paper-whole"), Sandbox::new("paper-killed"));
-    let expected = whole(&undisturbed).0;
-    let all = points(&undisturbed).len();
+fn interrupted_campaign_resumes_to_same_files() {
+    let (uninterrupted, stopped) = (Sandbox::new("paper-complete"), Sandbox::new("paper-killed"));
+    let expected = complete(&uninterrupted).0;
+    let all = points(&uninterrupted).len();
     assert!(all > 20, "{all} files");
 
-    until(&stopped, 1).kill().expect("SIGKILL");
+    start_until(&stopped, 1).kill().expect("SIGKILL");
     let after_kill = points(&stopped).len();
     assert!((1..all).contains(&after_kill), "{after_kill} of {all}");
 
-    let child = until(&stopped, all / 3);
+    let child = start_until(&stopped, all / 3);
     let interrupt = Command::new("sh")
         .args(["-c", &format!("kill -INT {}", child.id())])
         .status();
@@ -107,46 +110,49 @@ fn a_campaign_that_was_killed_leaves_the_bytes_of_one_that_was_not() {
     let output = child.wait_with_output().expect("an end");
     let err = String::from_utf8(output.stderr).expect("UTF-8");
     assert_eq!(output.status.code(), Some(1), "{err}");
-    assert!(err.contains("the same command makes them"), "{err}");
-    assert!(output.stdout.is_empty(), "no verdicts on half a campaign");
+    assert!(err.contains("repeat the command to complete them"), "{err}");
+    assert!(
+        output.stdout.is_empty(),
+        "no verdicts on a partial campaign"
+    );
     assert!(points(&stopped).len() < all);
 
-    let mut child = until(&stopped, all / 2);
+    let mut child = start_until(&stopped, all / 2);
     child.kill().expect("SIGKILL");
     child.wait().expect("an end");
 
-    let (out, err) = whole(&stopped);
-    assert!(told(&err).1 > 0, "something was kept: {err}");
+    let (out, err) = complete(&stopped);
+    assert!(run_counts(&err).1 > 0, "some runs were reused: {err}");
     assert_eq!(out, expected);
-    let (left, right) = (content(&stopped.0), content(&undisturbed.0));
+    let (left, right) = (content(&stopped.0), content(&uninterrupted.0));
     let names = |of: &BTreeMap<PathBuf, Vec<u8>>| of.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&left), names(&right));
     for (name, bytes) in &left {
         assert!(bytes == &right[name], "{} differs", name.display());
     }
     for ending in ["svg", "png", "html", "md", "jsonl"] {
-        let there = |name: &PathBuf| name.extension().is_some_and(|own| own == ending);
+        let there = |name: &PathBuf| name.extension().is_some_and(|found| found == ending);
         assert!(left.keys().any(there), "a campaign leaves .{ending}");
     }
 }
 
 #[test]
-fn what_cannot_be_written_after_the_runs_is_no_bad_input() {
+fn unwritable_results_are_not_invalid_input() {
     let sandbox = Sandbox::new("paper-blocked");
     fs::create_dir(sandbox.0.join("out")).expect("a folder");
-    sandbox.file("out/experiments", "a file where a folder must be");
+    sandbox.file("out/experiments", "a file in place of a folder");
     let output = command(&sandbox).output().expect("the binary starts");
     let err = String::from_utf8(output.stderr).expect("UTF-8");
     assert_eq!(output.status.code(), Some(1), "{err}");
     assert!(err.contains("cannot create `out/experiments`"), "{err}");
-    assert!(!output.stdout.is_empty(), "what was measured is shown");
+    assert!(!output.stdout.is_empty(), "the results are printed");
 }
 
 #[test]
-fn a_damaged_point_is_named_and_only_its_runs_are_made_again() {
+fn only_damaged_points_are_repeated() {
     let sandbox = Sandbox::new("paper-damaged");
-    let (expected, err) = whole(&sandbox);
-    let (runs, _) = told(&err);
+    let (expected, err) = complete(&sandbox);
+    let (runs, _) = run_counts(&err);
     let before = content(&sandbox.0);
     let points = points(&sandbox);
     let (cut, changed) = (&points[1], &points[points.len() / 2]);
@@ -157,8 +163,8 @@ fn a_damaged_point_is_named_and_only_its_runs_are_made_again() {
     *bytes.last_mut().expect("a byte") ^= 1;
     fs::write(changed, bytes).expect("a file");
 
-    let (out, err) = whole(&sandbox);
-    // `3-20.json` holds runs 3 to 19.
+    let (out, err) = complete(&sandbox);
+    // `3-20.json` contains runs 3 to 19.
     let runs_of = |path: &PathBuf| {
         let name = path
             .file_stem()
@@ -168,23 +174,26 @@ fn a_damaged_point_is_named_and_only_its_runs_are_made_again() {
         let (from, to) = name.split_once('-').expect("a range");
         to.parse::<usize>().expect("a number") - from.parse::<usize>().expect("a number")
     };
-    assert_eq!(told(&err), (runs, runs - runs_of(cut) - runs_of(changed)));
+    assert_eq!(
+        run_counts(&err),
+        (runs, runs - runs_of(cut) - runs_of(changed))
+    );
     for path in [cut, changed] {
         let name = path.file_name().expect("a name").to_string_lossy();
         let folder = path.parent().and_then(Path::file_name).expect("a digest");
-        let said = |line: &&str| {
-            line.contains("made again")
+        let is_repeated = |line: &&str| {
+            line.contains("repeating")
                 && line.contains(&*name)
                 && line.contains(&*folder.to_string_lossy())
         };
-        assert!(err.lines().any(|line| said(&line)), "{name}: {err}");
+        assert!(err.lines().any(|line| is_repeated(&line)), "{name}: {err}");
     }
     assert_eq!(out, expected);
     assert!(content(&sandbox.0) == before, "the same bytes");
 }
 
 #[test]
-fn an_unknown_experiment_suggests_the_nearest() {
+fn unknown_experiment_suggests_the_nearest() {
     let sandbox = Sandbox::new("paper-unknown");
     let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
     let papers = papers.to_string_lossy();
@@ -203,7 +212,7 @@ fn an_unknown_experiment_suggests_the_nearest() {
 }
 
 #[test]
-fn without_a_name_it_lists_and_with_quick_it_runs_all() {
+fn quick_without_names_runs_all() {
     let sandbox = Sandbox::new("paper-all");
     let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
     for name in ["fig01", "fig02"] {
@@ -229,13 +238,13 @@ fn without_a_name_it_lists_and_with_quick_it_runs_all() {
 }
 
 #[test]
-fn the_experiments_are_built_in() {
+fn experiments_are_built_in() {
     let sandbox = Sandbox::new("paper-built-in");
     let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
     let listed = sandbox.duetime("paper").ok();
     let papers = papers.to_string_lossy();
     let from_folder = sandbox.duetime_args(&["paper", "--papers", &papers]).ok();
-    assert_eq!(listed, from_folder, "those of this repository");
+    assert_eq!(listed, from_folder, "same experiments");
     assert!(sandbox.names().is_empty(), "nothing is written");
     let built_in = sandbox.duetime("paper d3 fig02 --quick --json --out a -q");
     assert_eq!(

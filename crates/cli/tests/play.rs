@@ -1,4 +1,4 @@
-//! `duetime play`, as far as no browser is needed: `script/playground` opens the page.
+//! `duetime play` without a browser. `script/playground` tests the page.
 
 mod sandbox;
 
@@ -6,19 +6,19 @@ use sandbox::Sandbox;
 
 #[cfg(not(feature = "play"))]
 #[test]
-fn without_the_page_it_says_how_to_get_it() {
+fn build_without_page_is_refused() {
     let sandbox = Sandbox::new("play-without");
-    let told = [
+    let parts = [
         "--features play",
         "rustup target add wasm32-unknown-unknown",
     ];
-    sandbox.duetime("play --export page").refused(&told);
+    sandbox.duetime("play --export page").refused(&parts);
     assert!(sandbox.names().is_empty());
 }
 
 #[cfg(feature = "play")]
 #[test]
-fn the_export_is_whole_and_never_mixed_with_other_files() {
+fn export_requires_an_empty_folder() {
     let sandbox = Sandbox::new("play-export");
     sandbox.duetime("play --export page").ok();
     assert!(sandbox.read("page/index.html").contains("app.js"));
@@ -31,7 +31,7 @@ fn the_export_is_whole_and_never_mixed_with_other_files() {
 }
 
 #[test]
-fn a_port_is_a_number() {
+fn invalid_port_is_refused() {
     let sandbox = Sandbox::new("play-port");
     sandbox
         .duetime("play --port 70000")

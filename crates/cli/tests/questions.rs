@@ -1,4 +1,4 @@
-//! `duetime new` on a terminal: what it asks, what it does not take, and what becomes of the answers.
+//! `duetime new` on a terminal: its prompts, invalid answers and the resulting file.
 #![cfg(target_os = "linux")]
 
 mod sandbox;
@@ -10,10 +10,10 @@ use rexpect::reader::Options;
 use rexpect::session::{PtySession, spawn_with_options};
 use sandbox::Sandbox;
 
-/// How long the program may take to say something: the machine may be busy.
-const PATIENCE_MS: u64 = 120_000;
+/// Timeout of each output, generous because the machine may be busy.
+const TIMEOUT_MS: u64 = 120_000;
 
-/// `duetime new` on a terminal of its own.
+/// Starts `duetime new` on a terminal.
 fn new_on_a_terminal(sandbox: &Sandbox, arguments: &[&str]) -> PtySession {
     let mut command = Command::new(env!("CARGO_BIN_EXE_duetime"));
     command
@@ -23,27 +23,27 @@ fn new_on_a_terminal(sandbox: &Sandbox, arguments: &[&str]) -> PtySession {
         .env("NO_COLOR", "1")
         .env("TERM", "xterm");
     let options = Options::new()
-        .timeout_ms(Some(PATIENCE_MS))
+        .timeout_ms(Some(TIMEOUT_MS))
         .strip_ansi_escape_codes(true);
     spawn_with_options(command, options).expect("a terminal")
 }
 
-/// Waits until the program says this.
+/// Waits for this output.
 #[track_caller]
-fn told(terminal: &mut PtySession, text: &str) {
+fn wait_for(terminal: &mut PtySession, text: &str) {
     if let Err(why) = terminal.exp_string(text) {
         panic!("waiting for `{text}`: {why}");
     }
 }
 
-/// Types a line once the program has asked this.
+/// Waits for the question and types a line.
 #[track_caller]
 fn answer(terminal: &mut PtySession, question: &str, line: &str) {
-    told(terminal, question);
+    wait_for(terminal, question);
     terminal.send_line(line).expect("a line can be typed");
 }
 
-/// Waits for the end of the program.
+/// Waits for the program to exit.
 #[track_caller]
 fn ended(mut terminal: PtySession) -> WaitStatus {
     terminal.exp_eof().expect("an end");
@@ -54,14 +54,14 @@ const SERVERS: &str = "How many servers does a query contact";
 const BUDGET: &str = "What is the time budget of a query?";
 
 #[test]
-fn answers_make_the_file_that_the_flags_make() {
+fn prompts_and_flags_write_the_same_file() {
     let sandbox = Sandbox::new("new-questions");
     let mut terminal = new_on_a_terminal(&sandbox, &["--out", "mine.toml"]);
-    // Two below the first: storage.
+    // Select storage, two below the first.
     answer(&mut terminal, "Which service?", "jj");
     answer(&mut terminal, SERVERS, "6");
     answer(&mut terminal, BUDGET, "50");
-    told(&mut terminal, "the unit of this time is missing");
+    wait_for(&mut terminal, "the unit of this time is missing");
     answer(&mut terminal, BUDGET, "30 ms");
     answer(&mut terminal, "How large is each answer?", "");
     answer(
@@ -71,7 +71,7 @@ fn answers_make_the_file_that_the_flags_make() {
     );
     answer(&mut terminal, "How many hosts does the network have?", "");
     answer(&mut terminal, "How fast is the link of each host?", "");
-    told(&mut terminal, "mine.toml is written");
+    wait_for(&mut terminal, "wrote mine.toml");
     let status = ended(terminal);
     assert!(matches!(status, WaitStatus::Exited(_, 0)), "{status:?}");
 
@@ -85,7 +85,7 @@ fn answers_make_the_file_that_the_flags_make() {
 }
 
 #[test]
-fn what_a_flag_says_is_not_asked() {
+fn flags_suppress_prompts() {
     let sandbox = Sandbox::new("new-questions-flags");
     let given = [
         "feed", "--fan-in", "2,3", "--answer", "10KB", "--rate", "50/s", "--hosts", "20",
@@ -94,7 +94,7 @@ fn what_a_flag_says_is_not_asked() {
     let mut terminal = new_on_a_terminal(&sandbox, &arguments);
     let before = terminal
         .exp_string(BUDGET)
-        .expect("the budget is asked for");
+        .expect("a prompt for the budget");
     assert!(!before.contains('?'), "the first question: {before}");
     terminal.send_line("").expect("a line can be typed");
     answer(
@@ -102,7 +102,7 @@ fn what_a_flag_says_is_not_asked() {
         "How fast is the link of each host?",
         "25 Gbps",
     );
-    told(&mut terminal, "mine.toml is written");
+    wait_for(&mut terminal, "wrote mine.toml");
     assert!(matches!(ended(terminal), WaitStatus::Exited(_, 0)));
     let asked = sandbox.read("mine.toml");
     let flags = "feed --fan-in 2,3 --answer 10KB --rate 50/s --hosts 20 --link 25Gbps";
@@ -112,7 +112,7 @@ fn what_a_flag_says_is_not_asked() {
 }
 
 #[test]
-fn control_c_leaves_no_file() {
+fn ctrl_c_leaves_no_file() {
     let sandbox = Sandbox::new("new-questions-stopped");
     let flags = [
         &["--out", "mine.toml"][..],
@@ -120,7 +120,7 @@ fn control_c_leaves_no_file() {
     ];
     for (arguments, question) in flags.into_iter().zip(["Which service?", SERVERS]) {
         let mut terminal = new_on_a_terminal(&sandbox, arguments);
-        told(&mut terminal, question);
+        wait_for(&mut terminal, question);
         terminal.send_control('c').expect("a key can be typed");
         let status = ended(terminal);
         assert!(!matches!(status, WaitStatus::Exited(_, 0)), "{status:?}");

@@ -1,4 +1,4 @@
-//! Whole sessions: run, look, resume.
+//! Sessions of several commands: run, inspect, resume.
 
 mod sandbox;
 
@@ -14,7 +14,7 @@ fn json_lines(out: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_run_prints_a_table_and_leaves_a_folder() {
+fn run_prints_table_and_writes_folder() {
     let sandbox = Sandbox::new("run");
     sandbox.file("tiny.toml", TINY);
     let out = sandbox.duetime("run tiny.toml").ok();
@@ -57,42 +57,42 @@ fn a_run_prints_a_table_and_leaves_a_folder() {
         .duetime("run tiny.toml")
         .refused(&["out/tiny", "--resume", "--overwrite"]);
     let again = sandbox.duetime("run tiny.toml --resume");
-    assert!(again.err.contains("4 there already"), "{}", again.err);
-    assert_eq!(again.ok(), out, "the table is the same");
+    assert!(again.err.contains("4 already finished"), "{}", again.err);
+    assert_eq!(again.ok(), out, "same table");
     assert_eq!(
         sandbox
             .duetime("run tiny.toml --overwrite --jobs 1 --threads 2")
             .ok(),
         out,
-        "for any split"
+        "independent of the split"
     );
 }
 
 #[test]
-fn every_event_is_a_json_line_and_so_is_every_row() {
+fn json_has_a_line_per_event_and_row() {
     let sandbox = Sandbox::new("json");
     sandbox.file("tiny.toml", TINY);
-    let said =
+    let output =
         sandbox.duetime("run tiny.toml --json --transport d2tcp --seeds 3 --seed 7 --out here");
-    assert_eq!(said.err, "", "nothing else is said");
-    let lines = json_lines(&said.ok());
-    let of = |event: &str| {
+    assert_eq!(output.err, "", "standard error is empty");
+    let lines = json_lines(&output.ok());
+    let events = |event: &str| {
         lines
             .iter()
             .filter(|line| line["event"] == event)
             .collect::<Vec<_>>()
     };
-    assert_eq!(of("study-started").len(), 1);
-    assert_eq!(of("study-started")[0]["runs"], 3);
-    assert_eq!(of("run-started").len(), 3);
-    let finished = of("run-finished");
+    assert_eq!(events("study-started").len(), 1);
+    assert_eq!(events("study-started")[0]["runs"], 3);
+    assert_eq!(events("run-started").len(), 3);
+    let finished = events("run-finished");
     assert_eq!(finished.len(), 3);
     assert!(
         finished
             .iter()
             .all(|line| line["packet_hops"].as_u64() > Some(0) && line["transport"] == "d2tcp")
     );
-    let rows = of("row");
+    let rows = events("row");
     assert_eq!(rows.len(), 2, "a burst and a background");
     let burst = rows
         .iter()
@@ -107,7 +107,7 @@ fn every_event_is_a_json_line_and_so_is_every_row() {
 }
 
 #[test]
-fn a_manifest_is_the_plan_of_its_sweep() {
+fn manifest_is_a_sweep_plan() {
     let sandbox = Sandbox::new("planned");
     sandbox.file("tiny.toml", TINY);
     let first = "sweep tiny.toml --vary workload.burst.senders=2,3 --seeds 1 --set drain=1s";
@@ -120,10 +120,14 @@ fn a_manifest_is_the_plan_of_its_sweep() {
         sandbox.read("second/summary.json")
     );
     let again = sandbox.duetime("sweep first/manifest.json --out first");
-    assert!(again.err.contains("there already"), "{}", again.err);
+    assert!(again.err.contains("already finished"), "{}", again.err);
     let choice = sandbox.duetime("sweep first/manifest.json --seeds 2 --out third");
     assert_eq!(choice.code, 2);
-    assert!(choice.err.contains("a plan says itself"), "{}", choice.err);
+    assert!(
+        choice.err.contains("a plan cannot be combined"),
+        "{}",
+        choice.err
+    );
     sandbox.duetime("run tiny.toml --seeds 1 --out run").ok();
     let run = sandbox.duetime("sweep run/manifest.json --out third");
     assert!(run.err.contains("no points"), "{}", run.err);
@@ -134,7 +138,7 @@ fn a_manifest_is_the_plan_of_its_sweep() {
 }
 
 #[test]
-fn a_sweep_runs_only_what_is_missing() {
+fn sweep_runs_only_missing_runs() {
     let sandbox = Sandbox::new("sweep");
     sandbox.file("tiny.toml", TINY);
     let sweep = "sweep tiny.toml --vary workload.burst.senders=2..4:1 --seeds 1 --json";
@@ -157,22 +161,23 @@ fn a_sweep_runs_only_what_is_missing() {
     let summary = sandbox.read("out/tiny/summary.json");
     assert!(
         finished(sandbox.duetime(sweep).ok()).is_empty(),
-        "all is there"
+        "all runs are finished"
     );
 
-    fs::remove_dir_all(sandbox.0.join(&first[2])).expect("a run goes");
+    fs::remove_dir_all(sandbox.0.join(&first[2])).expect("a run can be removed");
     let dry = json_lines(&sandbox.duetime(&format!("{sweep} --dry-run")).ok());
     assert_eq!(dry[0]["missing"], 1);
     assert_eq!(finished(sandbox.duetime(sweep).ok()), [first[2].as_str()]);
     assert_eq!(
         sandbox.read("out/tiny/summary.json"),
         summary,
-        "with the same result"
+        "same result"
     );
 
     let text = sandbox.duetime("sweep tiny.toml --vary workload.burst.senders=2..5:1 --seeds 1");
     assert!(
-        text.err.contains("8 runs into out/tiny, 6 there already"),
+        text.err
+            .contains("8 runs into out/tiny, 6 already finished"),
         "{}",
         text.err
     );
@@ -189,7 +194,7 @@ fn a_sweep_runs_only_what_is_missing() {
 }
 
 #[test]
-fn an_explanation_adds_up() {
+fn explanation_adds_up() {
     let sandbox = Sandbox::new("explain");
     sandbox.file("tiny.toml", TINY);
     sandbox.duetime("run tiny.toml --no-report").ok();
@@ -208,20 +213,20 @@ fn an_explanation_adds_up() {
     let json = sandbox
         .duetime("explain out/tiny worst --transport d2tcp --run 1 --json")
         .ok();
-    let of: Value = serde_json::from_str(&json).expect("JSON");
-    let parts = of["parts"].as_array().expect("parts").iter();
+    let explanation: Value = serde_json::from_str(&json).expect("JSON");
+    let parts = explanation["parts"].as_array().expect("parts").iter();
     let sum: u64 = parts
         .map(|part| part["ps"].as_u64().expect("picoseconds"))
         .sum();
-    assert_eq!(Some(sum), of["completion_ps"].as_u64());
-    let id = of["flow"].as_u64().expect("an id");
+    assert_eq!(Some(sum), explanation["completion_ps"].as_u64());
+    let id = explanation["flow"].as_u64().expect("an id");
     let by_id = sandbox
         .duetime(&format!(
             "explain out/tiny {id} --transport d2tcp --run 1 --json --events"
         ))
         .ok();
     let by_id: Value = serde_json::from_str(&by_id).expect("JSON");
-    assert_eq!(by_id["parts"], of["parts"]);
+    assert_eq!(by_id["parts"], explanation["parts"]);
     assert!(
         by_id["events"]
             .as_array()
@@ -243,12 +248,12 @@ fn an_explanation_adds_up() {
 }
 
 #[test]
-fn a_study_is_read_again_from_its_folder() {
+fn study_is_read_from_its_folder() {
     let sandbox = Sandbox::new("again");
     sandbox.file("tiny.toml", TINY);
     sandbox.duetime("run tiny.toml --transport dctcp").ok();
     let page = sandbox.read("out/tiny/report.html");
-    fs::remove_file(sandbox.0.join("tiny.toml")).expect("the scenario goes");
+    fs::remove_file(sandbox.0.join("tiny.toml")).expect("the scenario can be removed");
     assert_eq!(
         sandbox.duetime("report out/tiny").ok(),
         "out/tiny/report.html\n"
@@ -257,8 +262,8 @@ fn a_study_is_read_again_from_its_folder() {
     assert!(page.contains("<metadata>[{") && page.contains("<script type=\"module\">"));
     let fetched = ["src=", "url(http", "import ", "@import", "<link"];
     assert!(
-        fetched.iter().all(|of| !page.contains(of)),
-        "the page is one file"
+        fetched.iter().all(|part| !page.contains(part)),
+        "the page is self-contained"
     );
 
     let out = sandbox.duetime("export out/tiny --csv").ok();
@@ -273,7 +278,7 @@ fn a_study_is_read_again_from_its_folder() {
 }
 
 #[test]
-fn a_scenario_is_shown_before_it_runs() {
+fn topology_and_workload_describe_scenario() {
     let sandbox = Sandbox::new("show");
     sandbox.file("tiny.toml", TINY);
     let out = sandbox
@@ -297,7 +302,7 @@ fn a_scenario_is_shown_before_it_runs() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_leaves_no_half_of_a_run() {
+fn ctrl_c_leaves_no_partial_run() {
     use std::io::{BufRead, BufReader, Read};
     use std::process::{Command, Stdio};
 
@@ -316,7 +321,7 @@ fn ctrl_c_leaves_no_half_of_a_run() {
         line.clear();
         assert!(
             out.read_line(&mut line).expect("a line") > 0,
-            "it ended by itself"
+            "the run ended too early"
         );
     }
     let kill = Command::new("sh")
@@ -339,8 +344,5 @@ fn ctrl_c_leaves_no_half_of_a_run() {
     let manifest: Value =
         serde_json::from_str(&sandbox.read("out/long/manifest.json")).expect("JSON");
     assert_eq!(manifest["runs"][0]["state"], "missing");
-    assert!(
-        !sandbox.0.join("out/long/runs").exists(),
-        "no run is half-written"
-    );
+    assert!(!sandbox.0.join("out/long/runs").exists(), "no partial run");
 }

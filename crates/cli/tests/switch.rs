@@ -1,6 +1,6 @@
-//! `duetime switch`: what it refuses anywhere, and what it does where there is root.
+//! `duetime switch`: invalid input, and forwarding if the tests run as root.
 #![cfg(all(feature = "lab", target_os = "linux"))]
-#![allow(clippy::print_stderr, reason = "a test says what it skips")]
+#![allow(clippy::print_stderr, reason = "reports skipped tests")]
 
 mod sandbox;
 
@@ -8,7 +8,7 @@ use sandbox::Sandbox;
 use std::process::Command;
 
 #[test]
-fn bad_input_is_said_before_anything_is_opened() {
+fn invalid_input_is_refused() {
     let sandbox = Sandbox::new("switch-input");
     let cases = [
         ("switch", "CONFIG.toml"),
@@ -46,8 +46,8 @@ fn bad_input_is_said_before_anything_is_opened() {
         .refused(&["switch.toml:3:1", "ecn_threshold"]);
 }
 
-/// Two hosts behind a switch, all in namespaces that end with this script; host b is 10.9.0.2. What follows runs in the
-/// namespace of host a.
+/// Start of a script that creates two hosts behind a switch, in namespaces that end with the script. `$a` and `$b` are
+/// processes in the hosts' namespaces; host b is 10.9.0.2.
 const NETWORK: &str = "\
 set -e
 ip link add p0 type veth peer name a0
@@ -66,10 +66,10 @@ nsenter -n -t $a ip link set a0 up
 nsenter -n -t $b ip link set b0 up
 ";
 
-/// What a script in new namespaces prints; `None`, and one line that says so, without root.
+/// Returns the output of a script in new namespaces, or prints a line and returns `None` without root.
 fn in_network(script: &str) -> Option<String> {
-    let may = Command::new("unshare").args(["-n", "true"]).output();
-    if !may.is_ok_and(|output| output.status.success()) {
+    let unshared = Command::new("unshare").args(["-n", "true"]).output();
+    if !unshared.is_ok_and(|output| output.status.success()) {
         eprintln!("skipped: network namespaces need root");
         return None;
     }
@@ -77,15 +77,15 @@ fn in_network(script: &str) -> Option<String> {
         .args(["-n", "bash", "-c", &format!("{NETWORK}{script}")])
         .env("DUETIME", env!("CARGO_BIN_EXE_duetime"))
         .output()
-        .expect("unshare is here");
+        .expect("unshare is installed");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     Some(String::from_utf8(output.stdout).expect("text"))
 }
 
 #[test]
-fn it_forwards_until_it_is_interrupted_and_reports() {
-    // Without Python, ping or netcat: ARP goes out when a datagram is sent to an unknown address.
+fn forwards_until_interrupted() {
+    // Sending a datagram to an unknown address triggers ARP, which needs no Python, ping or netcat.
     let script = "\
 $DUETIME switch --interfaces p0,p1 --rate '100 Mbps' --latency '1 ms' --ecn-threshold '20 packets' >report & s=$!
 trap 'kill $a $b $s; rm -f report' EXIT
@@ -113,7 +113,7 @@ ip -d link show p0";
 }
 
 #[test]
-fn json_has_a_line_each_second_and_kill_9_leaves_nothing() {
+fn json_lines_and_cleanup_after_kill() {
     let script = "\
 $DUETIME switch --interfaces p0,p1 --rate '100 Mbps' --for '2.5 s' --json
 $DUETIME switch --interfaces p0,p1 --rate '100 Mbps' & s=$!
@@ -154,7 +154,7 @@ ip -d link show p0 | grep -o 'promiscuity .'";
 }
 
 #[test]
-fn d3_shows_its_state_as_json_and_to_prometheus() {
+fn d3_state_in_json_and_prometheus() {
     let script = "\
 ip link set lo up
 $DUETIME switch --interfaces p0,p1 --rate '100 Mbps' --d3 --for '2.5 s' --json --prometheus 127.0.0.1:9981 & s=$!
@@ -187,7 +187,7 @@ echo \"$page\"";
         "duetime_switch_queue_packets{port=\"switch->p0\"} 0",
     ] {
         assert!(
-            out.lines().any(|it| it.trim_end() == line),
+            out.lines().any(|found| found.trim_end() == line),
             "{line} in\n{out}"
         );
     }

@@ -1,4 +1,4 @@
-//! What fits a terminal, and what a terminal must not be sent.
+//! Output on a terminal: its width, and escaped control characters.
 #![cfg(target_os = "linux")]
 
 mod sandbox;
@@ -9,10 +9,10 @@ use rexpect::reader::Options;
 use rexpect::session::spawn_with_options;
 use sandbox::{Sandbox, TINY};
 
-/// How long the program may take: the machine may be busy.
-const PATIENCE_MS: u64 = 120_000;
+/// Timeout of the program, generous because the machine may be busy.
+const TIMEOUT_MS: u64 = 120_000;
 
-/// What a command prints on a terminal of so many columns.
+/// Returns the output of a command on a terminal with this number of columns.
 fn on_a_terminal(sandbox: &Sandbox, columns: u32, arguments: &str) -> String {
     let program = env!("CARGO_BIN_EXE_duetime");
     let mut command = Command::new("sh");
@@ -24,11 +24,11 @@ fn on_a_terminal(sandbox: &Sandbox, columns: u32, arguments: &str) -> String {
         .current_dir(&sandbox.0)
         .env("TERM", "xterm");
     let options = Options::new()
-        .timeout_ms(Some(PATIENCE_MS))
+        .timeout_ms(Some(TIMEOUT_MS))
         .strip_ansi_escape_codes(true);
     let mut terminal = spawn_with_options(command, options).expect("a terminal");
     let read = terminal.exp_eof().expect("an end");
-    // It takes each byte for a character.
+    // The library decodes each byte as a character.
     let bytes: Vec<u8> = read
         .chars()
         .map(|c| u8::try_from(c).expect("a byte"))
@@ -43,7 +43,7 @@ fn widest(text: &str) -> usize {
 }
 
 #[test]
-fn tables_are_as_wide_as_the_terminal() {
+fn tables_fit_the_terminal() {
     let sandbox = Sandbox::new("terminal-width");
     sandbox.file("tiny.toml", TINY);
     let elsewhere = sandbox
@@ -57,14 +57,14 @@ fn tables_are_as_wide_as_the_terminal() {
     assert!(widest(&wide) > 100, "{wide}");
     for (text, hides) in [(&elsewhere, true), (&narrow, true), (&wide, false)] {
         assert_eq!(text.contains("not shown: "), hides, "{text}");
-        assert!(text.contains("missed"), "the answer stays: {text}");
+        assert!(text.contains("missed"), "the main column is kept: {text}");
     }
     let huge = on_a_terminal(&sandbox, 400, run);
     assert!(!huge.contains("not shown: "), "there is room: {huge}");
 }
 
 #[test]
-fn control_characters_of_a_file_are_escaped() {
+fn control_characters_are_escaped() {
     let sandbox = Sandbox::new("terminal-escapes");
     sandbox.file("tiny.toml", TINY);
     let named = |name: &str| TINY.replacen("name = \"tiny\"", name, 1);
@@ -86,8 +86,8 @@ fn control_characters_of_a_file_are_escaped() {
         "report \u{1b}[31m",
         "run tiny.toml --seeds 1 --quiet --out \u{1b}[31m",
     ] {
-        let said = sandbox.duetime(command);
-        let all = format!("{}{}", said.out, said.err);
+        let output = sandbox.duetime(command);
+        let all = format!("{}{}", output.out, output.err);
         assert!(!all.contains('\u{1b}'), "{command}: {all:?}");
         assert!(all.contains("[31m"), "it is named: {command}: {all:?}");
     }

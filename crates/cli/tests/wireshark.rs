@@ -1,4 +1,4 @@
-//! The simulator's captures of D3 in Wireshark: the dissector in `crates/d3/wireshark` shows what the decoder reads.
+//! Comparison of the Wireshark dissector in `crates/d3/wireshark` with the decoder, on captures of the simulator.
 #![allow(
     clippy::cast_possible_truncation,
     reason = "the numbers of a test are small"
@@ -31,7 +31,7 @@ deadline = "5 ms"
 "#;
 
 #[test]
-fn a_simulated_capture_is_read_as_the_decoder_reads_it() {
+fn dissector_agrees_with_decoder() {
     let sandbox = Sandbox::new("wireshark");
     sandbox.file("burst.toml", SCENARIO);
     sandbox.duetime("run burst.toml --out out").ok();
@@ -44,12 +44,12 @@ fn a_simulated_capture_is_read_as_the_decoder_reads_it() {
     let mut flags = Flags::default();
     let mut hops = 0;
     for (frame, bytes) in frames.iter().zip(&datagrams) {
-        let (packet, _) = wire::decode(bytes).expect("the simulator's datagrams have a form");
+        let (packet, _) = wire::decode(bytes).expect("a valid datagram");
         let mut expected = PACKET_FIELDS.map(|name| (name, vec![])).into();
         tshark::expect(&mut expected, 0, &packet);
         assert_eq!(frame.fields, expected, "{frame:?}");
-        let said = [&frame.error, &frame.expert, &frame.checksum_status];
-        assert_eq!(said, [""; 3], "version 0 has no checksum");
+        let errors = [&frame.error, &frame.expert, &frame.checksum_status];
+        assert_eq!(errors, [""; 3], "version 0 has no checksum");
         flags = Flags(flags.0 | packet.flags.0);
         hops = hops.max(packet.request.map_or(0, |request| request.index));
     }
@@ -63,7 +63,7 @@ fn a_simulated_capture_is_read_as_the_decoder_reads_it() {
     assert_eq!(hops, 2, "the sender's own interface, and the switch's");
 }
 
-/// What lies behind the IP headers, with the payload that the capture has left out: zeros.
+/// Returns the datagrams after the IP headers, with the omitted payload filled with zeros.
 fn datagrams(file: &Path) -> Vec<Vec<u8>> {
     let bytes = std::fs::read(file).expect("a capture");
     let mut reader = PcapNgReader::new(&bytes[..]).expect("pcapng");

@@ -1,72 +1,72 @@
-//! Arguments of `duetime fit`
+//! Arguments of `duetime fit`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// Shown below the long help.
+/// Examples and notes below the long help.
 pub const EXAMPLES: &str = "\
 Examples:
   duetime fit parent.pcapng --budget 50ms --link '10 Gbps' --transport dctcp -o service.toml
   duetime fit spans.jsonl --budget 5ms --hosts 64 -o service.toml
   duetime fit calls.csv --json | jq 'select(.event == \"fitted\") | [.quantity, .input, .fitted]'
 
-The fitted scenario is simulated, and both sides are printed side by side. docs/fit.md says what each kind of file must
-hold. A capture: both directions at a host that asks, over TCP. Spans: as the workload `trace` takes them. A table: a row
-for each call with start_ns, end_ns or duration_ns, and bytes; with query, client, server, request_bytes, compute_ns and
-deadline_ns where they are known.";
+`fit` simulates the fitted scenario and compares it with the input. Inputs (docs/fit.md has the details): a capture of
+TCP packets in both directions at a host that sends queries; spans in the format of the workload `trace`; or a table with
+one row per call and the columns start_ns, end_ns or duration_ns, and bytes, optionally also query, client, server,
+request_bytes, compute_ns and deadline_ns.";
 
 /// `duetime fit`
 #[derive(Args, Debug)]
 pub struct Fit {
-    /// A capture (pcap or pcapng), spans as JSON lines, or a table in CSV
+    /// Capture (pcap or pcapng), spans (JSON lines) or table (CSV)
     #[arg(value_name = "INPUT")]
     pub input: PathBuf,
-    /// What the file holds [default: its first bytes tell]
+    /// Kind of the input [default: detected from its first bytes]
     #[arg(long, value_enum, value_name = "KIND")]
     pub kind: Option<InputKind>,
-    /// Time within which all answers of a query must be there, such as `50ms` [default: the answers' deadlines, or what
-    /// 99 % of the queries took]
+    /// Time by which a query needs all its answers, such as `50ms` [default: the answers' deadlines, or the 99th percentile
+    /// of the query times]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
     /// Rate of each host's link, such as `'10 Gbps'` [default: 10 Gbps]
     #[arg(long, value_name = "RATE")]
     pub link: Option<String>,
-    /// Hosts of the network [default: those that the file shows]
+    /// Number of hosts in the network [default: those in the input]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=100_000))]
     pub hosts: Option<u32>,
-    /// Buffers of the switches, such as `'250 packets'` for each port or `'16 MB'` for all of a switch [default: 4 MB]
+    /// Switch buffers, such as `'250 packets'` per port or `'16 MB'` per switch [default: 4 MB]
     #[arg(long, value_name = "SIZE")]
     pub buffer: Option<String>,
-    /// Mean share of each host's link that other transfers take, such as `'2 %'` [default: those that the file shows, which
-    /// spans and tables of calls do not]
+    /// Mean share of each host's link used by other transfers, such as `'2 %'` [default: as in the input; spans and tables
+    /// of calls contain none]
     #[arg(long, value_name = "SHARE")]
     pub other_load: Option<String>,
-    /// Transports of the scenario, with commas; the first is the one that the service used [default: tcp,dctcp,d2tcp,d3]
+    /// Transports of the scenario (comma-separated), first the one that the service used [default: tcp,dctcp,d2tcp,d3]
     #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
     pub transport: Vec<String>,
-    /// Calls of a client belong to one query if no gap between them is longer, such as `'100 us'`; for files that do not
-    /// say which belong together [default: the gaps themselves tell]
+    /// Longest gap between calls of the same query, such as `'100 us'`, for inputs that do not identify queries [default:
+    /// derived from the gaps]
     #[arg(long, value_name = "TIME")]
     pub burst: Option<String>,
-    /// The scenario's file to write [default: none]
+    /// Scenario file to write [default: none]
     #[arg(long, short, value_name = "FILE.toml")]
     pub out: Option<PathBuf>,
-    /// Replace the file where there is one
+    /// Replace an existing file
     #[arg(long, requires = "out")]
     pub overwrite: bool,
-    /// JSON lines on standard output: both sides of each quantity, then the scenario (docs/events.md)
+    /// Print JSON lines: each quantity in the input and in the simulation, then the scenario (docs/events.md)
     #[arg(long)]
     pub json: bool,
 }
 
-/// What a file holds that a scenario is fitted to.
+/// Kind of an input file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum InputKind {
-    /// Packets, in pcap or pcapng.
+    /// Packet capture in pcap or pcapng.
     Pcap,
     /// Spans as JSON lines.
     Spans,
-    /// A table of calls or flows, in CSV.
+    /// Table of calls or flows in CSV.
     Csv,
 }

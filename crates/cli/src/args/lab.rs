@@ -1,4 +1,4 @@
-//! What may be typed after `duetime lab`.
+//! Arguments of `duetime lab`.
 
 use std::path::PathBuf;
 
@@ -14,77 +14,77 @@ Examples:
   sudo duetime lab up scenarios/lab/near-far.toml &
   sudo duetime lab shell host0 -- ip addr
 
-All that a testbed makes is gone when its process ends, however it ends.";
+A testbed removes its namespaces and interfaces when its process ends, for any reason.";
 
 /// `duetime lab`
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Lab {
-    /// What to do.
+    /// Subcommand to run.
     #[command(subcommand)]
     pub command: LabCommand,
 }
 
-/// What to do on the testbed.
+/// Subcommands of `duetime lab`.
 #[derive(Subcommand, Debug)]
 pub enum LabCommand {
-    /// Run a scenario on the testbed, and print the table.
+    /// Run a scenario on the testbed and print the results.
     Run(LabRun),
-    /// Run a scenario on the testbed and in the simulator at equal scale, and put both side by side.
+    /// Run a scenario on the testbed and in the simulator at the same scale, and compare the results.
     Compare(LabRun),
-    /// Build the network of a scenario and keep it until Ctrl-C, for `shell`.
+    /// Create the network of a scenario, for `lab shell`, and remove it at Ctrl-C.
     Up(LabUp),
-    /// Open a shell in a host of a testbed that runs, or run one command there.
+    /// Open a shell in a host of a running testbed, or run a command there.
     Shell(LabShell),
-    /// Remove what testbeds have left that were killed.
+    /// Remove leftovers of killed testbeds.
     Clean,
-    /// Say what this machine has of what the testbed needs, and what to do about the rest.
+    /// Check this machine for the testbed's requirements and suggest fixes.
     Doctor,
 }
 
-/// How senders repair losses.
+/// Loss recovery of the senders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Recovery {
-    /// As the kernel does: SACK, RACK-TLP, F-RTO.
+    /// The kernel's recovery: SACK, RACK-TLP, F-RTO.
     Kernel,
-    /// As the simulated TCP does: duplicate acknowledgements and timeouts alone.
+    /// The simulated TCP's recovery: only duplicate acknowledgements and timeouts.
     Plain,
 }
 
 /// `duetime lab run`, `duetime lab compare`
 #[derive(Args, Debug)]
 pub struct LabRun {
-    /// The scenario file
+    /// Scenario file
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
-    /// What to change.
+    /// Transports and settings.
     #[command(flatten)]
     pub choice: Choice,
-    /// Divide all rates by this and multiply all times by it [default: the scenario's `lab.scale`, or 1]
+    /// Factor that divides all rates and multiplies all times [default: the scenario's `lab.scale`, or 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub scale: Option<u32>,
-    /// How senders repair losses
+    /// Loss recovery of the senders
     #[arg(long, value_enum, value_name = "HOW", default_value_t = Recovery::Kernel)]
     pub recovery: Recovery,
-    /// How often an invalid run is made again
+    /// Maximum repetitions of an invalid run
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub repeats: u32,
-    /// Run the switch and the applications under the normal scheduler, not the real-time one
+    /// Run the switch and the applications with normal instead of real-time priority
     #[arg(long)]
     pub normal_priority: bool,
-    /// Folder for the results [default: out/NAME-lab, by the name of the scenario]
+    /// Folder for the results [default: out/NAME-lab, where NAME is the scenario's name]
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Keep the runs that the folder holds, and make the missing ones
+    /// Keep finished runs in the folder and run only the missing ones
     #[arg(long)]
     pub resume: bool,
-    /// Replace what the folder holds
+    /// Replace the contents of the folder
     #[arg(long, conflicts_with = "resume")]
     pub overwrite: bool,
-    /// How tables are printed.
+    /// Table output options.
     #[command(flatten)]
     pub tables: Tables,
-    /// JSON lines on standard output
+    /// Print JSON lines
     #[arg(long)]
     pub json: bool,
 }
@@ -92,16 +92,16 @@ pub struct LabRun {
 /// `duetime lab up`
 #[derive(Args, Debug)]
 pub struct LabUp {
-    /// The scenario file
+    /// Scenario file
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
-    /// What to change.
+    /// Transports and settings.
     #[command(flatten)]
     pub choice: Choice,
-    /// Divide all rates by this and multiply all times by it [default: the scenario's `lab.scale`, or 1]
+    /// Factor that divides all rates and multiplies all times [default: the scenario's `lab.scale`, or 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub scale: Option<u32>,
-    /// Deadlines for programs that set none: a policy file
+    /// Policy file with deadlines for programs that set none
     #[arg(long, value_name = "POLICY.toml")]
     pub policy: Option<PathBuf>,
 }
@@ -109,10 +109,10 @@ pub struct LabUp {
 /// `duetime lab shell`
 #[derive(Args, Debug)]
 pub struct LabShell {
-    /// The host's name, such as `host0`, or `switch`
+    /// Name of the host, such as `host0`, or `switch`
     #[arg(value_name = "HOST")]
     pub host: String,
-    /// What to run there [default: your shell]
+    /// Command to run [default: your shell]
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }

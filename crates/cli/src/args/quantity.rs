@@ -1,8 +1,8 @@
-//! Quantities on the command line, with the words of those in scenario files.
+//! Quantities on the command line, with the error messages of scenario files.
 
 use duetime_scenario::NotQuantity;
 
-/// What was read, or what is wrong with it and what is allowed.
-pub fn said<T>(read: Result<T, NotQuantity>) -> Result<T, String> {
-    read.map_err(|wrong| format!("{}; allowed: {}", wrong.message, wrong.allowed))
+/// Converts the error of a parsed quantity to a message with the allowed forms.
+pub fn parsed<T>(result: Result<T, NotQuantity>) -> Result<T, String> {
+    result.map_err(|wrong| format!("{}; allowed: {}", wrong.message, wrong.allowed))
 }

@@ -1,9 +1,9 @@
-//! What may be typed after `duetime switch`.
+//! Arguments of `duetime switch`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::quantity::said;
+use super::quantity::parsed;
 use clap::Args;
 use duetime_core::{Rate, Span};
 use duetime_scenario::{parse_rate, parse_share, parse_time};
@@ -15,10 +15,10 @@ Examples:
   sudo duetime switch --interfaces veth0,veth1 --rate '1 Gbps' --buffer '512 KB' --ecn-threshold '30 KB' --json
   sudo duetime switch switch.toml --for '60 s'
 
-Offloads must be off at both ends: ethtool -K DEVICE tx off sg off tso off gso off gro off. docs/switch.md has the keys of
-the file.";
+Turn off offloads at both ends: ethtool -K DEVICE tx off sg off tso off gso off gro off. docs/switch.md describes the keys
+of the file.";
 
-const OF_A_PORT: [&str; 7] = [
+const PORT_OPTIONS: [&str; 7] = [
     "interfaces",
     "rate",
     "latency",
@@ -32,44 +32,44 @@ const OF_A_PORT: [&str; 7] = [
 #[derive(Args, Debug)]
 #[command(after_help = EXAMPLES)]
 pub struct Switch {
-    /// The file that describes the switch
-    #[arg(value_name = "CONFIG.toml", required_unless_present = "interfaces", conflicts_with_all = OF_A_PORT)]
+    /// File that describes the switch
+    #[arg(value_name = "CONFIG.toml", required_unless_present = "interfaces", conflicts_with_all = PORT_OPTIONS)]
     pub config: Option<PathBuf>,
-    /// The interfaces, with commas; a host is behind each
+    /// Interfaces (comma-separated), each connected to one host
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "rate")]
     pub interfaces: Vec<String>,
     /// Rate of each interface's port, e.g. `100 Mbps`
-    #[arg(long, value_name = "RATE", value_parser = |text: &str| said(parse_rate(text)), requires = "interfaces")]
+    #[arg(long, value_name = "RATE", value_parser = |text: &str| parsed(parse_rate(text)), requires = "interfaces")]
     pub rate: Option<Rate>,
     /// One-way delay between the switch and each host, e.g. `20 us` [default: 0]
-    #[arg(long, value_name = "TIME", value_parser = |text: &str| said(parse_time(text)), requires = "interfaces")]
+    #[arg(long, value_name = "TIME", value_parser = |text: &str| parsed(parse_time(text)), requires = "interfaces")]
     pub latency: Option<Span>,
-    /// What each port may hold, e.g. `100 packets`, `512 KB` [default: no limit]
-    #[arg(long, value_name = "AMOUNT", value_parser = |text: &str| said(parse_limit(text)), requires = "interfaces")]
+    /// Buffer of each port, e.g. `100 packets` or `512 KB` [default: no limit]
+    #[arg(long, value_name = "AMOUNT", value_parser = |text: &str| parsed(parse_limit(text)), requires = "interfaces")]
     pub buffer: Option<Limit>,
-    /// A packet that finds this much in the port gets CE if it is ECN-capable, e.g. `20 packets` [default: none does]
-    #[arg(long, value_name = "AMOUNT", value_parser = |text: &str| said(parse_limit(text)), requires = "interfaces")]
+    /// Queue length from which arriving ECN-capable packets are marked CE, e.g. `20 packets` [default: no marking]
+    #[arg(long, value_name = "AMOUNT", value_parser = |text: &str| parsed(parse_limit(text)), requires = "interfaces")]
     pub ecn_threshold: Option<Limit>,
-    /// Share of the packets that each link loses at random, each way, e.g. `1%` [default: 0]
-    #[arg(long, value_name = "SHARE", value_parser = |text: &str| said(parse_share(text)), requires = "interfaces")]
+    /// Random loss on each link in each direction, e.g. `1%` [default: 0]
+    #[arg(long, value_name = "SHARE", value_parser = |text: &str| parsed(parse_share(text)), requires = "interfaces")]
     pub loss: Option<f64>,
     /// Strict-priority classes, by IP precedence [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=32), requires = "interfaces")]
     pub classes: Option<u8>,
-    /// D3's router at each port: answers the rate requests of D3's datagrams
+    /// Run a D3 router at each port, which answers the rate requests of D3 datagrams
     #[arg(long, requires = "interfaces")]
     pub d3: bool,
-    /// With D3: hold each interface to what its flows were granted, and this rate beside it, e.g. `2 Mbps` [default: D3
-    /// trusts its hosts]
-    #[arg(long, value_name = "RATE", value_parser = |text: &str| said(parse_rate(text)), requires = "d3")]
+    /// Limit each interface to the rates granted to its D3 flows plus this allowance, e.g. `2 Mbps` [default: trust the
+    /// hosts]
+    #[arg(long, value_name = "RATE", value_parser = |text: &str| parsed(parse_rate(text)), requires = "d3")]
     pub police: Option<Rate>,
-    /// Run under the normal scheduler, not the real-time one
+    /// Run with normal instead of real-time priority
     #[arg(long)]
     pub normal_priority: bool,
-    /// End after this time, e.g. `60 s` [default: at Ctrl-C]
-    #[arg(long = "for", value_name = "TIME", value_parser = |text: &str| said(parse_time(text)))]
+    /// Stop after this time, e.g. `60 s` [default: run until Ctrl-C]
+    #[arg(long = "for", value_name = "TIME", value_parser = |text: &str| parsed(parse_time(text)))]
     pub time: Option<Span>,
-    /// JSON lines on standard output: the counters each second, and at the end
+    /// Print the counters as JSON lines, every second and at the end
     #[arg(long)]
     pub json: bool,
     /// Serve the counters as Prometheus metrics over HTTP at /metrics, e.g. `127.0.0.1:9981`
@@ -78,7 +78,7 @@ pub struct Switch {
 }
 
 impl Switch {
-    /// The port that is asked for, of this rate.
+    /// Returns the port configuration of the options, with the given rate.
     pub fn port(&self, rate: Rate) -> PortConfig {
         PortConfig {
             latency: self.latency.unwrap_or(Span::ZERO),

@@ -1,4 +1,4 @@
-//! `duetime bound`
+//! `duetime bound`.
 
 use std::io::Write;
 
@@ -15,17 +15,17 @@ use crate::failure::Failure;
 use crate::table::{Align, Table};
 use crate::terminal::{Room, stdout};
 
-/// Bounds what any transport can do, and prints it.
+/// Computes the bound of a scenario and prints it.
 pub fn bound(args: &args::Bound) -> Result<(), Failure> {
     let plan = Plan::new(request(&args.scenario, &args.choice)?)?;
     let scenario = &plan.base;
     let best = BestPossible::of(scenario, at_once(args.jobs, 1))?;
     if best.is_empty() {
         return Err(Failure::from(StudyError::Choice(format!(
-            "{}: there is no bound: {}",
+            "{}: no bound: {}",
             args.scenario.display(),
             match best.unknown.first() {
-                None => "no measured flow has a deadline, and no query is judged",
+                None => "no measured flow has a deadline and no query has a budget",
                 Some(&workload) => why_unknown(scenario, workload),
             }
         ))));
@@ -36,7 +36,7 @@ pub fn bound(args: &args::Bound) -> Result<(), Failure> {
     human(scenario, &best, Room::of_stdout(args.tables.wide))
 }
 
-/// Why nothing is known beforehand of a workload.
+/// Explains why a workload has no bound.
 fn why_unknown(scenario: &Scenario, workload: u16) -> &'static str {
     match &scenario.workloads[usize::from(workload)].kind {
         WorkloadKind::Oldi(oldi) if oldi.asks_again() => {
@@ -45,7 +45,7 @@ fn why_unknown(scenario: &Scenario, workload: u16) -> &'static str {
         WorkloadKind::Oldi(oldi) if oldi.cancel_spares => {
             "it cancels spare answers: which answers are spare depends on the transport"
         }
-        _ => "its queries follow each other, so that a faster transport is asked more",
+        _ => "its queries follow each other, so a faster transport receives more of them",
     }
 }
 
@@ -60,7 +60,7 @@ fn human(scenario: &Scenario, best: &BestPossible, room: Room) -> Result<(), Fai
     ])
     .sparing(&["online EDF", "number"]);
     for (name, best) in rows(scenario, best) {
-        let share = |of| text::with_interval(of, text::percent);
+        let share = |estimate| text::with_interval(estimate, text::percent);
         let condition = if best.if_prompt {
             "if queries are not held back"
         } else {
@@ -85,30 +85,30 @@ fn human(scenario: &Scenario, best: &BestPossible, room: Room) -> Result<(), Fai
     Ok(())
 }
 
-/// Each group of queries and flows, by name: queries first.
+/// Returns the name and the bound of each group of queries, then of each group of flows.
 fn rows<'a>(scenario: &'a Scenario, best: &'a BestPossible) -> Vec<(String, &'a Best)> {
     let name = |workload: u16| &scenario.workloads[usize::from(workload)].name;
     let queries = best
         .queries
         .iter()
-        .map(|of| (format!("{} queries", name(of.workload)), &of.best));
-    let flows = best.groups.iter().map(|of| {
-        let what = match of.class {
+        .map(|group| (format!("{} queries", name(group.workload)), &group.best));
+    let flows = best.groups.iter().map(|group| {
+        let kind = match group.class {
             Class::Query => "query messages",
             Class::Cancel => "cancellations",
             Class::Response => "answers",
             Class::Flow | Class::Long => "flows",
         };
-        (format!("{} {what}", name(of.workload)), &of.best)
+        (format!("{} {kind}", name(group.workload)), &group.best)
     });
     let all = best.deadlines.iter().filter(|_| best.groups.len() > 1);
     queries
         .chain(flows)
-        .chain(all.map(|of| ("all with deadlines".to_owned(), of)))
+        .chain(all.map(|bound| ("all with deadlines".to_owned(), bound)))
         .collect()
 }
 
-/// What it comes to, in one sentence.
+/// Summarizes the bounds in one sentence.
 fn sentence(scenario: &Scenario, best: &BestPossible) -> String {
     let rows = rows(scenario, best);
     let each = rows

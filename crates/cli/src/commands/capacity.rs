@@ -1,4 +1,4 @@
-//! `duetime capacity`
+//! `duetime capacity`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -21,30 +21,30 @@ use crate::progress::Detail;
 use crate::table::Table;
 use crate::terminal::{Room, stdout};
 
-/// Searches for each transport in turn, and prints the table.
+/// Runs the search for each transport in turn and prints the results.
 pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
     let request = request(&args.scenario, &args.choice)?;
     let quantity = match args.of {
-        args::Of::Senders => Quantity::Senders,
-        args::Of::FanIn => Quantity::FanIn(args.layer),
-        args::Of::Rate => Quantity::Rate,
-        args::Of::Load => Quantity::Load,
-        args::Of::Deadline => Quantity::Deadline,
-        args::Of::Budget => Quantity::Budget,
+        args::Quantity::Senders => Quantity::Senders,
+        args::Quantity::FanIn => Quantity::FanIn(args.layer),
+        args::Quantity::Rate => Quantity::Rate,
+        args::Quantity::Load => Quantity::Load,
+        args::Quantity::Deadline => Quantity::Deadline,
+        args::Quantity::Budget => Quantity::Budget,
     };
-    if args.layer.is_some() && args.of != args::Of::FanIn {
-        let why = "--layer is for --of fan-in";
+    if args.layer.is_some() && args.of != args::Quantity::FanIn {
+        let why = "--layer requires --of fan-in";
         return Err(Failure::Input(why.to_owned()));
     }
     let mut subject = Subject::new(request, quantity, &args.workload, args.step.as_deref())?;
     if let Some(on) = args.on {
         subject = subject.on(match on {
-            args::On::Queries => On::Queries,
-            args::On::Answers => On::Answers,
+            args::Criterion::Queries => On::Queries,
+            args::Criterion::Answers => On::Answers,
         })?;
     }
     let subject = subject;
-    let of = Search {
+    let search = Search {
         check: if args.check_all {
             Check::All
         } else {
@@ -58,35 +58,35 @@ pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
     let prober = Prober::new(&Simulator, &execution, &journal, &*listener).map_err(|error| {
         let more = match &error {
             StoreError::NotADirectory(_) => {
-                " (journals of earlier versions were files, and are not read)"
+                " (journal files of earlier versions are not supported)"
             }
             _ => "",
         };
         Failure::from(error).and(more)
     })?;
-    let (found, failed) = answers(&prober, &subject, &of, &execution);
+    let (found, failed) = answers(&prober, &subject, &search, &execution);
     let warnings = prober.warnings();
     drop(prober);
     drop(listener);
     let page = if args.no_report || failed.is_some() {
         None
     } else {
-        let command = command(args, &subject, &of);
-        let html = capacity_page(&subject, &of, &found, &warnings, &command)?;
+        let command = command(args, &subject, &search);
+        let html = capacity_page(&subject, &search, &found, &warnings, &command)?;
         let path = journal.join("capacity.html");
         replace_file(&path, html.as_bytes())?;
         Some(path)
     };
     if args.json {
-        json_rows(&subject, &of, &found, &journal, page.as_deref())?;
+        json_rows(&subject, &search, &found, &journal, page.as_deref())?;
     } else if !found.is_empty() {
         let room = Room::of_stdout(args.tables.wide);
-        human(&subject, &of, &found, &journal, page.as_deref(), room)?;
+        human(&subject, &search, &found, &journal, page.as_deref(), room)?;
     }
     match failed {
         None => Ok(()),
         Some(Stopped::Cancelled) => Err(Failure::Runs(format!(
-            "stopped: finished runs are in {}; the same command goes on from there",
+            "stopped: finished runs are in {}; repeat the command to continue",
             journal.display()
         ))),
         Some(Stopped::Failed(error)) => Err(Failure::Runs(format!("error: {error}"))),
@@ -101,7 +101,7 @@ fn journal(args: &args::Capacity, subject: &Subject) -> PathBuf {
 
 fn human(
     subject: &Subject,
-    of: &Search,
+    search: &Search,
     found: &[Found],
     journal: &Path,
     page: Option<&Path>,
@@ -110,12 +110,12 @@ fn human(
     let mut to = stdout();
     writeln!(to)?;
     for row in found {
-        let sentence = capacity_sentence(subject, of, row);
+        let sentence = capacity_sentence(subject, search, row);
         writeln!(to, "{}", room.wrapped(&sentence))?;
     }
-    let table = capacities(subject, of, found);
+    let table = capacities(subject, search, found);
     writeln!(to, "\n{}", room.wrapped(&table.title))?;
-    writeln!(to, "{}", Table::of(&table).within(room.tables))?;
+    writeln!(to, "{}", Table::from_results(&table).within(room.tables))?;
     writeln!(to, "runs    {}", journal.display())?;
     if let Some(page) = page {
         writeln!(to, "report  {}", page.display())?;
@@ -123,8 +123,8 @@ fn human(
     Ok(())
 }
 
-/// The command line that finds this again.
-fn command(args: &args::Capacity, subject: &Subject, of: &Search) -> String {
+/// Returns the command line that reproduces the search.
+fn command(args: &args::Capacity, subject: &Subject, search: &Search) -> String {
     let file = args.scenario.file_name().unwrap_or_default();
     let mut words = vec![
         "duetime capacity".to_owned(),
@@ -133,8 +133,8 @@ fn command(args: &args::Capacity, subject: &Subject, of: &Search) -> String {
     let mut option = |name: &str, value: &str| {
         words.push(format!("--{name} {}", duetime_study::text::quoted(value)));
     };
-    let name = |of: &dyn Fn() -> Option<PossibleValue>| {
-        of().map_or(String::new(), |of| of.get_name().to_owned())
+    let name = |value: &dyn Fn() -> Option<PossibleValue>| {
+        value().map_or(String::new(), |value| value.get_name().to_owned())
     };
     option("of", &name(&|| args.of.to_possible_value()));
     if let Some(layer) = args.layer {
@@ -143,7 +143,7 @@ fn command(args: &args::Capacity, subject: &Subject, of: &Search) -> String {
     if let Some(on) = args.on {
         option("on", &name(&|| on.to_possible_value()));
     }
-    option("target", &of.target.to_string().replace(' ', ""));
+    option("target", &search.target.to_string().replace(' ', ""));
     if !args.workload.is_empty() {
         option("workload", &args.workload.join(","));
     }
@@ -165,14 +165,14 @@ fn command(args: &args::Capacity, subject: &Subject, of: &Search) -> String {
 
 fn json_rows(
     subject: &Subject,
-    of: &Search,
+    search: &Search,
     found: &[Found],
     journal: &Path,
     page: Option<&Path>,
 ) -> Result<(), Failure> {
     let mut to = stdout();
     for found in found {
-        writeln!(to, "{}", found.row(subject, of))?;
+        writeln!(to, "{}", found.row(subject, search))?;
     }
     let done = json!({ "event": "done", "journal": journal, "report": page });
     writeln!(to, "{done}")?;

@@ -1,4 +1,4 @@
-//! `duetime check`: is the scenario what was meant, and can the network carry it?
+//! `duetime check`: the load and the expected measurements of a scenario.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::table::{Align, Table};
 use crate::terminal::{Room, stdout};
 
-/// Says how busy the links will be and what will count, without running anything.
+/// Prints the load of the links and what will be measured, without running the scenario.
 pub fn check(args: &args::Check) -> Result<(), Failure> {
     let (plan, description) = described(&args.show)?;
     let described = [(String::new(), description)];
@@ -37,13 +37,13 @@ pub fn check(args: &args::Check) -> Result<(), Failure> {
         let room = Room::of_stdout(args.tables.wide);
         human(&mut to, room, plan.name(), &description, effort, &warnings)?;
     }
-    // Suspected is not certain: only what cannot count is a failure.
+    // Other warnings are suspicions; only a scenario that cannot measure anything is an error.
     if description.counts_nothing() {
-        let certain = warnings
+        let message = warnings
             .iter()
-            .find(|of| of.about == About::NothingMeasured)
-            .map_or(String::new(), |of| of.text.clone());
-        return Err(Failure::Runs(certain));
+            .find(|warning| warning.about == About::NothingMeasured)
+            .map_or(String::new(), |warning| warning.text.clone());
+        return Err(Failure::Runs(message));
     }
     Ok(())
 }
@@ -52,13 +52,13 @@ fn human(
     to: &mut impl Write,
     room: Room,
     name: &str,
-    of: &Description,
+    description: &Description,
     effort: Option<Effort>,
     warnings: &[Warning],
 ) -> Result<(), Failure> {
     writeln!(to, "{name}: offered load of the busiest links")?;
-    links(to, room, &of.load)?;
-    for kind in &of.load.oversubscription {
+    links(to, room, &description.load)?;
+    for kind in &description.load.oversubscription {
         let (which, hosts) = match kind.switches {
             1 => (format!("`{}`", kind.switch), "its hosts can send"),
             many => (
@@ -74,23 +74,23 @@ fn human(
         );
         writeln!(to, "{}", room.wrapped(&line))?;
     }
-    servers(to, room, &of.servers)?;
-    for out in &of.load.not_sustained {
+    servers(to, room, &description.servers)?;
+    for out in &description.load.not_sustained {
         writeln!(to, "not in the load: {} ({})", out.workload, out.why)?;
     }
-    let workloads = of.workloads.iter();
+    let workloads = description.workloads.iter();
     let expected: Vec<String> = workloads
         .map(|workload| {
             let name = &workload.name;
             let has_queries = workload.trees.is_some();
-            let what = if has_queries { "queries" } else { "flows" };
+            let kind = if has_queries { "queries" } else { "flows" };
             match workload.expected_measured {
-                Some(number) => format!("{} {what} of {name}", text::count(number)),
-                None => format!("{what} of {name}, as many as the network lets through"),
+                Some(number) => format!("{} {kind} of {name}", text::count(number)),
+                None => format!("{kind} of {name}, limited by the network"),
             }
         })
         .collect();
-    let line = format!("expected to count, in each run: {}", expected.join("; "));
+    let line = format!("expected measurements per run: {}", expected.join("; "));
     writeln!(to, "{}", room.wrapped(&line))?;
     if let Some(effort) = effort {
         let runs = if effort.runs == 1 { "run" } else { "runs" };
@@ -102,8 +102,8 @@ fn human(
     Ok(())
 }
 
-fn links(to: &mut impl Write, room: Room, of: &LoadDescription) -> Result<(), Failure> {
-    if of.links.is_empty() {
+fn links(to: &mut impl Write, room: Room, load: &LoadDescription) -> Result<(), Failure> {
+    if load.links.is_empty() {
         return Ok(writeln!(to, "none: no workload has a sustained load")?);
     }
     let mut table = Table::new(&[
@@ -114,7 +114,7 @@ fn links(to: &mut impl Write, room: Room, of: &LoadDescription) -> Result<(), Fa
         ("by", Align::Left),
     ])
     .sparing(&["offered", "of", "by"]);
-    for link in &of.links {
+    for link in &load.links {
         table.row(vec![
             link.link.clone(),
             text::percent(link.load),
@@ -125,18 +125,22 @@ fn links(to: &mut impl Write, room: Room, of: &LoadDescription) -> Result<(), Fa
     }
     writeln!(to, "{}", table.within(room.tables))?;
     let line = format!(
-        "of {} directed links, {} are offered more than 90 %, {} more than they carry \
-         (headers in, acknowledgements and retransmissions not)",
-        of.of_links, of.heavy_links, of.overloaded_links
+        "of {} directed links, {} are loaded above 90 % and {} are overloaded (with headers, without acknowledgements and \
+         retransmissions)",
+        load.of_links, load.heavy_links, load.overloaded_links
     );
     writeln!(to, "{}", room.wrapped(&line))?;
     Ok(())
 }
 
-/// Writes the load of the hosts' servers, or that they are unlimited.
-fn servers(to: &mut impl Write, room: Room, of: &ServersDescription) -> Result<(), Failure> {
-    let Some(slots) = of.slots else {
-        if of.computes {
+/// Prints the load of the hosts' servers, or that they are unlimited.
+fn servers(
+    to: &mut impl Write,
+    room: Room,
+    description: &ServersDescription,
+) -> Result<(), Failure> {
+    let Some(slots) = description.slots else {
+        if description.computes {
             writeln!(
                 to,
                 "servers: unlimited, so no computation waits (`host.servers`)"
@@ -145,8 +149,8 @@ fn servers(to: &mut impl Write, room: Room, of: &ServersDescription) -> Result<(
         return Ok(());
     };
     let slots = warnings::slots_of(slots);
-    if of.hosts.is_empty() {
-        let why = if of.computes {
+    if description.hosts.is_empty() {
+        let why = if description.computes {
             "no workload computes with a sustained load"
         } else {
             "no workload computes"
@@ -164,7 +168,7 @@ fn servers(to: &mut impl Write, room: Room, of: &ServersDescription) -> Result<(
         ("by", Align::Left),
     ])
     .sparing(&["busy slots", "by"]);
-    for host in &of.hosts {
+    for host in &description.hosts {
         table.row(vec![
             host.host.clone(),
             text::percent(host.load),
@@ -174,19 +178,25 @@ fn servers(to: &mut impl Write, room: Room, of: &ServersDescription) -> Result<(
     }
     writeln!(to, "{}", table.within(room.tables))?;
     let line = format!(
-        "of {} computing hosts with a mean load of {}, {} are offered more than 90 %, {} are overloaded (hedges and \
-         retries not counted)",
-        of.of_hosts,
-        text::percent(of.mean_load),
-        of.heavy_hosts,
-        of.overloaded_hosts
+        "of {} computing hosts with a mean load of {}, {} are loaded above 90 % and {} are overloaded (without hedges and \
+         retries)",
+        description.of_hosts,
+        text::percent(description.mean_load),
+        description.heavy_hosts,
+        description.overloaded_hosts
     );
     writeln!(to, "{}", room.wrapped(&line))?;
     Ok(())
 }
 
-/// Name and kind of each workload, and how many of its flows or queries are expected to count.
-fn measured(of: &Description) -> impl Iterator<Item = (&str, &'static str, Option<f64>)> {
-    let workloads = of.workloads.iter();
-    workloads.map(|of| (of.name.as_str(), of.kind, of.expected_measured))
+/// Returns the name, kind and expected number of measured flows or queries of each workload.
+fn measured(description: &Description) -> impl Iterator<Item = (&str, &'static str, Option<f64>)> {
+    let workloads = description.workloads.iter();
+    workloads.map(|workload| {
+        (
+            workload.name.as_str(),
+            workload.kind,
+            workload.expected_measured,
+        )
+    })
 }

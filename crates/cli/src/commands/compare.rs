@@ -1,4 +1,4 @@
-//! `duetime compare`
+//! `duetime compare`.
 
 use std::fmt::{self, Write as _};
 use std::io::Write;
@@ -18,7 +18,7 @@ use crate::terminal::{Room, stdout};
 
 const METHOD: &str = "percentile bootstrap over pairs of runs with the same seed, 95 %";
 
-/// Compares two run folders and prints what differs.
+/// Compares two run folders and prints the differences.
 pub fn compare(args: &args::Compare) -> Result<(), Failure> {
     let bar = Pieces::new(!args.quiet);
     let reads = |done: usize, all: usize| bar.set(done, all);
@@ -36,95 +36,98 @@ pub fn compare(args: &args::Compare) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What `duetime compare --wide` prints.
-pub fn compared_text(of: &Compared) -> String {
-    text_within(of, Room::UNLIMITED)
+/// Renders the output of `duetime compare --wide`.
+pub fn compared_text(compared: &Compared) -> String {
+    text_within(compared, Room::UNLIMITED)
 }
 
-fn text_within(of: &Compared, room: Room) -> String {
+fn text_within(compared: &Compared, room: Room) -> String {
     let mut text = String::new();
-    write_text(&mut text, of, room).expect("a text takes all that is written");
+    write_text(&mut text, compared, room).expect("a string can always grow");
     text
 }
 
-fn write_text(to: &mut String, of: &Compared, room: Room) -> fmt::Result {
-    writeln!(to, "{}", room.wrapped(&answer(of)))?;
-    writeln!(to, "{}\n", room.wrapped(&method(of)))?;
-    for note in &of.notes {
+fn write_text(to: &mut String, compared: &Compared, room: Room) -> fmt::Result {
+    writeln!(to, "{}", room.wrapped(&answer(compared)))?;
+    writeln!(to, "{}\n", room.wrapped(&method(compared)))?;
+    for note in &compared.notes {
         writeln!(to, "{}", room.wrapped(&format!("WARNING  {note}")))?;
     }
-    for (side, folder) in of.folders.iter().enumerate() {
+    for (side, folder) in compared.folders.iter().enumerate() {
         let name = ["A", "B"][side];
-        let transport = of
+        let transport = compared
             .pair
             .as_ref()
             .map_or(String::new(), |pair| format!(", {}", pair[side]));
         writeln!(to, "{name}  {}{transport}", folder.display())?;
     }
-    if of.settings.is_empty() && of.pair.is_none() {
-        writeln!(to, "their scenarios are the same")?;
+    if compared.settings.is_empty() && compared.pair.is_none() {
+        writeln!(to, "identical scenarios")?;
     }
-    for change in &of.settings {
+    for change in &compared.settings {
         writeln!(to, "{}: {} -> {}", change.key, change.old, change.new)?;
     }
-    writeln!(to, "\n{}", table(of).within(room.tables))?;
-    let sure = of.rows.iter().filter_map(judged);
-    let sure: Vec<Verdict> = sure
-        .filter(|of| *of != Verdict::FewSeeds && *of != Verdict::Equal)
+    writeln!(to, "\n{}", table(compared).within(room.tables))?;
+    let verdicts = compared.rows.iter().filter_map(judged);
+    let verdicts: Vec<Verdict> = verdicts
+        .filter(|verdict| *verdict != Verdict::FewSeeds && *verdict != Verdict::Equal)
         .collect();
-    let differ = sure.iter().filter(|of| **of != Verdict::Open).count();
-    if !sure.is_empty() {
+    let differ = verdicts
+        .iter()
+        .filter(|verdict| **verdict != Verdict::Open)
+        .count();
+    if !verdicts.is_empty() {
         let line = format!(
-            "{differ} of {} numbers that are not equal differ by more than chance: their interval leaves out 0. By chance alone \
-             about one in 20 would.",
-            sure.len()
+            "{differ} of {} unequal numbers differ by more than chance: their intervals exclude 0. By chance alone, about 1 in 20 \
+             would.",
+            verdicts.len()
         );
         writeln!(to, "{}", room.wrapped(&line))?;
     }
     Ok(())
 }
 
-/// The first line: by how much the share in time differs.
-fn answer(of: &Compared) -> String {
-    let (Some(counted), Some(difference)) = (of.counted, of.in_time.difference) else {
-        return "B - A: nothing in both has a budget or a deadline, so no share is in time or late; see completion times"
+/// Returns the first line, the difference of the shares in time.
+fn answer(compared: &Compared) -> String {
+    let (Some(counted), Some(difference)) = (compared.counted, compared.in_time.difference) else {
+        return "B - A: no budgets or deadlines in both folders, so shares in time are undefined; compare the completion times"
             .to_owned();
     };
-    let what = match counted {
+    let unit = match counted {
         Counted::Queries => "queries",
         Counted::Flows => "flows with deadlines",
     };
-    let asked = of.in_time.of.unwrap_or_default();
-    let share = |of: Option<Estimate>, asked: u64| {
-        of.map_or(String::new(), |of| text::part(of.value, asked))
+    let asked = compared.in_time.of.unwrap_or_default();
+    let share = |estimate: Option<Estimate>, asked: u64| {
+        estimate.map_or(String::new(), |estimate| text::part(estimate.value, asked))
     };
-    let words = match verdict(&difference) {
+    let verdict = match verdict(&difference) {
         Verdict::Equal => ", equal in every pair",
-        Verdict::Open => ", not told apart from chance",
+        Verdict::Open => ", not distinguishable from chance",
         Verdict::Higher | Verdict::Lower | Verdict::FewSeeds => "",
     };
     let (by, interval) = with_sign(&difference, points);
     let interval = interval.map_or(String::new(), |range| format!(" {range}"));
     format!(
-        "B - A: {by}{interval} of the {what} in time, {} in A and {} in B{words}",
-        share(of.in_time.first, asked[0]),
-        share(of.in_time.second, asked[1]),
+        "B - A: {by}{interval} of the {unit} in time, {} in A and {} in B{verdict}",
+        share(compared.in_time.first, asked[0]),
+        share(compared.in_time.second, asked[1]),
     )
 }
 
-/// The second line: over what, and what the interval is.
-fn method(of: &Compared) -> String {
-    let over = format!("over {}", text::list(of.transports.iter().cloned()));
-    match of.seeds {
-        1 => format!("{over}; one seed: there is no interval, run both with more --seeds"),
+/// Returns the second line, the compared runs and the kind of interval.
+fn method(compared: &Compared) -> String {
+    let over = format!("over {}", text::list(compared.transports.iter().cloned()));
+    match compared.seeds {
+        1 => format!("{over}; one seed: no interval, run both with more --seeds"),
         seeds if seeds < 4 => format!(
-            "{over}; {seeds} seeds in pairs: in brackets only the range that {METHOD} can give, run both with more --seeds"
+            "{over}; {seeds} seeds in pairs: the brackets show only the range that {METHOD}, can reach; run both with more --seeds"
         ),
         seeds => format!("{over}; {seeds} seeds in pairs; in brackets: {METHOD}"),
     }
 }
 
-fn table(of: &Compared) -> Table {
+fn table(compared: &Compared) -> Table {
     let mut table = Table::new(&[
         ("point", Align::Left),
         ("transport", Align::Left),
@@ -137,10 +140,10 @@ fn table(of: &Compared) -> Table {
         ("B is", Align::Left),
     ])
     .sparing(&["B is", "A", "B"]);
-    let of_one =
+    let same_group =
         |a: &&ComparedRow, b: &&ComparedRow| a.point == b.point && a.transport == b.transport;
-    let rows: Vec<&ComparedRow> = of.rows.iter().collect();
-    for rows in rows.chunk_by(|a, b| of_one(a, b)) {
+    let rows: Vec<&ComparedRow> = compared.rows.iter().collect();
+    for rows in rows.chunk_by(|a, b| same_group(a, b)) {
         let is_equal = |row: &&ComparedRow| judged(row) == Some(Verdict::Equal);
         if let Some(first) = rows.first().filter(|_| rows.iter().all(is_equal)) {
             let mut cells = vec![first.point.clone(), first.transport.clone()];
@@ -157,19 +160,19 @@ fn table(of: &Compared) -> Table {
     table.without_empty_columns()
 }
 
-/// A row of the table.
+/// Returns the cells of a row.
 fn cells(row: &ComparedRow) -> Vec<String> {
     let is_share = row.measure.unit() == Unit::Share;
-    let side = |of: Option<Estimate>, index: usize| match (of, row.values.of) {
+    let side = |estimate: Option<Estimate>, index: usize| match (estimate, row.values.of) {
         (None, _) => "–".to_owned(),
-        (Some(of), Some(asked)) if is_share => text::part(of.value, asked[index]),
-        (Some(of), _) => shown(row, of.value),
+        (Some(estimate), Some(asked)) if is_share => text::part(estimate.value, asked[index]),
+        (Some(estimate), _) => shown(row, estimate.value),
     };
     let (difference, interval) = match row.values.difference {
         None => ("–".to_owned(), None),
-        Some(of) => with_sign(&of, |by| signed(row, by)),
+        Some(estimate) => with_sign(&estimate, |by| signed(row, by)),
     };
-    let words = match judged(row) {
+    let verdict = match judged(row) {
         Some(Verdict::Higher) => "higher",
         Some(Verdict::Lower) => "lower",
         Some(Verdict::Equal) => "equal",
@@ -184,7 +187,7 @@ fn cells(row: &ComparedRow) -> Vec<String> {
         side(row.values.second, 1),
         difference,
         interval.unwrap_or_default(),
-        words.to_owned(),
+        verdict.to_owned(),
     ]
 }
 
@@ -202,13 +205,13 @@ fn shown(row: &ComparedRow, value: f64) -> String {
     }
 }
 
-/// A difference, and its interval without signs of what is more.
-fn with_sign(of: &Estimate, show: impl Fn(f64) -> String) -> (String, Option<String>) {
-    let (by, interval) = text::estimate(of, show);
-    (by, interval.map(|range| range.replace('+', "")))
+/// Formats a difference and its interval, without plus signs in the interval.
+fn with_sign(estimate: &Estimate, show: impl Fn(f64) -> String) -> (String, Option<String>) {
+    let (difference, interval) = text::estimate(estimate, show);
+    (difference, interval.map(|range| range.replace('+', "")))
 }
 
-/// A difference, with its sign.
+/// Formats a difference with its sign.
 fn signed(row: &ComparedRow, by: f64) -> String {
     let sign = if by > 0.0 { "+" } else { "" };
     match row.measure.unit() {
@@ -217,34 +220,34 @@ fn signed(row: &ComparedRow, by: f64) -> String {
     }
 }
 
-/// A difference of two shares.
+/// Formats a difference of two shares in percentage points.
 fn points(by: f64) -> String {
     let sign = if by > 0.0 { "+" } else { "" };
     format!("{sign}{} points", text::significant(by * 100.0))
 }
 
-/// The events of `duetime compare --json`, in their order: names and fields.
-pub fn compared_events(of: &Compared) -> Vec<(&'static str, Value)> {
-    let counted = of.counted.map(|of| match of {
+/// Returns the names and fields of the events of `duetime compare --json`, in order.
+pub fn compared_events(compared: &Compared) -> Vec<(&'static str, Value)> {
+    let counted = compared.counted.map(|counted| match counted {
         Counted::Queries => "queries",
         Counted::Flows => "flows",
     });
     let answer = json!({
-        "a": of.folders[0],
-        "b": of.folders[1],
-        "transports": of.transports,
-        "seeds": of.seeds,
-        "pairs": of.pairs,
+        "a": compared.folders[0],
+        "b": compared.folders[1],
+        "transports": compared.transports,
+        "seeds": compared.seeds,
+        "pairs": compared.pairs,
         "in_time_of": counted,
-        "in_time": values(&of.in_time),
+        "in_time": values(&compared.in_time),
         "method": METHOD,
-        "notes": of.notes,
+        "notes": compared.notes,
     });
-    let settings = of.settings.iter().map(|change| {
+    let settings = compared.settings.iter().map(|change| {
         let line = json!({ "key": change.key, "a": change.old, "b": change.new });
         ("setting", line)
     });
-    let rows = of.rows.iter().map(|row| {
+    let rows = compared.rows.iter().map(|row| {
         let mut line = values(&row.values);
         line["point"] = json!(row.point);
         line["transport"] = json!(row.transport);
@@ -259,20 +262,23 @@ pub fn compared_events(of: &Compared) -> Vec<(&'static str, Value)> {
     answer.chain(settings).chain(rows).collect()
 }
 
-/// Both values, their difference and what it says.
-fn values(of: &Paired) -> Value {
-    let words = of.difference.as_ref().map(|of| match verdict(of) {
-        Verdict::Equal => "equal",
-        Verdict::Higher => "higher",
-        Verdict::Lower => "lower",
-        Verdict::Open => "open",
-        Verdict::FewSeeds => "few-seeds",
-    });
-    json!({ "a": of.first, "b": of.second, "of": of.of, "difference": of.difference, "differs": words })
+/// Returns both values, their difference and its verdict as JSON.
+fn values(paired: &Paired) -> Value {
+    let verdict_name = paired
+        .difference
+        .as_ref()
+        .map(|paired| match verdict(paired) {
+            Verdict::Equal => "equal",
+            Verdict::Higher => "higher",
+            Verdict::Lower => "lower",
+            Verdict::Open => "open",
+            Verdict::FewSeeds => "few-seeds",
+        });
+    json!({ "a": paired.first, "b": paired.second, "of": paired.of, "difference": paired.difference, "differs": verdict_name })
 }
 
-fn unit(of: Unit) -> &'static str {
-    match of {
+fn unit(unit: Unit) -> &'static str {
+    match unit {
         Unit::Share => "share",
         Unit::Seconds => "s",
         Unit::BytesPerSecond => "bytes/s",

@@ -1,4 +1,4 @@
-//! `duetime explain`
+//! `duetime explain`.
 
 mod digits;
 mod query;
@@ -20,7 +20,7 @@ use crate::terminal::stdout;
 use digits::Digits;
 use words::{happened, spent, waited};
 
-/// Repeats one run and shows where the time of one flow or one query went.
+/// Repeats a run and breaks down the time of one flow or query.
 pub fn explain(args: &args::Explain) -> Result<(), Failure> {
     let choice = args.what.parse()?;
     let (plan, folder) = super::report::open(&args.dir)?;
@@ -29,31 +29,31 @@ pub fn explain(args: &args::Explain) -> Result<(), Failure> {
         transport: args.transport.clone(),
         run: args.run,
     };
-    let told = duetime_study::explain(&folder, &plan, &which, choice, &Simulator)?;
+    let explained = duetime_study::explain(&folder, &plan, &which, choice, &Simulator)?;
     let mut out = stdout();
-    match (&told, args.json) {
+    match (&explained, args.json) {
         (Told::Flow(flow), true) => writeln!(out, "{}", to_json(flow, args.events))?,
         (Told::Flow(flow), false) => human(&mut out, flow, args.events)?,
-        (Told::Query(of), true) => writeln!(out, "{}", query::to_json(of, args.events))?,
-        (Told::Query(of), false) => query::human(&mut out, of, args.events)?,
+        (Told::Query(query), true) => writeln!(out, "{}", query::to_json(query, args.events))?,
+        (Told::Query(query), false) => query::human(&mut out, query, args.events)?,
     }
     Ok(())
 }
 
-fn human(out: &mut impl Write, of: &Explained, events: bool) -> std::io::Result<()> {
-    writeln!(out, "{}\n", head(of))?;
-    write!(out, "{}", parts(of))?;
-    for line in incidents(of) {
+fn human(out: &mut impl Write, flow: &Explained, events: bool) -> std::io::Result<()> {
+    writeln!(out, "{}\n", summary(flow))?;
+    write!(out, "{}", parts(flow))?;
+    for line in incidents(flow) {
         writeln!(out, "{line}")?;
     }
-    if let (Some(first), Some(last)) = (of.before.first(), of.before.last()) {
+    if let (Some(first), Some(last)) = (flow.before.first(), flow.before.last()) {
         let total = last.to.since(first.from);
         writeln!(
             out,
-            "\nbefore its submission, since the query came to its root, {}:\n",
-            of.names.node(0)
+            "\nbefore its submission, since the query arrived at its root {}:\n",
+            flow.names.node(0)
         )?;
-        let parts = query::rows(&of.before, &of.names);
+        let parts = query::rows(&flow.before, &flow.names);
         write!(
             out,
             "{}",
@@ -62,23 +62,23 @@ fn human(out: &mut impl Write, of: &Explained, events: bool) -> std::io::Result<
     }
     if events {
         writeln!(out)?;
-        for event in &of.events {
-            let at = event.at.since(of.flow.start);
-            writeln!(out, "{:>14}  {}", moment(at), happened(event, &of.names))?;
+        for event in &flow.events {
+            let at = event.at.since(flow.flow.start);
+            writeln!(out, "{:>14}  {}", moment(at), happened(event, &flow.names))?;
         }
     }
     Ok(())
 }
 
-/// Who the flow was and how it ended.
-fn head(of: &Explained) -> String {
-    let flow = &of.flow;
-    let [source, destination] = &of.hosts;
-    let who = format!(
+/// Describes the flow and its completion.
+fn summary(explained: &Explained) -> String {
+    let flow = &explained.flow;
+    let [source, destination] = &explained.hosts;
+    let identity = format!(
         "flow {} of {}: {}, {source} -> {destination}, {} B, submitted at {}",
         flow.flow,
-        of.run,
-        of.workload,
+        explained.run,
+        explained.workload,
         flow.size_bytes,
         text::seconds(flow.start.as_secs_f64())
     );
@@ -110,9 +110,12 @@ fn head(of: &Explained) -> String {
         }
     };
     let mut counts = vec![
-        format!("{} round trips in a row", of.explanation.round_trips),
+        format!(
+            "{} consecutive round trips",
+            explained.explanation.round_trips
+        ),
         format!("{} timeouts", flow.timeouts),
-        format!("{} segments sent again", flow.retransmits),
+        format!("{} retransmissions", flow.retransmits),
         format!("{} marks", flow.marks),
     ];
     if flow.requests > 0 {
@@ -122,26 +125,26 @@ fn head(of: &Explained) -> String {
         ));
         counts.push(format!("{} inversions", flow.inversions));
     }
-    format!("{who}\n{end}\n{}", counts.join(", "))
+    format!("{identity}\n{end}\n{}", counts.join(", "))
 }
 
-/// The breakdown of a flow's completion time.
-fn parts(of: &Explained) -> Table {
-    let parts = of.explanation.parts().into_iter();
+/// Breaks down the completion time of a flow.
+fn parts(explained: &Explained) -> Table {
+    let parts = explained.explanation.parts().into_iter();
     let parts = parts.map(|((stage, cause), time)| {
-        let cells = vec![waited(stage).to_owned(), spent(cause, &of.names)];
+        let cells = vec![waited(stage).to_owned(), spent(cause, &explained.names)];
         (time, cells)
     });
-    let end = if of.explanation.finished {
+    let end = if explained.explanation.finished {
         "completion time"
     } else {
         "until its last event"
     };
     let columns = ["while waiting for", "spent on"];
-    breakdown(of.explanation.total, parts.collect(), &columns, end)
+    breakdown(explained.explanation.total, parts.collect(), &columns, end)
 }
 
-/// Parts of `total`, largest first, and their sum, called `end`. What is printed adds up.
+/// Tabulates the parts of `total`, largest first, and their sum, labelled `end`. The printed values add up.
 fn breakdown(
     total: Span,
     mut parts: Vec<(Span, Vec<String>)>,
@@ -151,12 +154,12 @@ fn breakdown(
     parts.retain(|(time, _)| *time > Span::ZERO);
     parts.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
     let times: Vec<Span> = parts.iter().map(|(time, _)| *time).collect();
-    let own = digits::own_rows(total, &times);
-    if own < parts.len() {
-        let small = parts.split_off(own);
+    let separate = digits::separate_rows(total, &times);
+    if separate < parts.len() {
+        let small = parts.split_off(separate);
         let sum = small.iter().fold(Span::ZERO, |sum, (time, _)| sum + *time);
-        let words = format!("{} smaller parts", small.len());
-        parts.push((sum, alone(words, columns.len())));
+        let label = format!("{} smaller parts", small.len());
+        parts.push((sum, label_row(label, columns.len())));
     }
     let mut head = vec![("time", Align::Right), ("share", Align::Right)];
     head.extend(columns.iter().map(|&column| (column, Align::Left)));
@@ -170,65 +173,65 @@ fn breakdown(
         table.row(row);
     }
     let mut row = vec![digits.show(total), text::percent(1.0)];
-    row.extend(alone(end.to_owned(), columns.len()));
+    row.extend(label_row(end.to_owned(), columns.len()));
     table.row(row);
     table
 }
 
-/// One cell with words, the others empty.
-fn alone(words: String, cells: usize) -> Vec<String> {
+/// Returns a row with a label in its first cell and empty cells after it.
+fn label_row(label: String, cells: usize) -> Vec<String> {
     let mut row = vec![String::new(); cells];
-    row[0] = words;
+    row[0] = label;
     row
 }
 
-/// Losses, marks and denials by link.
-fn incidents(of: &Explained) -> Vec<String> {
+/// Lists the losses, marks and denials by link.
+fn incidents(explained: &Explained) -> Vec<String> {
     let kinds = [
-        ("lost", &of.explanation.losses),
-        ("marked", &of.explanation.marks),
-        ("requests denied", &of.explanation.denials),
+        ("lost", &explained.explanation.losses),
+        ("marked", &explained.explanation.marks),
+        ("requests denied", &explained.explanation.denials),
     ];
     let mut lines = Vec::new();
-    for (what, counts) in kinds {
+    for (label, counts) in kinds {
         if !counts.is_empty() {
             let each: Vec<String> = counts
                 .iter()
-                .map(|(&link, count)| format!("{count} at {}", of.names.link(link)))
+                .map(|(&link, count)| format!("{count} at {}", explained.names.link(link)))
                 .collect();
-            lines.push(format!("{what}: {}", each.join(", ")));
+            lines.push(format!("{label}: {}", each.join(", ")));
         }
     }
     lines
 }
 
-fn to_json(of: &Explained, events: bool) -> Value {
-    let part = |((stage, cause), time): ((Stage, Cause), Span)| json!({ "waiting_for": waited(stage), "spent_on": spent(cause, &of.names), "ps": time.as_ps() });
+fn to_json(explained: &Explained, events: bool) -> Value {
+    let part = |((stage, cause), time): ((Stage, Cause), Span)| json!({ "waiting_for": waited(stage), "spent_on": spent(cause, &explained.names), "ps": time.as_ps() });
     let mut value = json!({
         "event": "explanation",
-        "run": of.run,
-        "flow": of.flow.flow,
-        "workload": of.workload,
-        "source": of.hosts[0],
-        "destination": of.hosts[1],
-        "size_bytes": of.flow.size_bytes,
-        "start_ps": of.flow.start.as_ps(),
-        "completion_ps": of.flow.completion().map(Span::as_ps),
-        "deadline_ps": of.flow.deadline.map(|deadline| deadline.since(of.flow.start).as_ps()),
-        "met": of.flow.met(),
-        "total_ps": of.explanation.total.as_ps(),
-        "round_trips": of.explanation.round_trips,
-        "parts": of.explanation.parts().into_iter().map(part).collect::<Vec<_>>(),
-        "before": before_json(&of.before, &of.names),
+        "run": explained.run,
+        "flow": explained.flow.flow,
+        "workload": explained.workload,
+        "source": explained.hosts[0],
+        "destination": explained.hosts[1],
+        "size_bytes": explained.flow.size_bytes,
+        "start_ps": explained.flow.start.as_ps(),
+        "completion_ps": explained.flow.completion().map(Span::as_ps),
+        "deadline_ps": explained.flow.deadline.map(|deadline| deadline.since(explained.flow.start).as_ps()),
+        "met": explained.flow.met(),
+        "total_ps": explained.explanation.total.as_ps(),
+        "round_trips": explained.explanation.round_trips,
+        "parts": explained.explanation.parts().into_iter().map(part).collect::<Vec<_>>(),
+        "before": before_json(&explained.before, &explained.names),
     });
     if events {
-        let event = |event: &FlowEvent| json!({ "at_ps": event.at.as_ps(), "what": happened(event, &of.names) });
-        value["events"] = of.events.iter().map(event).collect();
+        let event = |event: &FlowEvent| json!({ "at_ps": event.at.as_ps(), "what": happened(event, &explained.names) });
+        value["events"] = explained.events.iter().map(event).collect();
     }
     value
 }
 
-/// What came before the submission; null for a flow of no query.
+/// Returns the parts of the time before the submission, or null if the flow does not belong to a query.
 fn before_json(before: &[QueryStep], names: &Names) -> Value {
     let total = match (before.first(), before.last()) {
         (Some(first), Some(last)) => last.to.since(first.from),
@@ -237,12 +240,12 @@ fn before_json(before: &[QueryStep], names: &Names) -> Value {
     json!({ "total_ps": total.as_ps(), "parts": query::parts_json(&sums(before), names) })
 }
 
-/// A span by itself.
+/// Formats a span with the digits that suit it.
 fn time(span: Span) -> String {
     Digits::of(span).show(span)
 }
 
-/// Microseconds with nanoseconds.
+/// Formats a span in microseconds, to the nanosecond.
 fn moment(span: Span) -> String {
     let ns = (span.as_ps() + 500) / 1_000;
     format!("{}.{:03} us", ns / 1_000, ns % 1_000)
@@ -253,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_are_told_to_the_nanosecond() {
+    fn moments_have_nanosecond_precision() {
         assert_eq!(moment(Span::from_ps(12_345_678_901)), "12345.679 us");
         assert_eq!(moment(Span::from_us(40)), "40.000 us");
         assert_eq!(moment(Span::from_ps(1)), "0.000 us");

@@ -1,4 +1,4 @@
-//! `duetime export`
+//! `duetime export`.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -12,12 +12,12 @@ use crate::args;
 use crate::failure::Failure;
 use crate::terminal::stdout;
 
-/// Writes every table of every run as CSV, or its queries as spans, in the folders' own shape.
+/// Exports the tables of every run as CSV, or its queries as spans, in the folder structure of the study.
 pub fn export(args: &args::Export) -> Result<(), Failure> {
     let (plan, folder) = open(&args.dir)?;
-    let usual = if args.csv { "csv" } else { "spans" };
-    let to = args.out.clone().unwrap_or_else(|| args.dir.join(usual));
-    let (mut files, mut left_out) = (0, 0);
+    let default = if args.csv { "csv" } else { "spans" };
+    let to = args.out.clone().unwrap_or_else(|| args.dir.join(default));
+    let (mut files, mut skipped) = (0, 0);
     for key in plan.keys() {
         let run = folder.run_path(&key);
         let below = run.strip_prefix(folder.path()).unwrap_or(&run);
@@ -28,7 +28,7 @@ pub fn export(args: &args::Export) -> Result<(), Failure> {
                 let write = |file: &mut BufWriter<File>| {
                     spans(&records, file).map_err(|why| why.to_string())
                 };
-                left_out += whole(&path, write)?.1;
+                skipped += write_atomically(&path, write)?.1;
                 files += 1;
             }
         }
@@ -49,28 +49,28 @@ pub fn export(args: &args::Export) -> Result<(), Failure> {
         tables.sort();
         for table in tables {
             let name = Path::new(table.file_name().unwrap_or_default()).with_extension("csv");
-            one(&table, &to.join(below).join(name))?;
+            export_table(&table, &to.join(below).join(name))?;
             files += 1;
         }
     }
     writeln!(stdout(), "{files} files in {}", to.display())?;
-    if left_out > 0 {
+    if skipped > 0 {
         writeln!(
             stdout(),
-            "{left_out} queries without an answer by the end of their run are left out"
+            "{skipped} queries without an answer by the end of their run were skipped"
         )?;
     }
     Ok(())
 }
 
-fn one(table: &Path, csv: &Path) -> Result<(), Failure> {
-    whole(csv, |file| {
+fn export_table(table: &Path, csv: &Path) -> Result<(), Failure> {
+    write_atomically(csv, |file| {
         export_csv(table, file).map_err(|why| why.to_string())
     })
 }
 
-/// Writes a file that appears whole or not at all.
-fn whole<T>(
+/// Writes a file atomically.
+fn write_atomically<T>(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<T, String>,
 ) -> Result<T, Failure> {

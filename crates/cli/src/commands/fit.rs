@@ -1,4 +1,4 @@
-//! `duetime fit`
+//! `duetime fit`.
 
 use std::io::Write;
 
@@ -6,7 +6,7 @@ use duetime_fit::{Fit, FitError, Kind, Known, Request};
 use duetime_scenario::{NotQuantity, parse_rate, parse_share, parse_time};
 use serde_json::json;
 
-use super::new::{keep, name};
+use super::new::{name, write_file};
 use super::{json_event, json_line};
 use crate::args::{self, InputKind};
 use crate::failure::Failure;
@@ -14,7 +14,7 @@ use crate::interrupt;
 use crate::progress::Pieces;
 use crate::terminal::stdout;
 
-/// Fits a scenario, and says how well it reproduces its input.
+/// Fits a scenario and prints how well it reproduces the input.
 pub fn fit(args: &args::Fit) -> Result<(), Failure> {
     let named = args.out.as_deref().unwrap_or(&args.input);
     let request = Request {
@@ -40,17 +40,19 @@ pub fn fit(args: &args::Fit) -> Result<(), Failure> {
         .filter(|out| !args.overwrite && out.exists())
     {
         return Err(Failure::Input(format!(
-            "{} exists already: choose another file, or --overwrite to replace it",
+            "{} already exists: choose another file, or use --overwrite to replace it",
             out.display()
         )));
     }
-    let stop = interrupt::flag_saying("stopping; nothing is written (again to leave at once)");
+    let stop = interrupt::flag_saying(
+        "stopping; nothing is written (press Ctrl-C again to exit immediately)",
+    );
     let bar = Pieces::new(!args.json);
-    let begun = |runs: usize, all: usize| bar.set(runs, all);
-    let fit = duetime_fit::fit(&args.input, &request, &stop, &begun).map_err(failure)?;
+    let on_progress = |runs: usize, all: usize| bar.set(runs, all);
+    let fit = duetime_fit::fit(&args.input, &request, &stop, &on_progress).map_err(failure)?;
     drop(bar);
     if let Some(out) = &args.out {
-        keep(out, &fit.toml, args.overwrite)?;
+        write_file(out, &fit.toml, args.overwrite)?;
     }
     if args.json {
         return events(&fit);
@@ -58,8 +60,8 @@ pub fn fit(args: &args::Fit) -> Result<(), Failure> {
     let mut to = stdout();
     write!(to, "{}", fit.text)?;
     match &args.out {
-        Some(out) => writeln!(to, "\n{0} is written; next: duetime run {0}", out.display())?,
-        None => writeln!(to, "\n-o FILE.toml writes the scenario.")?,
+        Some(out) => writeln!(to, "\nwrote {0}; next: duetime run {0}", out.display())?,
+        None => writeln!(to, "\nTo write the scenario, use -o FILE.toml.")?,
     }
     Ok(())
 }

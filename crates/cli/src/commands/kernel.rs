@@ -1,4 +1,4 @@
-//! `duetime kernel`: the congestion controllers in the running kernel.
+//! `duetime kernel`: congestion controllers in the running kernel.
 
 mod serve;
 mod status;
@@ -12,7 +12,7 @@ use crate::args::kernel::{self, Attach, Kernel, KernelCommand};
 use crate::failure::Failure;
 use crate::terminal::stdout;
 
-/// Does what was asked for.
+/// Runs a subcommand of `duetime kernel`.
 pub fn kernel(args: &Kernel) -> Result<(), Failure> {
     match &args.command {
         KernelCommand::Attach(args) => serve::attach(args),
@@ -74,35 +74,37 @@ fn detach() -> Result<(), Failure> {
 fn doctor() -> Result<(), Failure> {
     let findings = examine();
     let mut out = stdout();
-    for it in &findings {
-        let standing = match it.standing {
+    for finding in &findings {
+        let standing = match finding.standing {
             Standing::Good => "good",
             Standing::Note => "note",
             Standing::Lacking => "lacks",
         };
-        writeln!(out, "{standing:5}  {:10}  {}", it.about, it.found)?;
-        if !it.advice.is_empty() {
-            writeln!(out, "{:19}→ {}", "", it.advice)?;
+        writeln!(out, "{standing:5}  {:10}  {}", finding.about, finding.found)?;
+        if !finding.advice.is_empty() {
+            writeln!(out, "{:19}→ {}", "", finding.advice)?;
         }
     }
     let lacking = findings
         .iter()
-        .filter(|it| it.standing == Standing::Lacking);
+        .filter(|finding| finding.standing == Standing::Lacking);
     match lacking.count() {
         0 => Ok(writeln!(
             out,
             "The congestion controllers can be attached here."
         )?),
         _ => Err(Failure::Runs(
-            "The congestion controllers cannot be attached: see what this kernel lacks.".into(),
+            "The congestion controllers cannot be attached: this kernel lacks required features."
+                .into(),
         )),
     }
 }
 
 fn unit(args: &Attach) -> Result<(), Failure> {
     parameters(args).check()?;
-    let program = std::env::current_exe()
-        .map_err(|why| Failure::Input(format!("where this program lies is not known: {why}")))?;
+    let program = std::env::current_exe().map_err(|why| {
+        Failure::Input(format!("cannot determine the path of this program: {why}"))
+    })?;
     let mut command = vec![quoted(&program), "kernel".into(), "attach".into()];
     for (name, path) in [("--policy", &args.policy), ("--cgroup", &args.cgroup)] {
         if let Some(path) = path {
@@ -135,7 +137,7 @@ fn unit(args: &Attach) -> Result<(), Failure> {
     writeln!(
         stdout(),
         "[Unit]\n\
-         Description=DCTCP and D2TCP with deadlines, for TCP sockets that choose them\n\
+         Description=DCTCP and D2TCP with deadlines, for TCP sockets that select them\n\
          Before=network.target\n\
          \n\
          [Service]\n\
@@ -154,7 +156,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Failure> {
     std::path::absolute(path).map_err(|why| Failure::Input(format!("{}: {why}", path.display())))
 }
 
-/// As systemd reads it: `%` and `$` stand for themselves when doubled.
+/// Quotes a path for a systemd unit, in which `%` and `$` are escaped by doubling.
 fn quoted(path: &Path) -> String {
     let text = path.display().to_string();
     let text = text.replace('\\', "\\\\").replace('"', "\\\"");
@@ -171,7 +173,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_stand_for_themselves_in_a_unit() {
+    fn paths_are_escaped_in_units() {
         assert_eq!(quoted(Path::new("/usr/bin/duetime")), "/usr/bin/duetime");
         assert_eq!(quoted(Path::new("/a b/%c$d")), "\"/a b/%%c$$d\"");
     }

@@ -1,4 +1,4 @@
-//! `duetime lab`: scenarios on kernel TCP and on D3 over UDP.
+//! `duetime lab`: scenarios on kernel TCP and D3 over UDP.
 
 mod fidelity;
 
@@ -22,7 +22,7 @@ use crate::progress::Detail;
 use crate::terminal::stdout;
 use crate::{interrupt, progress};
 
-/// Does what was asked for.
+/// Runs a subcommand of `duetime lab`.
 pub fn lab(args: &Lab) -> Result<(), Failure> {
     match &args.command {
         LabCommand::Run(args) => run(args),
@@ -40,7 +40,7 @@ impl From<LabError> for Failure {
     }
 }
 
-/// The plan, with every scenario in it scaled: as the command line says, or as the scenario does.
+/// Returns the plan with its scenarios scaled by the command line or by `lab.scale`.
 fn plan(path: &Path, choice: &Choice, scale: Option<u32>) -> Result<Plan, Failure> {
     let mut plan = Plan::new(request(path, choice)?)?;
     let source = if scale.is_some() {
@@ -79,7 +79,7 @@ fn folder_of(args: &LabRun, plan: &Plan) -> PathBuf {
     args.out.clone().unwrap_or_else(default)
 }
 
-/// Makes the runs of a plan with an engine, one after the other.
+/// Executes the runs of a plan one after the other.
 fn execute(
     args: &LabRun,
     plan: &Plan,
@@ -130,21 +130,21 @@ fn run(args: &LabRun) -> Result<(), Failure> {
     verdict(&outcome, &gathered)
 }
 
-/// Tells runs that were never valid for want of processor time from runs that failed.
+/// Returns an error if runs failed only because of a lack of processor time.
 fn only_late(outcome: &Outcome, testbed: &Testbed) -> Result<(), Failure> {
     let reports = testbed.reports();
-    // A run's last attempt is the valid one, where there is one.
-    let never_valid = reports.iter().enumerate().filter(|(number, report)| {
-        let same =
+    // Only the last attempt of a run can be valid.
+    let never_valid = reports.iter().enumerate().filter(|(index, report)| {
+        let is_same_run =
             |later: &Fidelity| (later.run, &later.transport) == (report.run, &report.transport);
-        !report.is_valid() && !reports[number + 1..].iter().any(same)
+        !report.is_valid() && !reports[index + 1..].iter().any(is_same_run)
     });
     let late = never_valid.filter(|(_, report)| report.is_late()).count();
     if outcome.cancelled || late == 0 || late < outcome.failures.len() {
         return Ok(());
     }
     Err(Failure::Late(format!(
-        "{late} of {} runs on the testbed were never valid: this machine has too little processor time to spare",
+        "{late} of {} runs on the testbed were never valid: this machine has too little spare processor time",
         late + outcome.finished
     )))
 }
@@ -192,7 +192,7 @@ fn compare(args: &LabRun) -> Result<(), Failure> {
     }
 }
 
-/// What the runs of a folder left.
+/// Reads the records of the runs in a folder.
 fn records(plan: &Plan, folder: &Path) -> Result<Vec<Run>, Failure> {
     let mut runs = Vec::new();
     duetime_study::gather(plan, &RunFolder::open(folder)?, |job, records| {
@@ -225,7 +225,7 @@ fn side_by_side(lines: &[Line], gains: &[Gain]) -> Result<(), Failure> {
         )?;
     }
     if !gains.is_empty() {
-        writeln!(to, "\nOver the same under {}:", gains[0].baseline)?;
+        writeln!(to, "\nRelative to {}:", gains[0].baseline)?;
     }
     for gain in gains {
         writeln!(
@@ -241,7 +241,7 @@ fn side_by_side(lines: &[Line], gains: &[Gain]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A value with its interval.
+/// Formats a value with its interval.
 fn shown(estimate: Option<&Estimate>) -> String {
     let Some(Estimate { value, interval }) = estimate else {
         return "-".to_owned();
@@ -272,11 +272,17 @@ fn up(args: &LabUp) -> Result<(), Failure> {
             let address = host.address.as_deref().unwrap_or("-");
             let _ = writeln!(to, "{:<16} {address}", host.name);
         }
-        let _ = writeln!(to, "up; in another terminal: duetime lab shell HOST");
+        let _ = writeln!(
+            to,
+            "the testbed is up; in another terminal, run: duetime lab shell HOST"
+        );
         let _ = to.flush();
     };
     testbed.hold(scenario, policy.as_ref(), &stop, ready)?;
-    debug_assert!(stop.load(Ordering::Relaxed), "only a stop ends it");
+    debug_assert!(
+        stop.load(Ordering::Relaxed),
+        "only Ctrl-C stops the testbed"
+    );
     Ok(())
 }
 
@@ -286,14 +292,14 @@ fn shell(args: &LabShell) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::Runs(format!(
-        "the command in {} ended with {status}",
+        "the command in {} failed: {status}",
         args.host
     )))
 }
 
 fn clean() -> Result<(), Failure> {
     let removed = duetime_lab::clean()?;
-    // Before Linux 6.4 these do not end with a testbed that was killed.
+    // Before Linux 6.4, the controllers stay registered after a testbed was killed.
     let left = duetime_kernel::unregister_left()?;
     let mut to = stdout();
     for path in &removed {
@@ -303,7 +309,7 @@ fn clean() -> Result<(), Failure> {
         writeln!(to, "unregistered {name}")?;
     }
     if removed.is_empty() && left.is_empty() {
-        writeln!(to, "nothing was left")?;
+        writeln!(to, "nothing to remove")?;
     }
     Ok(())
 }
@@ -314,21 +320,21 @@ fn doctor() -> Result<(), Failure> {
     for finding in &findings {
         match &finding.found {
             Ok(()) => writeln!(to, "has     {}", finding.what)?,
-            Err(what) => {
-                let word = if finding.needed { "NEEDS" } else { "lacks" };
-                writeln!(to, "{word:<7} {}: {what}", finding.what)?;
+            Err(problem) => {
+                let state = if finding.needed { "NEEDS" } else { "lacks" };
+                writeln!(to, "{state:<7} {}: {problem}", finding.what)?;
             }
         }
     }
     let lacking = findings
         .iter()
-        .filter(|of| of.needed && of.found.is_err())
+        .filter(|finding| finding.needed && finding.found.is_err())
         .count();
     if lacking == 0 {
         writeln!(to, "the testbed can run here")?;
         return Ok(());
     }
     Err(Failure::Runs(format!(
-        "{lacking} things are missing that the testbed needs"
+        "{lacking} requirements of the testbed are missing"
     )))
 }

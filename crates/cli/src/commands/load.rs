@@ -18,7 +18,7 @@ use crate::progress::Detail;
 use crate::terminal::stdout;
 use crate::{interrupt, progress};
 
-/// Does what was asked for.
+/// Runs a subcommand of `duetime load`.
 pub fn load(args: &load::Load) -> Result<(), Failure> {
     match &args.command {
         LoadCommand::Serve(args) => serve(args),
@@ -26,28 +26,31 @@ pub fn load(args: &load::Load) -> Result<(), Failure> {
     }
 }
 
-fn interface(of: load::Interface) -> Interface {
+fn interface(options: load::Interface) -> Interface {
     Interface {
-        rate: of.rate,
-        slowest: of.slowest.unwrap_or(of.rate),
+        rate: options.rate,
+        slowest: options.slowest.unwrap_or(options.rate),
     }
 }
 
 fn serve(args: &Serve) -> Result<(), Failure> {
     let stop = interrupt::flag_saying("stopping");
-    let wrong = |error| Failure::Input(format!("{}: {error}", args.address));
-    let server = Server::bind(args.address, interface(args.interface)).map_err(wrong)?;
-    let address = server.local_addr().map_err(wrong)?;
+    let failure = |error| Failure::Input(format!("{}: {error}", args.address));
+    let server = Server::bind(args.address, interface(args.interface)).map_err(failure)?;
+    let address = server.local_addr().map_err(failure)?;
     server
         .start(|error| {
             let _ = writeln!(
                 crate::terminal::stderr(),
-                "a query was not answered: {error}"
+                "failed to answer a query: {error}"
             );
         })
-        .map_err(wrong)?;
+        .map_err(failure)?;
     let mut to = stdout();
-    writeln!(to, "answering at {address}, over TCP and D3, until Ctrl-C")?;
+    writeln!(
+        to,
+        "listening on {address}, over TCP and D3; press Ctrl-C to stop"
+    )?;
     to.flush()?;
     while !stop.load(Ordering::SeqCst) {
         std::thread::sleep(Duration::from_millis(50));
@@ -56,7 +59,7 @@ fn serve(args: &Serve) -> Result<(), Failure> {
 }
 
 fn query(args: &Query) -> Result<(), Failure> {
-    let load = asked(args);
+    let load = load_of(args);
     let plan = Plan::new(Request {
         text: duetime_load::scenario(&load),
         file: PathBuf::from("load.toml"),
@@ -64,15 +67,15 @@ fn query(args: &Query) -> Result<(), Failure> {
         transports: Vec::new(),
         points: Vec::new(),
     })?;
-    let tell = |name: &str, live: &Live| {
-        // Standard output that is gone ends the command when the run has ended.
+    let report = |name: &str, live: &Live| {
+        // A closed standard output is reported after the run.
         let _ = show(args.json, name, live);
     };
     let asker = Asker {
         load,
         servers: args.servers.clone(),
         interface: interface(args.interface),
-        tell: &tell,
+        tell: &report,
     };
     let execution = Execution {
         jobs: 1,
@@ -111,8 +114,8 @@ fn query(args: &Query) -> Result<(), Failure> {
     verdict(&outcome, &gathered)
 }
 
-/// The load that is asked for.
-fn asked(args: &Query) -> Load {
+/// Converts the options to a load.
+fn load_of(args: &Query) -> Load {
     Load {
         carriers: args.transport.clone(),
         fan_in: match args.fan_in {
@@ -129,7 +132,7 @@ fn asked(args: &Query) -> Load {
     }
 }
 
-/// What is going on.
+/// Prints the current counts.
 fn show(is_json: bool, name: &str, live: &Live) -> Result<(), Failure> {
     let mut to = stdout();
     if is_json {
@@ -147,9 +150,9 @@ fn show(is_json: bool, name: &str, live: &Live) -> Result<(), Failure> {
             }),
         );
     }
-    let share = |part: u64, of: u64| match of {
+    let share = |part: u64, total: u64| match total {
         0 => "-".to_owned(),
-        _ => format!("{:.2} %", part as f64 * 100.0 / of as f64),
+        _ => format!("{:.2} %", part as f64 * 100.0 / total as f64),
     };
     writeln!(
         to,

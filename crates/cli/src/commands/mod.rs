@@ -33,7 +33,7 @@ use crate::args::Choice;
 use crate::failure::Failure;
 use crate::interrupt;
 
-/// What was asked about the scenario file at `path`.
+/// Builds the request for the scenario at `path`, with the settings of the command line.
 fn request(path: &Path, choice: &Choice) -> Result<Request, Failure> {
     let (text, file) = scenario_text(path)?;
     let mut settings = choice.settings.clone();
@@ -50,7 +50,7 @@ fn request(path: &Path, choice: &Choice) -> Result<Request, Failure> {
     })
 }
 
-/// The text of the scenario at `path`, and what its file is called; `-` stands for standard input.
+/// Returns the text of the scenario at `path` and the file's name for messages. `-` reads standard input.
 fn scenario_text(path: &Path) -> Result<(String, PathBuf), Failure> {
     let file = match path.to_str() {
         Some("-") => PathBuf::from("<stdin>"),
@@ -71,7 +71,7 @@ fn scenario_text(path: &Path) -> Result<(String, PathBuf), Failure> {
     Ok((duetime_scenario::decode(bytes, &shown)?, file))
 }
 
-/// What is asked of all runs; nothing but an interrupt stops them.
+/// Returns the execution options of all runs, which Ctrl-C can cancel.
 fn execution(jobs: Option<u16>, threads: u16, if_exists: IfExists) -> Execution {
     Execution {
         jobs: at_once(jobs, threads),
@@ -81,7 +81,7 @@ fn execution(jobs: Option<u16>, threads: u16, if_exists: IfExists) -> Execution 
     }
 }
 
-/// How many runs of so many threads are made at a time: as many as the cores carry, unless a number was asked for.
+/// Returns the number of parallel runs: `jobs`, or as many runs with `threads` threads as the cores allow.
 fn at_once(jobs: Option<u16>, threads: u16) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     jobs.map_or((cores / usize::from(threads)).max(1), usize::from)
@@ -93,7 +93,7 @@ fn json_line(to: &mut impl Write, value: &impl Serialize) -> Result<(), Failure>
     Ok(writeln!(to, "{line}")?)
 }
 
-/// Prints a value as one line of JSON that says what kind of event it is.
+/// Prints a value as one line of JSON, with its `event` field.
 fn json_event(to: &mut impl Write, event: &str, value: &impl Serialize) -> Result<(), Failure> {
     let mut value = serde_json::to_value(value).expect("plain data");
     value["event"] = event.into();

@@ -1,4 +1,4 @@
-//! `duetime new`
+//! `duetime new`.
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, IsTerminal, Write, stdin};
@@ -13,31 +13,31 @@ use crate::terminal::{stderr, stdout};
 
 /// Writes a scenario for a service.
 pub fn new(args: &args::New) -> Result<(), Failure> {
-    let asks = !args.defaults && stdin().is_terminal() && std::io::stderr().is_terminal();
-    let kind = kind(args.kind.as_deref(), asks)?;
+    let interactive = !args.defaults && stdin().is_terminal() && std::io::stderr().is_terminal();
+    let kind = kind(args.kind.as_deref(), interactive)?;
     let mut service = Service::usual(kind);
-    let mut taken = Vec::new();
+    let mut defaults = Vec::new();
     for question in Question::ALL {
-        match given(args, question) {
+        match option(args, question) {
             Some(text) => service
                 .take(question, text)
-                .map_err(|of| wrong(of.to_string()))?,
-            None if asks => ask(&mut service, question)?,
-            None => taken.push(question),
+                .map_err(|error| invalid(error.to_string()))?,
+            None if interactive => prompt(&mut service, question)?,
+            None => defaults.push(question),
         }
     }
     service
         .check()
-        .map_err(|of| match given(args, of.question) {
-            None if !asks => wrong(format!("{of} (a usual value: no flag says otherwise)")),
-            _ => wrong(of.to_string()),
+        .map_err(|error| match option(args, error.question) {
+            None if !interactive => invalid(format!("{error} (default value)")),
+            _ => invalid(error.to_string()),
         })?;
-    if !args.quiet && !taken.is_empty() {
-        let flags = taken
+    if !args.quiet && !defaults.is_empty() {
+        let flags = defaults
             .iter()
-            .map(|&of| format!("--{} '{}'", of.flag(), service.answer_to(of)));
+            .map(|&question| format!("--{} '{}'", question.flag(), service.answer_to(question)));
         let flags: Vec<String> = flags.collect();
-        let _ = writeln!(stderr(), "usual values taken: {}", flags.join(" "));
+        let _ = writeln!(stderr(), "defaults used: {}", flags.join(" "));
     }
     match &args.out {
         None => {
@@ -46,15 +46,18 @@ pub fn new(args: &args::New) -> Result<(), Failure> {
         }
         Some(path) => {
             let text = service.to_toml(&name(path, kind.name()), &path.display().to_string());
-            keep(path, &text, args.overwrite)?;
+            write_file(path, &text, args.overwrite)?;
             if args.quiet {
                 return Ok(());
             }
-            let next = text.rsplit_once("# Next:\n").expect("the text ends so").1;
+            let next = text
+                .rsplit_once("# Next:\n")
+                .expect("the text ends with the next commands")
+                .1;
             let next: Vec<&str> = next.lines().map(|line| &line[2..]).collect();
             Ok(writeln!(
                 stdout(),
-                "{} is written; next:\n{}",
+                "wrote {}; next:\n{}",
                 path.display(),
                 next.join("\n")
             )?)
@@ -62,11 +65,11 @@ pub fn new(args: &args::New) -> Result<(), Failure> {
     }
 }
 
-fn wrong(of: impl Into<String>) -> Failure {
-    Failure::Input(of.into())
+fn invalid(message: impl Into<String>) -> Failure {
+    Failure::Input(message.into())
 }
 
-fn given(args: &args::New, question: Question) -> Option<&str> {
+fn option(args: &args::New, question: Question) -> Option<&str> {
     let text = match question {
         Question::FanIn => &args.fan_in,
         Question::Budget => &args.budget,
@@ -78,60 +81,60 @@ fn given(args: &args::New, question: Question) -> Option<&str> {
     text.as_deref()
 }
 
-fn kind(given: Option<&str>, asks: bool) -> Result<ServiceKind, Failure> {
+fn kind(given: Option<&str>, interactive: bool) -> Result<ServiceKind, Failure> {
     let names = ServiceKind::ALL.map(ServiceKind::name).join(", ");
     match given {
         Some(name) => ServiceKind::named(name)
-            .ok_or_else(|| wrong(format!("`{name}`: no such service; allowed: {names}"))),
-        None if !asks => Err(wrong(format!("which service? allowed: {names}"))),
+            .ok_or_else(|| invalid(format!("`{name}`: unknown service; allowed: {names}"))),
+        None if !interactive => Err(invalid(format!("missing SERVICE; allowed: {names}"))),
         None => {
-            let about = ServiceKind::ALL.map(|of| format!("{}: {}", of.name(), of.about()));
+            let about = ServiceKind::ALL.map(|kind| format!("{}: {}", kind.name(), kind.about()));
             let chosen = Select::new()
                 .with_prompt("Which service?")
                 .items(&about)
                 .default(0)
                 .interact();
-            Ok(ServiceKind::ALL[chosen.map_err(|why| unasked(&why))?])
+            Ok(ServiceKind::ALL[chosen.map_err(|why| prompt_failed(&why))?])
         }
     }
 }
 
-/// Asks until the answer can be taken.
-fn ask(service: &mut Service, question: Question) -> Result<(), Failure> {
-    let tried = service.clone();
+/// Prompts for an answer until it is valid.
+fn prompt(service: &mut Service, question: Question) -> Result<(), Failure> {
+    let current = service.clone();
     let answer: String = Input::new()
         .with_prompt(question.words())
         .default(service.answer_to(question))
         .validate_with(|text: &String| {
-            let taken = tried.clone().take(question, text);
-            taken.map_err(|of| format!("{}; allowed: {}", of.message, of.allowed))
+            let result = current.clone().take(question, text);
+            result.map_err(|error| format!("{}; allowed: {}", error.message, error.allowed))
         })
         .interact_text()
-        .map_err(|why| unasked(&why))?;
+        .map_err(|why| prompt_failed(&why))?;
     service
         .take(question, &answer)
-        .map_err(|of| wrong(of.to_string()))
+        .map_err(|error| invalid(error.to_string()))
 }
 
-fn unasked(why: &dialoguer::Error) -> Failure {
-    wrong(format!("cannot ask: {why}; give the flags instead"))
+fn prompt_failed(why: &dialoguer::Error) -> Failure {
+    invalid(format!("cannot prompt: {why}; use options instead"))
 }
 
-/// The scenario's name: the file's where it can be one.
+/// Returns the scenario's name: the file's stem if it is a valid name, or else `otherwise`.
 pub fn name(path: &Path, otherwise: &str) -> String {
     let stem = path.file_stem().and_then(|stem| stem.to_str());
-    let can_be = |stem: &&str| {
+    let is_valid = |stem: &&str| {
         stem.len() <= 64
             && stem.starts_with(|c: char| c.is_ascii_alphanumeric())
             && stem
                 .chars()
                 .all(|c| c.is_ascii_alphanumeric() || "-_".contains(c))
     };
-    stem.filter(can_be).unwrap_or(otherwise).to_owned()
+    stem.filter(is_valid).unwrap_or(otherwise).to_owned()
 }
 
-/// Writes the file; one that is there stays, unless `overwrite` says otherwise.
-pub fn keep(path: &Path, text: &str, overwrite: bool) -> Result<(), Failure> {
+/// Writes a file. Existing files are replaced only if `overwrite` is true.
+pub fn write_file(path: &Path, text: &str, overwrite: bool) -> Result<(), Failure> {
     let shown = path.display();
     let mut options = OpenOptions::new();
     options.write(true);
@@ -141,11 +144,11 @@ pub fn keep(path: &Path, text: &str, overwrite: bool) -> Result<(), Failure> {
         options.create_new(true);
     }
     let mut file = options.open(path).map_err(|why| match why.kind() {
-        ErrorKind::AlreadyExists => wrong(format!(
-            "{shown} exists already: choose another file, or --overwrite to replace it"
+        ErrorKind::AlreadyExists => invalid(format!(
+            "{shown} already exists: choose another file, or use --overwrite to replace it"
         )),
-        _ => wrong(format!("{shown}: cannot write it: {why}")),
+        _ => invalid(format!("{shown}: cannot write the file: {why}")),
     })?;
     let written = file.write_all(text.as_bytes());
-    written.map_err(|why| Failure::Unwritten(format!("{shown}: cannot write it: {why}")))
+    written.map_err(|why| Failure::Unwritten(format!("{shown}: cannot write the file: {why}")))
 }

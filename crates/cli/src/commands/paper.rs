@@ -1,4 +1,4 @@
-//! `duetime paper`
+//! `duetime paper`.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use crate::progress::Detail;
 use crate::table::{Align, Table};
 use crate::terminal::{stderr, stdout};
 
-/// Lists the experiments, or runs some of them and prints their table.
+/// Lists the experiments, or runs the selected ones and prints their results.
 pub fn paper(args: &Paper) -> Result<(), Failure> {
     let experiments = match &args.papers {
         Some(papers) => library(papers)?,
@@ -38,17 +38,17 @@ pub fn paper(args: &Paper) -> Result<(), Failure> {
         run_campaign(&campaign, &args.out, &execution, &Simulator, &*listener)?;
     if outcome.cancelled {
         return Err(Failure::Runs(format!(
-            "stopped: {} runs are missing; the same command makes them",
+            "stopped: {} runs are missing; repeat the command to complete them",
             outcome.missing
         )));
     }
     let rows = rows(&results);
-    // What was measured is shown even where it cannot be written.
+    // Results are printed even if they cannot be written.
     let files = write(args, &results, &rows);
     if args.json {
         let mut to = stdout();
         rows.iter().try_for_each(|row| json_line(&mut to, row))?;
-        // Standard output is for the rows alone.
+        // Standard output contains only the rows.
         writeln!(stderr(), "{}", counts(&rows, campaign.quick))?;
     } else {
         let mut to = stdout();
@@ -65,7 +65,7 @@ pub fn paper(args: &Paper) -> Result<(), Failure> {
     files.map(|_| ())
 }
 
-/// A failed run is never a success; a missed number is a result.
+/// Returns an error if runs failed. A missed value is a valid result.
 fn verdict(outcome: &Outcome) -> Result<(), Failure> {
     match outcome.failures.len() {
         0 => Ok(()),
@@ -75,7 +75,7 @@ fn verdict(outcome: &Outcome) -> Result<(), Failure> {
                 missing => format!(", {missing} runs are missing"),
             };
             Err(Failure::Runs(format!(
-                "points that failed: {failed}{missing}; the same command makes them again"
+                "points that failed: {failed}{missing}; repeat the command to retry them"
             )))
         }
     }
@@ -93,25 +93,25 @@ fn list(experiments: Vec<Experiment>) -> Result<(), Failure> {
     let all: Vec<usize> = (0..experiments.len()).collect();
     let mut runs = [Vec::new(), Vec::new()];
     let mut experiments = experiments;
-    for (of, quick) in runs.iter_mut().zip([false, true]) {
+    for (counts, quick) in runs.iter_mut().zip([false, true]) {
         for &index in &all {
             let campaign = Campaign::new(experiments, vec![index], quick)?;
-            of.push(campaign.own_runs(index));
+            counts.push(campaign.own_runs(index));
             experiments = campaign.experiments;
         }
     }
-    for (index, of) in experiments.iter().enumerate() {
-        let runs = |quick: usize| match of.method {
+    for (index, experiment) in experiments.iter().enumerate() {
+        let runs = |quick: usize| match experiment.method {
             Method::Note => "–".to_owned(),
             _ => runs[quick][index].to_string(),
         };
         table.row(vec![
-            format!("{} {}", of.paper, of.name),
+            format!("{} {}", experiment.paper, experiment.name),
             runs(0),
             runs(1),
-            of.published.len().to_string(),
-            of.checks.len().to_string(),
-            of.title.clone(),
+            experiment.published.len().to_string(),
+            experiment.checks.len().to_string(),
+            experiment.title.clone(),
         ]);
     }
     Ok(write!(stdout(), "{table}")?)
@@ -146,7 +146,7 @@ fn table(rows: &[PaperRow]) -> Table {
 
 fn counts(rows: &[PaperRow], quick: bool) -> String {
     let counts = Counts::of(rows);
-    let line = |what: &str, count: &dyn std::fmt::Display| format!("{what:<37}{count}");
+    let line = |label: &str, count: &dyn std::fmt::Display| format!("{label:<37}{count}");
     let mut lines = vec![
         line("published numbers met", &counts.numbers),
         line("stated orderings and trends", &counts.orderings),
@@ -160,7 +160,7 @@ fn counts(rows: &[PaperRow], quick: bool) -> String {
     }
     if quick {
         lines.push(
-            "quick: few repetitions, so wide intervals; without --quick for the real ones"
+            "quick campaign: few repetitions and wide intervals; omit --quick for the full campaign"
                 .to_owned(),
         );
     }
@@ -168,7 +168,7 @@ fn counts(rows: &[PaperRow], quick: bool) -> String {
     lines.join("\n")
 }
 
-/// Writes what a campaign leaves and, on request, the document; gives what is where.
+/// Writes the results of a campaign and, on request, the document. Returns the kind and path of each file.
 fn write(
     args: &Paper,
     results: &Results<'_>,

@@ -1,4 +1,4 @@
-//! `duetime play`
+//! `duetime play`.
 
 use crate::args;
 use crate::failure::Failure;
@@ -9,13 +9,13 @@ pub fn play(args: &args::Play) -> Result<(), Failure> {
     use crate::terminal::stdout;
     use std::io::Write;
 
-    let files = duetime_play::page().expect("the feature `play` brings the page");
+    let files = duetime_play::page().expect("the feature `play` includes the page");
     if let Some(folder) = &args.export {
         duetime_play::export(files, folder)?;
         let packed = files.iter().filter(|file| file.gzip.is_some()).count();
         writeln!(
             stdout(),
-            "{} files in {}: publish them with any web server, which must serve .wasm as application/wasm, best with gzip",
+            "wrote {} files to {}; publish them with any web server that serves .wasm as application/wasm, preferably with gzip",
             files.len() + packed,
             folder.display()
         )?;
@@ -25,19 +25,19 @@ pub fn play(args: &args::Play) -> Result<(), Failure> {
     let stop = crate::interrupt::flag_saying("stopped");
     writeln!(
         stdout(),
-        "The playground is at {} until Ctrl-C.",
+        "Serving the playground at {}; press Ctrl-C to stop.",
         served.url()
     )?;
     stdout().flush()?;
     Ok(served.until(&stop, files)?)
 }
 
-/// Says how to get it.
+/// Returns an error that describes how to get the playground.
 #[cfg(not(feature = "play"))]
 pub fn play(_: &args::Play) -> Result<(), Failure> {
     Err(Failure::Input(
-        "this program was built without the playground; the Python package that `script/python` builds has it, and so has a \
-         build with `--features play`, which needs `rustup target add wasm32-unknown-unknown`"
+        "this build does not include the playground; install the Python package that `script/python` builds, or build with \
+         `--features play` (requires `rustup target add wasm32-unknown-unknown`)"
             .to_owned(),
     ))
 }

@@ -1,4 +1,4 @@
-//! `duetime report`
+//! `duetime report`.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -9,7 +9,7 @@ use crate::args::{self, Open};
 use crate::failure::Failure;
 use crate::terminal::stdout;
 
-/// Writes the page about a study, and opens it where asked.
+/// Writes the report of a study and opens it on request.
 pub fn report(args: &args::Report) -> Result<(), Failure> {
     let (plan, folder) = open(&args.dir)?;
     let (gathered, path) = duetime_study::report(&plan, &folder)?;
@@ -31,7 +31,7 @@ pub fn report(args: &args::Report) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The study in a folder.
+/// Opens the study in a folder.
 pub fn open(path: &std::path::Path) -> Result<(duetime_study::Plan, RunFolder), Failure> {
     let folder = RunFolder::open(path)?;
     let manifest = folder.manifest()?;

@@ -1,4 +1,4 @@
-//! `duetime run` and `duetime sweep`
+//! `duetime run` and `duetime sweep`.
 
 use std::fmt::{Display, Write as _};
 use std::io::Write;
@@ -19,7 +19,7 @@ use crate::progress::Detail;
 use crate::table::Table;
 use crate::terminal::{Room, stdout};
 
-/// Runs a scenario and prints its table.
+/// Runs a scenario and prints the results.
 pub fn run(args: &args::Run) -> Result<(), Failure> {
     let plan = Plan::new(request(&args.scenario, &args.choice)?)?;
     let if_exists = match (args.work.overwrite, args.resume) {
@@ -30,9 +30,12 @@ pub fn run(args: &args::Run) -> Result<(), Failure> {
     work(&plan, &args.work, if_exists)
 }
 
-/// Runs the missing part of a grid and prints its table.
+/// Runs the missing runs of a grid and prints the results.
 pub fn sweep(args: &args::Sweep) -> Result<(), Failure> {
-    let is_plan = args.scenario.extension().is_some_and(|of| of == "json");
+    let is_plan = args
+        .scenario
+        .extension()
+        .is_some_and(|extension| extension == "json");
     let request = if is_plan {
         planned(args)?
     } else {
@@ -53,23 +56,24 @@ pub fn sweep(args: &args::Sweep) -> Result<(), Failure> {
     )
 }
 
-/// What the plan of a sweep asks for.
+/// Reads the request from the plan of a sweep.
 fn planned(args: &args::Sweep) -> Result<Request, Failure> {
     let file = &args.scenario;
     let wrong = |why: &str| Failure::Input(format!("{}: {why}", file.display()));
     if !args.vary.is_empty() || args.choice.any() {
-        let why = "a plan says itself what is run: only --out, --jobs and the like go with it";
+        let why = "a plan cannot be combined with --vary, --set, --transport, --seeds or --seed";
         return Err(wrong(why));
     }
-    let bytes = std::fs::read(file).map_err(|why| wrong(&format!("cannot read it: {why}")))?;
+    let bytes =
+        std::fs::read(file).map_err(|why| wrong(&format!("cannot read the plan: {why}")))?;
     let request = duetime_study::request(&Manifest::from_json(&bytes, file)?);
     if request.points.is_empty() {
-        return Err(wrong("it is of a run without a sweep: it has no points"));
+        return Err(wrong("not a sweep: the manifest has no points"));
     }
     Ok(request)
 }
 
-/// What a scenario and the axes given with it, or in it, ask for.
+/// Builds the request from a scenario and its axes, from the command line or the file.
 fn varied(args: &args::Sweep) -> Result<Request, Failure> {
     let mut request = request(&args.scenario, &args.choice)?;
     let mut axes = args
@@ -81,7 +85,7 @@ fn varied(args: &args::Sweep) -> Result<Request, Failure> {
         let file = args.scenario.display().to_string();
         axes = Document::parse(&request.text, &file)?.sweep()?;
         if axes.is_empty() {
-            let why = "nothing to vary: give --vary KEY=VALUES, or a [sweep] table in the file";
+            let why = "nothing to vary: use --vary KEY=VALUES, or add a [sweep] table to the file";
             return Err(Failure::Input(format!("{file}: {why}")));
         }
     }
@@ -89,7 +93,7 @@ fn varied(args: &args::Sweep) -> Result<Request, Failure> {
     Ok(request)
 }
 
-/// Makes the runs and shows what they amount to.
+/// Executes the runs, then writes and prints the results.
 fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
     let out = out(plan, work);
     let execution = execution(work.jobs, work.threads, if_exists);
@@ -133,11 +137,11 @@ fn work(plan: &Plan, work: &Work, if_exists: IfExists) -> Result<(), Failure> {
     verdict(&outcome, &gathered)
 }
 
-/// How the command ends: a failed or missing run is never a success, nor is one that measured nothing.
+/// Returns an error if runs failed or are missing, or if nothing was measured.
 pub(super) fn verdict(outcome: &Outcome, gathered: &Gathered) -> Result<(), Failure> {
     if outcome.cancelled {
         return Err(Failure::Runs(format!(
-            "stopped: {} runs are missing; the same sweep, or run --resume, makes them",
+            "stopped: {} runs are missing; repeat the sweep, or use run --resume, to complete them",
             outcome.missing
         )));
     }
@@ -164,7 +168,7 @@ pub(super) fn human(
     let mut to = stdout();
     let room = Room::of_stdout(shown.wide);
     writeln!(to)?;
-    // Those known before the runs were told when they began.
+    // Earlier warnings were printed when the runs started.
     for warning in &gathered.warnings[gathered.foretold..] {
         writeln!(to, "{}", room.wrapped(&warning.line()))?;
     }
@@ -182,15 +186,18 @@ pub(super) fn human(
     Ok(())
 }
 
-/// Returns all columns of the tables of a study's results, below what there is to know before any number.
+/// Renders the warnings and tables of a study, with all columns.
 pub fn results(plan: &Plan, gathered: &Gathered) -> String {
-    let warnings = gathered.warnings.iter().map(|of| of.line() + "\n");
+    let warnings = gathered
+        .warnings
+        .iter()
+        .map(|warning| warning.line() + "\n");
     warnings
         .chain([tables_text(plan, gathered, Room::UNLIMITED)])
         .collect()
 }
 
-/// Returns the tables of a study's results.
+/// Renders the tables and verdicts of a study.
 fn tables_text(plan: &Plan, gathered: &Gathered, room: Room) -> String {
     let mut shown = String::new();
     let mut line = |text: &dyn Display| {
@@ -199,7 +206,7 @@ fn tables_text(plan: &Plan, gathered: &Gathered, room: Room) -> String {
     let tables = tables(plan, gathered);
     for table in tables.iter().filter(|table| table.on != On::Page) {
         line(&room.wrapped(&table.title));
-        let drawn = Table::of(table).within(room.tables);
+        let drawn = Table::from_results(table).within(room.tables);
         line(&drawn);
         let dashes = Some(table.dashes.as_str()).filter(|_| drawn.has(DASH));
         let below = [table.condition.as_str(), dashes.unwrap_or_default()].join(" ");
@@ -221,7 +228,7 @@ fn tables_text(plan: &Plan, gathered: &Gathered, room: Room) -> String {
     shown
 }
 
-/// The rows of the table and where everything is, as JSON lines.
+/// Prints the rows of the tables and the paths of the results as JSON lines.
 pub(super) fn json_rows(
     plan: &Plan,
     gathered: &Gathered,
@@ -245,14 +252,14 @@ pub(super) fn json_rows(
     json_event(&mut to, "done", &done)
 }
 
-/// Says how many runs there are and how long they may take.
+/// Prints the number of runs and an estimate of their duration.
 fn dry_run(plan: &Plan, work: &Work) -> Result<(), Failure> {
     let out = out(plan, work);
     duetime_study::check(plan)?;
     let missing = if work.overwrite {
         all(plan)
     } else {
-        left(plan, &out)?
+        unfinished(plan, &out)?
     };
     let runs = plan.jobs().len();
     let jobs = at_once(work.jobs, work.threads);
@@ -275,14 +282,14 @@ fn dry_run(plan: &Plan, work: &Work) -> Result<(), Failure> {
     )?;
     writeln!(
         to,
-        "{} in {} already, {} to run",
+        "{} already in {}, {} to run",
         runs - missing.len(),
         out.display(),
         missing.len()
     )?;
     writeln!(
         to,
-        "about {} with {} at a time (from a moment of the middle point)",
+        "about {} with {} at a time (estimated from a short run of the middle point)",
         text::wall(seconds),
         jobs
     )?;
@@ -293,8 +300,8 @@ fn all(plan: &Plan) -> Vec<(usize, duetime_study::Job)> {
     plan.jobs().into_iter().enumerate().collect()
 }
 
-/// The jobs whose results are not in the folder; an error if it holds another study.
-fn left(plan: &Plan, out: &Path) -> Result<Vec<(usize, duetime_study::Job)>, Failure> {
+/// Returns the jobs whose results are not in the folder, or an error if the folder contains another study.
+fn unfinished(plan: &Plan, out: &Path) -> Result<Vec<(usize, duetime_study::Job)>, Failure> {
     match RunFolder::open_to_resume(out, &duetime_study::manifest(plan))? {
         None => Ok(all(plan)),
         Some(folder) => Ok(duetime_study::missing(plan, &folder)),

@@ -1,4 +1,4 @@
-//! `duetime topology`, `duetime workload` and `duetime schema`
+//! `duetime topology`, `duetime workload` and `duetime schema`.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::terminal::stdout;
 
-/// Shows the network.
+/// Prints the properties of the network.
 pub fn topology(args: &args::Show) -> Result<(), Failure> {
     let (plan, description) = described(args)?;
     if args.json {
@@ -19,7 +19,7 @@ pub fn topology(args: &args::Show) -> Result<(), Failure> {
     lines(plan.name(), &network(&description.topology))
 }
 
-/// Shows the workloads.
+/// Prints the workloads.
 pub fn workload(args: &args::Show) -> Result<(), Failure> {
     let (_, description) = described(args)?;
     if args.json {
@@ -39,14 +39,14 @@ pub fn schema() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The plan, and what its scenario comes to without a run.
+/// Returns the plan and the description of its scenario.
 pub(super) fn described(args: &args::Show) -> Result<(Plan, Description), Failure> {
     let plan = Plan::new(request(&args.scenario, &args.choice)?)?;
     let description = describe(&plan.base).map_err(StudyError::from)?;
     Ok((plan, description))
 }
 
-/// A heading, and names with their values below it.
+/// Prints a heading and, below it, names with values.
 fn lines(heading: &str, facts: &[(&str, String)]) -> Result<(), Failure> {
     let wide = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     let mut to = stdout();
@@ -57,7 +57,7 @@ fn lines(heading: &str, facts: &[(&str, String)]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn network(of: &TopologyDescription) -> Vec<(&'static str, String)> {
+fn network(topology: &TopologyDescription) -> Vec<(&'static str, String)> {
     let rate = |rate: &duetime_sim::describe::RateCount| {
         format!(
             "{} to hosts and {} between switches at {}",
@@ -67,83 +67,101 @@ fn network(of: &TopologyDescription) -> Vec<(&'static str, String)> {
         )
     };
     let between = format!(
-        "{} ({} of what either half could take)",
-        text::rate(of.between_halves_bps as f64),
-        text::percent(of.between_halves_share)
+        "{} ({} of the capacity of either half)",
+        text::rate(topology.between_halves_bps as f64),
+        text::percent(topology.between_halves_share)
     );
     vec![
-        ("hosts", of.hosts.to_string()),
-        ("switches", of.switches.to_string()),
+        ("hosts", topology.hosts.to_string()),
+        ("switches", topology.switches.to_string()),
         (
             "links",
-            of.rates.iter().map(rate).collect::<Vec<_>>().join("; "),
+            topology
+                .rates
+                .iter()
+                .map(rate)
+                .collect::<Vec<_>>()
+                .join("; "),
         ),
-        ("longest path", format!("{} links", of.longest_path_links)),
+        (
+            "longest path",
+            format!("{} links", topology.longest_path_links),
+        ),
         (
             "longest idle round trip",
-            text::seconds(of.base_rtt_ns as f64 * 1e-9),
+            text::seconds(topology.base_rtt_ns as f64 * 1e-9),
         ),
         (
             "bandwidth-delay product",
-            text::bytes(of.bandwidth_delay_product_bytes as f64),
+            text::bytes(topology.bandwidth_delay_product_bytes as f64),
         ),
         ("between halves", between),
-        ("routing tables", text::bytes(of.routing_table_bytes as f64)),
+        (
+            "routing tables",
+            text::bytes(topology.routing_table_bytes as f64),
+        ),
     ]
 }
 
-fn flows(of: &WorkloadDescription) -> Vec<(&'static str, String)> {
-    let mut facts = vec![("senders", of.senders.to_string())];
+fn flows(workload: &WorkloadDescription) -> Vec<(&'static str, String)> {
+    let mut facts = vec![("senders", workload.senders.to_string())];
     let mut add =
         |name: &'static str, value: Option<String>| facts.extend(value.map(|value| (name, value)));
-    add("trees", of.trees.map(|trees| trees.to_string()));
-    let fan_in: Vec<String> = of.fan_in.iter().map(u32::to_string).collect();
+    add("trees", workload.trees.map(|trees| trees.to_string()));
+    let fan_in: Vec<String> = workload.fan_in.iter().map(u32::to_string).collect();
     add("fan-in", (!fan_in.is_empty()).then(|| fan_in.join(" x ")));
     add(
         "largest fan-in",
-        of.largest_fan_in.map(|fan_in| fan_in.to_string()),
+        workload.largest_fan_in.map(|fan_in| fan_in.to_string()),
     );
     add(
         "answers needed",
-        of.answers_needed.map(|needed| needed.to_string()),
+        workload.answers_needed.map(|needed| needed.to_string()),
     );
-    add("queries expected", of.expected_queries.map(text::count));
-    add("flows expected", of.expected_flows.map(text::count));
-    add("mean size", of.mean_size_bytes.map(text::bytes));
-    add("mean on the wire", of.mean_wire_bytes.map(text::bytes));
-    add("offered", of.offered_bps.map(text::rate));
+    add(
+        "queries expected",
+        workload.expected_queries.map(text::count),
+    );
+    add("flows expected", workload.expected_flows.map(text::count));
+    add("mean size", workload.mean_size_bytes.map(text::bytes));
+    add(
+        "mean on the wire",
+        workload.mean_wire_bytes.map(text::bytes),
+    );
+    add("offered", workload.offered_bps.map(text::rate));
     let load = |load: f64| {
         format!(
             "{} of {}",
             text::percent(load),
-            of.load_of.unwrap_or("capacity")
+            workload.load_of.unwrap_or("capacity")
         )
     };
-    add("load", of.offered_load.map(load));
-    let busiest = of
+    add("load", workload.offered_load.map(load));
+    let busiest = workload
         .busiest_link
         .as_ref()
         .map(|link| format!("`{}`, {} of it", link.link, text::percent(link.load)));
     add("most loaded link", busiest);
     let ms = |ns: u64| text::seconds(ns as f64 * 1e-9);
-    add("starts spread over", of.jitter_ns.map(ms));
-    let deadline = of.deadline.as_ref().map(|of| {
+    add("starts spread over", workload.jitter_ns.map(ms));
+    let deadline = workload.deadline.as_ref().map(|deadline| {
         format!(
             "p1 {}, p25 {}, p50 {}, p75 {}, p99 {}",
-            ms(of.p1_ns),
-            ms(of.p25_ns),
-            ms(of.p50_ns),
-            ms(of.p75_ns),
-            ms(of.p99_ns)
+            ms(deadline.p1_ns),
+            ms(deadline.p25_ns),
+            ms(deadline.p50_ns),
+            ms(deadline.p75_ns),
+            ms(deadline.p99_ns)
         )
     });
     add("deadlines", deadline);
-    let drain = of.burst_drain_ns.map_or(String::new(), |ns| {
+    let drain = workload.burst_drain_ns.map_or(String::new(), |ns| {
         format!(", {} on the receiver's link", ms(ns))
     });
     add(
         "one burst",
-        of.burst_bytes
+        workload
+            .burst_bytes
             .map(|bytes| format!("{}{drain}", text::bytes(bytes))),
     );
     facts

@@ -1,4 +1,4 @@
-//! `duetime switch`
+//! `duetime switch`.
 
 mod live;
 mod metrics;
@@ -22,12 +22,12 @@ use crate::interrupt;
 use crate::table::{Align, Table};
 use crate::terminal::{stderr, stdout};
 
-/// The time between two lines of JSON.
-const SAY_EVERY: Duration = Duration::from_secs(1);
-/// How soon the end is seen, and how often the line on a terminal changes.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Interval of JSON lines and of updates on a terminal.
+const REPORT_INTERVAL: Duration = Duration::from_secs(1);
+/// Interval of checks for the end.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Forwards between interfaces until Ctrl-C, and reports what was done.
+/// Forwards packets between interfaces until Ctrl-C, then prints a report.
 pub fn switch(args: &Switch) -> Result<(), Failure> {
     let config = config(args)?;
     let page = args.prometheus.map(crate::metrics::bind).transpose()?;
@@ -37,7 +37,7 @@ pub fn switch(args: &Switch) -> Result<(), Failure> {
     if let Some((listener, url)) = page {
         writeln!(stderr(), "metrics at {url}")?;
         let statistics = Arc::clone(&statistics);
-        // It ends with the process.
+        // The thread runs until the process ends.
         thread::spawn(move || {
             crate::metrics::serve(&listener, || Ok(metrics::page(&statistics.report())))
         });
@@ -48,7 +48,7 @@ pub fn switch(args: &Switch) -> Result<(), Failure> {
         let names = text::list(names);
         writeln!(
             stderr(),
-            "switching between {names}; Ctrl-C ends it with a report"
+            "forwarding between {names}; press Ctrl-C to stop and print a report"
         )?;
     }
     let report = thread::scope(|scope| {
@@ -75,11 +75,11 @@ fn config(args: &Switch) -> Result<Config, Failure> {
             config.options.d3.police = args.police;
             config
                 .check()
-                .map_err(|wrong| Failure::Input(wrong.to_string()))?;
+                .map_err(|error| Failure::Input(error.to_string()))?;
             config
         }
         (None, None) => {
-            return Err(Failure::Input("--interfaces needs a --rate".to_owned()));
+            return Err(Failure::Input("--interfaces requires --rate".to_owned()));
         }
     };
     config.options.real_time &= !args.normal_priority;
@@ -93,7 +93,7 @@ fn read(path: &Path) -> Result<Config, Failure> {
     Ok(Config::parse(&text, &file)?)
 }
 
-/// Shows what the switch does until it is to end.
+/// Shows the switch's activity until it stops.
 fn show(
     args: &Switch,
     statistics: &Statistics,
@@ -103,25 +103,25 @@ fn show(
     let bar = (!args.json && std::io::stderr().is_terminal()).then(ProgressBar::new_spinner);
     let start = Instant::now();
     let end = args.time.map(|time| Duration::from_nanos(time.as_ns()));
-    let (mut said, mut before) = (start, Report::default());
+    let (mut last_report, mut previous) = (start, Report::default());
     while !stop.load(Ordering::Relaxed) && !is_finished() {
-        let rest = end.map_or(LOOK_EVERY, |end| end.saturating_sub(start.elapsed()));
-        if rest.is_zero() {
+        let remaining = end.map_or(POLL_INTERVAL, |end| end.saturating_sub(start.elapsed()));
+        if remaining.is_zero() {
             break;
         }
-        thread::sleep(rest.min(LOOK_EVERY));
-        if said.elapsed() < SAY_EVERY {
+        thread::sleep(remaining.min(POLL_INTERVAL));
+        if last_report.elapsed() < REPORT_INTERVAL {
             continue;
         }
-        said = Instant::now();
+        last_report = Instant::now();
         let report = statistics.report();
         if args.json {
             line("switch", &report)?;
         } else if let Some(bar) = &bar {
-            bar.set_message(live::live(&before, &report));
+            bar.set_message(live::live(&previous, &report));
             bar.tick();
         }
-        before = report;
+        previous = report;
     }
     if let Some(bar) = bar {
         bar.finish_and_clear();
@@ -129,7 +129,7 @@ fn show(
     Ok(())
 }
 
-/// A report as one line of JSON.
+/// Prints a report as one line of JSON.
 fn line(event: &str, report: &Report) -> Result<(), Failure> {
     let mut object = serde_json::to_value(report).expect("plain data");
     object["event"] = json!(event);
@@ -188,7 +188,7 @@ fn human(report: &Report, wants_real_time: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-/// D3's routers, if there are any.
+/// Prints a table of the D3 routers, if any.
 fn routers(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
     let mut table = Table::new(&[
         ("D3 at port", Align::Left),
@@ -222,12 +222,12 @@ fn routers(out: &mut impl Write, report: &Report) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the switch did not do as a switch would.
+/// Returns warnings about packets that a hardware switch would have forwarded.
 fn warnings(report: &Report) -> Vec<String> {
     let mut warnings = Vec::new();
     if report.kernel_drops > 0 {
         warnings.push(format!(
-            "{} packets were lost before the switch: more than this machine can forward",
+            "{} packets were lost before reaching the switch, because this machine cannot forward that many",
             report.kernel_drops
         ));
     }
@@ -236,13 +236,13 @@ fn warnings(report: &Report) -> Vec<String> {
         let cases = [
             (
                 interface.too_long,
-                "longer than the MTU: turn offloads off at the far end (ethtool -K DEVICE tx off sg off tso off gso off gro off)",
+                "longer than the MTU: turn off offloads at the far end (ethtool -K DEVICE tx off sg off tso off gso off gro off)",
             ),
             (
                 interface.no_buffer,
-                "found no buffer: the queues are longer than the switch can hold",
+                "found no buffer: the queues exceed the memory of the switch",
             ),
-            (interface.unsent, "were not taken by the device"),
+            (interface.unsent, "were rejected by the device"),
         ];
         for (packets, why) in cases {
             if packets > 0 {

@@ -1,4 +1,4 @@
-//! The machine that the tests run on: whether it can, one test at a time, and what a testbed leaves on it.
+//! Exclusive access to the machine for tests of the testbed, and checks for leftovers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,14 +8,14 @@ use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The machine, for one test alone: a congestion controller has its name once in a kernel.
+/// Exclusive access to the machine, since a kernel can register a congestion controller only once.
 pub struct Machine {
     _lock: fs::File,
     folder: PathBuf,
 }
 
 impl Machine {
-    /// Waits for the machine; `None`, and a line that says why, where the test cannot run.
+    /// Waits for exclusive access, or prints the reason and returns `None` if the test cannot run.
     pub fn take(test: &str) -> Option<Self> {
         let user = Command::new("id").arg("-u").output().expect("id");
         let lacking = if user.stdout != b"0\n" {
@@ -23,7 +23,7 @@ impl Machine {
         } else if !Path::new("/sys/kernel/btf/vmlinux").exists() {
             "this kernel has no BTF"
         } else {
-            // The tests of `kernel` take the same lock.
+            // The tests of `kernel` use the same lock.
             let path = std::env::temp_dir().join("duetime-kernel.lock");
             let lock = fs::File::create(path).expect("a lock file");
             lock.lock().expect("the lock");
@@ -39,39 +39,39 @@ impl Machine {
         None
     }
 
-    /// A path of this test's own.
+    /// Returns a path in the test's folder.
     pub fn path(&self, name: &str) -> String {
         self.folder.join(name).display().to_string()
     }
 
-    /// A file of this test's own.
+    /// Writes a file in the test's folder and returns its path.
     pub fn file(&self, name: &str, text: &str) -> String {
         let path = self.path(name);
-        fs::write(&path, text).expect("it can be written");
+        fs::write(&path, text).expect("the file can be written");
         path
     }
 }
 
-/// Says in one line what was skipped, and why.
+/// Prints what was skipped and why.
 pub fn say_skipped(what: &str, why: &str) {
     writeln!(std::io::stderr(), "skipped {what}: {why}").expect("a terminal or a file");
 }
 
-/// What a testbed can leave on a machine.
+/// Traces that a testbed can leave on a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Traces {
-    /// The files under `/run/duetime`.
+    /// Files under `/run/duetime`.
     files: BTreeSet<String>,
     /// Network interfaces of this namespace.
     interfaces: BTreeSet<String>,
-    /// Network namespaces in which some process is, or which have a name.
+    /// Number of network namespaces that a process holds open or that have a name.
     namespaces: usize,
     /// Congestion controllers that the kernel offers.
     controllers: String,
 }
 
 impl Traces {
-    /// What is there now.
+    /// Returns the current traces.
     pub fn now() -> Self {
         let names = |folder: &str| -> BTreeSet<String> {
             let entries = fs::read_dir(folder).into_iter().flatten();
@@ -91,7 +91,7 @@ impl Traces {
 }
 
 impl Traces {
-    /// The same but for the files, which are those of `other`.
+    /// Returns these traces with the files of `other`.
     pub fn with_files_of(self, other: &Self) -> Self {
         Self {
             files: other.files.clone(),
@@ -100,7 +100,7 @@ impl Traces {
     }
 }
 
-/// Network namespaces that some process of the testbed holds open.
+/// Counts the network namespaces that processes of the testbed hold open.
 fn open_namespaces() -> usize {
     let mut found = BTreeSet::new();
     for process in fs::read_dir("/proc").expect("proc").filter_map(Result::ok) {
@@ -121,12 +121,12 @@ fn open_namespaces() -> usize {
     found.len()
 }
 
-/// Waits until something holds, 2 minutes at most.
-pub fn eventually(holds: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !holds() {
+/// Waits until a condition holds, for at most 2 minutes.
+pub fn eventually(condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
         assert!(
-            began.elapsed() < Duration::from_mins(2),
+            start.elapsed() < Duration::from_mins(2),
             "{:?}",
             Traces::now()
         );

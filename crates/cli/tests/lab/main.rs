@@ -1,4 +1,4 @@
-//! The testbed, as root on a kernel with type information; each test says in one line what it skips and why.
+//! Tests of the testbed, which require root and a kernel with BTF. Otherwise they print a line and are skipped.
 
 #![cfg(all(feature = "lab", target_os = "linux"))]
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use machine::{Machine, Traces};
 use serde_json::Value;
 
-/// Three hosts, a burst of two flows: some tenths of a second.
+/// Burst of two flows between three hosts, which takes some tenths of a second.
 const BURST: &str = r#"
 name = "burst"
 transport = ["tcp", "cubic", "dctcp", "d2tcp", "tcp-prio", "d3", "rcpdc"]
@@ -40,16 +40,16 @@ fn duetime(arguments: &[&str]) -> Command {
     command
 }
 
-/// What a command printed, and how it ended.
-struct Said {
+/// Exit code and output of a command.
+struct CommandOutput {
     code: Option<i32>,
     out: String,
     err: String,
 }
 
-fn say(arguments: &[&str]) -> Said {
-    let output = duetime(arguments).output().expect("it starts");
-    Said {
+fn output_of(arguments: &[&str]) -> CommandOutput {
+    let output = duetime(arguments).output().expect("the binary starts");
+    CommandOutput {
         code: output.status.code(),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: String::from_utf8_lossy(&output.stderr).into_owned(),
@@ -57,24 +57,24 @@ fn say(arguments: &[&str]) -> Said {
 }
 
 #[test]
-fn a_burst_runs_under_all_transports_and_leaves_nothing_behind() {
+fn burst_runs_under_all_transports() {
     let Some(machine) = Machine::take("a burst on the testbed") else {
         return;
     };
     let scenario = machine.file("burst.toml", BURST);
     let out = machine.path("out");
     let before = Traces::now();
-    // A busy machine makes runs invalid; this test is about what they leave.
-    let said = say(&["lab", "run", &scenario, "--out", &out, "--repeats", "10"]);
+    // Runs are invalid on a busy machine, but they must clean up anyway.
+    let output = output_of(&["lab", "run", &scenario, "--out", &out, "--repeats", "10"]);
     assert_eq!(Traces::now(), before);
-    if said.code == Some(3) {
+    if output.code == Some(3) {
         machine::say_skipped(
             "a burst's results",
             "this machine is too busy for valid runs",
         );
         return;
     }
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
     for transport in ["tcp", "cubic", "dctcp", "d2tcp", "tcp-prio", "d3", "rcpdc"] {
         let flows = Path::new(&out)
             .join("runs")
@@ -82,7 +82,7 @@ fn a_burst_runs_under_all_transports_and_leaves_nothing_behind() {
             .join("0/flows.parquet");
         assert!(flows.is_file(), "{}", flows.display());
     }
-    let text = fs::read_to_string(Path::new(&out).join("fidelity.json")).expect("it is there");
+    let text = fs::read_to_string(Path::new(&out).join("fidelity.json")).expect("the file exists");
     let fidelity: Value = serde_json::from_str(&text).expect("JSON");
     let runs = fidelity["runs"].as_array().expect("a list");
     let valid = |transport: &str| {
@@ -107,7 +107,7 @@ fn a_burst_runs_under_all_transports_and_leaves_nothing_behind() {
             let port = ports.iter().find(|port| port["link"] == link);
             port.and_then(|port| port["after"]["requests"].as_u64())
         };
-        // Both flows ask there, once a round trip, and their acknowledgements on the way back.
+        // Both flows send a request per round trip, and their acknowledgements do on the reverse path.
         assert!(requests("switch->host0") >= Some(20), "{text}");
         assert!(requests("switch->host2") >= Some(10), "{text}");
         for port in ports {
@@ -119,7 +119,7 @@ fn a_burst_runs_under_all_transports_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn links_lose_packets_as_the_scenario_says() {
+fn links_lose_packets() {
     let Some(machine) = Machine::take("links that lose packets") else {
         return;
     };
@@ -127,32 +127,32 @@ fn links_lose_packets_as_the_scenario_says() {
     let scenario = machine.file("lossy.toml", &lossy);
     let out = machine.path("lossy");
     let run = ["lab", "run", &scenario, "--out", &out, "--repeats", "10"];
-    let said = say(&[&run[..], &["--transport", "cubic"]].concat());
-    if said.code == Some(3) {
+    let output = output_of(&[&run[..], &["--transport", "cubic"]].concat());
+    if output.code == Some(3) {
         machine::say_skipped("losses of links", "this machine is too busy for valid runs");
         return;
     }
-    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    // Of some 700 packets, over two links: a table of the network without this column has none.
-    assert!(said.out.contains("losses"), "{}", said.out);
+    assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
+    // About 700 packets cross two links. The table omits this column if there are no losses.
+    assert!(output.out.contains("losses"), "{}", output.out);
 }
 
 #[test]
-fn an_interrupted_testbed_takes_everything_with_it() {
+fn interrupted_testbed_leaves_nothing() {
     let Some(machine) = Machine::take("an interrupted testbed") else {
         return;
     };
     let scenario = machine.file("burst.toml", BURST);
     let before = Traces::now();
     let mut up = start_up(&scenario);
-    let address = say(&["lab", "shell", "host1", "--", "ip", "-br", "addr"]);
+    let address = output_of(&["lab", "shell", "host1", "--", "ip", "-br", "addr"]);
     assert_eq!(address.code, Some(0), "{}{}", address.out, address.err);
     assert!(address.out.contains("10.0.0.2/32"), "{}", address.out);
-    let nobody = say(&["lab", "shell", "host9", "--", "true"]);
+    let unknown = output_of(&["lab", "shell", "host9", "--", "true"]);
     assert!(
-        nobody.err.contains("host0, host1, host2, switch"),
+        unknown.err.contains("host0, host1, host2, switch"),
         "{}",
-        nobody.err
+        unknown.err
     );
     assert_ne!(
         Traces::now(),
@@ -163,35 +163,35 @@ fn an_interrupted_testbed_takes_everything_with_it() {
         .args(["-INT", &up.0.id().to_string()])
         .status();
     assert!(interrupt.expect("kill").success());
-    assert!(up.0.wait().expect("it ends").success());
+    assert!(up.0.wait().expect("the process ends").success());
     assert_eq!(Traces::now(), before);
 }
 
 #[test]
-fn a_killed_testbed_leaves_a_file_that_clean_removes() {
+fn clean_removes_file_of_killed_testbed() {
     let Some(machine) = Machine::take("a killed testbed") else {
         return;
     };
-    // Removes what an earlier killed testbed left, which this test would take for its own.
-    say(&["lab", "clean"]);
+    // Leftovers of an earlier killed testbed would disturb this test.
+    output_of(&["lab", "clean"]);
     let scenario = machine.file("burst.toml", BURST);
     let before = Traces::now();
     let mut up = start_up(&scenario);
     let state = format!("/run/duetime/lab-{}.json", up.0.id());
     assert!(Path::new(&state).is_file());
-    up.0.kill().expect("it can be killed");
-    up.0.wait().expect("it ends");
-    // The kernel takes namespaces and programs away in the background.
+    up.0.kill().expect("the process can be killed");
+    up.0.wait().expect("the process ends");
+    // The kernel removes namespaces and programs in the background.
     machine::eventually(|| Traces::now().with_files_of(&before) == before);
     assert!(Path::new(&state).is_file());
-    let gone = say(&["lab", "shell", "host0", "--", "true"]);
+    let gone = output_of(&["lab", "shell", "host0", "--", "true"]);
     assert!(gone.err.contains("no testbed is running"), "{}", gone.err);
-    let clean = say(&["lab", "clean"]);
+    let clean = output_of(&["lab", "clean"]);
     assert!(clean.out.contains(&state), "{}{}", clean.out, clean.err);
     assert_eq!(Traces::now(), before);
 }
 
-/// A testbed that is up; killed when a test ends before it.
+/// Running testbed, killed if the test ends first.
 struct Up(Child);
 
 impl Drop for Up {
@@ -201,19 +201,19 @@ impl Drop for Up {
     }
 }
 
-/// `duetime lab up`, once it is up.
+/// Starts `duetime lab up` and waits until the testbed is up.
 fn start_up(scenario: &str) -> Up {
     let up = Up(duetime(&["lab", "up", scenario, "--transport", "d2tcp"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
-        .expect("it starts"));
+        .expect("the binary starts"));
     let state = format!("/run/duetime/lab-{}.json", up.0.id());
-    let began = Instant::now();
+    let start = Instant::now();
     while !Path::new(&state).exists() {
         assert!(
-            began.elapsed() < Duration::from_mins(2),
-            "it does not come up"
+            start.elapsed() < Duration::from_mins(2),
+            "the testbed does not start"
         );
         sleep(Duration::from_millis(50));
     }
@@ -221,8 +221,8 @@ fn start_up(scenario: &str) -> Up {
 }
 
 #[test]
-fn what_the_testbed_cannot_do_is_said() {
-    let Some(machine) = Machine::take("what the testbed cannot do") else {
+fn unsupported_scenarios_are_refused() {
+    let Some(machine) = Machine::take("unsupported scenarios") else {
         return;
     };
     let refused = |from: &str, to: &str, arguments: &[&str], parts: &[&str]| {
@@ -230,10 +230,10 @@ fn what_the_testbed_cannot_do_is_said() {
         let scenario = machine.file("refused.toml", &BURST.replacen(from, to, 1));
         let out = machine.path("refused");
         let before = Traces::now();
-        let said = say(&[&["lab", "run", &scenario, "--out", &out], arguments].concat());
-        assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+        let output = output_of(&[&["lab", "run", &scenario, "--out", &out], arguments].concat());
+        assert_eq!(output.code, Some(2), "{}{}", output.out, output.err);
         for part in parts {
-            assert!(said.err.contains(part), "{part} in: {}", said.err);
+            assert!(output.err.contains(part), "{part} in: {}", output.err);
         }
         assert!(!Path::new(&out).exists(), "nothing is written");
         assert_eq!(Traces::now(), before);

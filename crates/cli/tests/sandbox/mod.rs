@@ -1,4 +1,4 @@
-//! An empty folder for each test, and the binary run in it.
+//! Empty folder for a test, in which it runs the binary.
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::collections::BTreeMap;
@@ -7,31 +7,31 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// An empty folder.
+/// Empty folder.
 pub struct Sandbox(pub PathBuf);
 
 impl Sandbox {
-    /// A fresh one; `name` must be unique among all tests.
+    /// Creates an empty folder, whose name must be unique among all tests.
     pub fn new(name: &str) -> Sandbox {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         if path.exists() {
             fs::remove_dir_all(&path).expect("an old folder can be removed");
         }
-        fs::create_dir_all(&path).expect("a folder can be made");
+        fs::create_dir_all(&path).expect("a folder can be created");
         Sandbox(path)
     }
 
-    /// Writes a file in it.
+    /// Writes a file in the folder.
     pub fn file(&self, name: &str, text: &str) {
         fs::write(self.0.join(name), text).expect("a file can be written");
     }
 
-    /// Reads a file in it.
+    /// Reads a file in the folder.
     pub fn read(&self, name: &str) -> String {
         fs::read_to_string(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// The text of every file below a folder, by its path in the sandbox.
+    /// Returns the text of every file below a folder, by its path in the sandbox.
     pub fn files(&self, name: &str) -> BTreeMap<String, String> {
         let mut found = BTreeMap::new();
         for entry in fs::read_dir(self.0.join(name)).expect("a folder") {
@@ -46,7 +46,7 @@ impl Sandbox {
         found
     }
 
-    /// Names in the folder, sorted.
+    /// Returns the names in the folder, sorted.
     pub fn names(&self) -> Vec<String> {
         let entries = fs::read_dir(&self.0).expect("a folder can be read");
         let mut names: Vec<String> = entries
@@ -62,13 +62,13 @@ impl Sandbox {
         names
     }
 
-    /// Runs `duetime` with arguments split at blanks.
-    pub fn duetime(&self, arguments: &str) -> Said {
+    /// Runs `duetime` with arguments split at spaces.
+    pub fn duetime(&self, arguments: &str) -> CommandOutput {
         self.duetime_args(&arguments.split_whitespace().collect::<Vec<_>>())
     }
 
-    /// Runs `duetime` with arguments split at blanks, and a text on its standard input.
-    pub fn duetime_reading(&self, arguments: &str, input: &str) -> Said {
+    /// Runs `duetime` with arguments split at spaces and `input` on standard input.
+    pub fn duetime_reading(&self, arguments: &str, input: &str) -> CommandOutput {
         let mut child = Command::new(env!("CARGO_BIN_EXE_duetime"))
             .args(arguments.split_whitespace())
             .current_dir(&self.0)
@@ -79,26 +79,27 @@ impl Sandbox {
             .spawn()
             .expect("the binary starts");
         let mut to = child.stdin.take().expect("a pipe");
-        to.write_all(input.as_bytes()).expect("it reads its input");
+        to.write_all(input.as_bytes())
+            .expect("the binary reads its input");
         drop(to);
-        Said::new(child.wait_with_output().expect("an end"))
+        CommandOutput::new(child.wait_with_output().expect("an end"))
     }
 
     /// Runs `duetime`.
-    pub fn duetime_args(&self, arguments: &[&str]) -> Said {
+    pub fn duetime_args(&self, arguments: &[&str]) -> CommandOutput {
         let output = Command::new(env!("CARGO_BIN_EXE_duetime"))
             .args(arguments)
             .current_dir(&self.0)
             .env("NO_COLOR", "1")
             .output()
             .expect("the binary starts");
-        Said::new(output)
+        CommandOutput::new(output)
     }
 }
 
-/// What a command said.
+/// Exit code and output of a command.
 #[derive(Debug)]
-pub struct Said {
+pub struct CommandOutput {
     /// Exit code.
     pub code: i32,
     /// Standard output.
@@ -107,23 +108,23 @@ pub struct Said {
     pub err: String,
 }
 
-impl Said {
-    fn new(output: Output) -> Said {
-        Said {
+impl CommandOutput {
+    fn new(output: Output) -> CommandOutput {
+        CommandOutput {
             code: output.status.code().unwrap_or(-1),
             out: String::from_utf8(output.stdout).expect("UTF-8"),
             err: String::from_utf8(output.stderr).expect("UTF-8"),
         }
     }
 
-    /// It succeeded; its standard output.
+    /// Checks that the command succeeded and returns its standard output.
     #[track_caller]
     pub fn ok(self) -> String {
         assert_eq!(self.code, 0, "{}\n{}", self.out, self.err);
         self.out
     }
 
-    /// It refused its input with a message that has all these parts.
+    /// Checks that the command refused its input with a message that contains all `parts`.
     #[track_caller]
     pub fn refused(self, parts: &[&str]) {
         assert_eq!(self.code, 2, "{}\n{}", self.out, self.err);
@@ -138,7 +139,7 @@ impl Said {
     }
 }
 
-/// A scenario that runs in a blink: two transports, two runs, a burst with deadlines and a background flow.
+/// Quick scenario: two transports, two runs, a burst with deadlines and a background flow.
 pub const TINY: &str = r#"name = "tiny"
 transport = ["dctcp", "d2tcp"]
 seeds = 2

@@ -1,24 +1,23 @@
-//! Spans with as many digits as say something, and parts of one that add up to it as they are printed.
+//! Formatting of spans with five significant digits, and of parts that add up to the printed total.
 
 use duetime_core::Span;
 
-/// Shares below this go into one row.
-const SMALL: f64 = 0.01;
-/// Rows of their own at most.
-const MOST: usize = 12;
+/// Parts below this share of the total are combined in one row.
+const MIN_SHARE: f64 = 0.01;
+/// Maximum number of parts with separate rows.
+const MAX_ROWS: usize = 12;
 
-/// A unit and a number of decimals: five digits of a whole.
+/// Unit and number of decimals that show five digits of a total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digits {
     unit: &'static str,
-    /// Of the unit.
     decimals: usize,
-    /// Picoseconds of the last digit.
+    /// Value of the last digit in picoseconds.
     last: u64,
 }
 
 impl Digits {
-    /// Those that suit spans of up to `whole`.
+    /// Returns the format for spans up to `whole`.
     pub fn of(whole: Span) -> Self {
         let units = [("s", 12), ("ms", 9), ("us", 6), ("ns", 3)];
         let size = whole.as_ps().max(1).ilog10();
@@ -34,23 +33,23 @@ impl Digits {
         }
     }
 
-    /// One span, rounded.
+    /// Formats a span, rounded.
     pub fn show(self, span: Span) -> String {
         self.text((span.as_ps() + self.last / 2) / self.last)
     }
 
-    /// The parts of `whole`, each rounded up or down such that what is printed adds up to `whole` as it is printed.
+    /// Formats the parts of `whole`, rounded up or down so that the printed values add up to the printed `whole`.
     pub fn parts(self, whole: Span, parts: &[Span]) -> Vec<String> {
         let mut counts: Vec<u64> = parts.iter().map(|part| part.as_ps() / self.last).collect();
         let target = (whole.as_ps() + self.last / 2) / self.last;
         let missing = target.saturating_sub(counts.iter().sum());
-        let mut by_rest: Vec<usize> = (0..parts.len()).collect();
-        by_rest.sort_by_key(|&at| std::cmp::Reverse(parts[at].as_ps() % self.last));
-        for &at in by_rest
+        let mut by_remainder: Vec<usize> = (0..parts.len()).collect();
+        by_remainder.sort_by_key(|&index| std::cmp::Reverse(parts[index].as_ps() % self.last));
+        for &index in by_remainder
             .iter()
             .take(usize::try_from(missing).unwrap_or(usize::MAX))
         {
-            counts[at] += 1;
+            counts[index] += 1;
         }
         counts.into_iter().map(|count| self.text(count)).collect()
     }
@@ -65,14 +64,14 @@ impl Digits {
     }
 }
 
-/// How many of the parts, which are in descending order, get a row of their own; the rest share one.
-pub fn own_rows(whole: Span, parts: &[Span]) -> usize {
-    let least = whole.as_secs_f64() * SMALL;
-    let large = parts.partition_point(|part| part.as_secs_f64() >= least);
-    // One alone can as well be named.
+/// Returns the number of parts, in descending order, that get separate rows. The remaining parts share a row.
+pub fn separate_rows(whole: Span, parts: &[Span]) -> usize {
+    let minimum = whole.as_secs_f64() * MIN_SHARE;
+    let large = parts.partition_point(|part| part.as_secs_f64() >= minimum);
+    // A single small part takes no more room under its name.
     match large {
-        _ if large + 1 == parts.len() && large < MOST => parts.len(),
-        _ => large.min(MOST),
+        _ if large + 1 == parts.len() && large < MAX_ROWS => parts.len(),
+        _ => large.min(MAX_ROWS),
     }
 }
 
@@ -85,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn five_digits_are_enough() {
+    fn spans_have_five_digits() {
         assert_eq!(shown(12_345_678_901), "12.346 ms");
         assert_eq!(shown(7_312_400_001), "7.3124 ms");
         assert_eq!(shown(40_000_000), "40.000 us");
@@ -97,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_printed_adds_up() {
+    fn printed_parts_add_up() {
         // Nine of 1111.1 us and one of 0.1 us are 10 ms, printed to the microsecond.
         let mut parts = vec![Span::from_ps(1_111_100_000); 9];
         parts.push(Span::from_ps(100_000));
@@ -122,14 +121,14 @@ mod tests {
     fn small_parts_share_a_row() {
         let us = |list: &[u64]| list.iter().map(|&us| Span::from_us(us)).collect::<Vec<_>>();
         let whole = Span::from_us(1_000);
-        assert_eq!(own_rows(whole, &us(&[990, 4, 3, 3])), 1);
+        assert_eq!(separate_rows(whole, &us(&[990, 4, 3, 3])), 1);
         assert_eq!(
-            own_rows(whole, &us(&[980, 16, 4])),
+            separate_rows(whole, &us(&[980, 16, 4])),
             3,
-            "one small part is named"
+            "a single small part is named"
         );
-        assert_eq!(own_rows(whole, &us(&[50; 20])), 12, "no more than a dozen");
-        assert_eq!(own_rows(whole, &us(&[500, 500])), 2);
-        assert_eq!(own_rows(Span::ZERO, &[]), 0);
+        assert_eq!(separate_rows(whole, &us(&[50; 20])), 12, "at most 12 rows");
+        assert_eq!(separate_rows(whole, &us(&[500, 500])), 2);
+        assert_eq!(separate_rows(Span::ZERO, &[]), 0);
     }
 }

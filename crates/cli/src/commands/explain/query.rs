@@ -1,4 +1,4 @@
-//! One query, for people and programs.
+//! Explanation of a query as text and JSON.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -11,80 +11,93 @@ use serde_json::{Value, json};
 use super::words::{doing, happened};
 use super::{breakdown, moment};
 
-/// The columns of a breakdown behind its times.
+/// Columns of a breakdown after the times.
 pub const COLUMNS: [&str; 3] = ["where", "while waiting for", "spent on"];
 
-/// The sentence, the stations in their order, the breakdown.
-pub fn human(out: &mut impl Write, of: &ExplainedQuery, events: bool) -> std::io::Result<()> {
-    let query = &of.query;
+/// Prints the summary of a query, the stations of its critical path and the breakdown of its time.
+pub fn human(
+    out: &mut impl Write,
+    explained: &ExplainedQuery,
+    events: bool,
+) -> std::io::Result<()> {
+    let query = &explained.query;
     writeln!(
         out,
-        "query {} of {}: {}, at {}, came at {}",
+        "query {} of {}: {}, at {}, arrived at {}",
         query.query,
-        of.run,
-        of.workload,
-        of.names.node(0),
+        explained.run,
+        explained.workload,
+        explained.names.node(0),
         text::seconds(query.start.as_secs_f64())
     )?;
-    writeln!(out, "{}\n", of.summary)?;
-    let told = &of.explanation;
-    let stations = stations(&told.steps);
-    for &(node, what, time) in &stations {
+    writeln!(out, "{}\n", explained.summary)?;
+    let explanation = &explained.explanation;
+    let stations = stations(&explanation.steps);
+    for &(node, activity, time) in &stations {
         let time = text::seconds(time.as_secs_f64());
-        let [place, _, spent] = doing(node, what, &of.names);
-        let under_way = matches!(what, Doing::Down(..) | Doing::Up(..));
-        let spent = if under_way { String::new() } else { spent };
+        let [place, _, spent] = doing(node, activity, &explained.names);
+        let in_transit = matches!(activity, Doing::Down(..) | Doing::Up(..));
+        let spent = if in_transit { String::new() } else { spent };
         let text = [place, spent].join(" ");
         writeln!(out, "{time:>12}  {}", text.trim())?;
     }
-    let end = if told.standing.is_none() {
-        "until enough answers were there"
+    let end = if explanation.standing.is_none() {
+        "until enough answers arrived"
     } else {
         "until the last event"
     };
-    let rows = rows(&told.steps, &of.names);
-    write!(out, "\n{}", breakdown(told.total, rows, &COLUMNS, end))?;
+    let rows = rows(&explanation.steps, &explained.names);
+    write!(
+        out,
+        "\n{}",
+        breakdown(explanation.total, rows, &COLUMNS, end)
+    )?;
     if events {
-        for (flow, trace) in &of.flows {
+        for (flow, trace) in &explained.flows {
             writeln!(out, "\nflow {}, {:?}:", flow.flow, flow.class)?;
             for event in &trace.events {
                 let at = event.at.since(query.start);
-                writeln!(out, "{:>14}  {}", moment(at), happened(event, &of.names))?;
+                writeln!(
+                    out,
+                    "{:>14}  {}",
+                    moment(at),
+                    happened(event, &explained.names)
+                )?;
             }
         }
     }
     Ok(())
 }
 
-/// The same for programs.
-pub fn to_json(of: &ExplainedQuery, events: bool) -> Value {
-    let (query, told) = (&of.query, &of.explanation);
+/// Converts the explanation of a query to JSON.
+pub fn to_json(explained: &ExplainedQuery, events: bool) -> Value {
+    let (query, explanation) = (&explained.query, &explained.explanation);
     let mut value = json!({
         "event": "query-explanation",
-        "run": of.run,
+        "run": explained.run,
         "query": query.query,
-        "workload": of.workload,
-        "root": of.names.node(0),
+        "workload": explained.workload,
+        "root": explained.names.node(0),
         "start_ps": query.start.as_ps(),
-        "summary": of.summary,
+        "summary": explained.summary,
         "budget_ps": query.due.map(|due| due.since(query.start).as_ps()),
         "leaves": query.leaves,
         "needed": query.needed,
         "leaves_answered": query.leaves_answered,
         "met": query.met(),
-        "complete": told.standing.is_none(),
-        "total_ps": told.total.as_ps(),
-        "answers": told.answers,
-        "flows": told.flows,
-        "parts": parts_json(&told.parts(), &of.names),
+        "complete": explanation.standing.is_none(),
+        "total_ps": explanation.total.as_ps(),
+        "answers": explanation.answers,
+        "flows": explanation.flows,
+        "parts": parts_json(&explanation.parts(), &explained.names),
     });
-    if let Some(standing) = told.standing {
+    if let Some(standing) = explanation.standing {
         value["standing"] = json!(standing);
     }
     if events {
-        let flows = of.flows.iter().map(|(flow, trace)| {
+        let flows = explained.flows.iter().map(|(flow, trace)| {
             let events = trace.events.iter().map(
-                |event| json!({ "at_ps": event.at.as_ps(), "what": happened(event, &of.names) }),
+                |event| json!({ "at_ps": event.at.as_ps(), "what": happened(event, &explained.names) }),
             );
             json!({ "flow": flow.flow, "class": flow.class, "events": events.collect::<Vec<_>>() })
         });
@@ -93,24 +106,24 @@ pub fn to_json(of: &ExplainedQuery, events: bool) -> Value {
     value
 }
 
-/// The parts of a path with their words, for a breakdown.
+/// Returns the parts of a path with their labels.
 pub fn rows(steps: &[QueryStep], names: &Names) -> Vec<(Span, Vec<String>)> {
     let parts = sums(steps).into_iter();
     parts
-        .map(|((node, what), time)| (time, doing(node, what, names).to_vec()))
+        .map(|((node, activity), time)| (time, doing(node, activity, names).to_vec()))
         .collect()
 }
 
-/// The parts of a path as JSON; they sum to its length.
+/// Converts the parts of a path to JSON. They add up to the path's time.
 pub fn parts_json(parts: &BTreeMap<(u32, Doing), Span>, names: &Names) -> Vec<Value> {
-    let part = |(&(node, what), time): (&(u32, Doing), &Span)| {
-        let [place, waiting, spent] = doing(node, what, names);
+    let part = |(&(node, activity), time): (&(u32, Doing), &Span)| {
+        let [place, waiting, spent] = doing(node, activity, names);
         json!({ "where": place, "waiting_for": waiting, "spent_on": spent, "ps": time.as_ps() })
     };
     parts.iter().map(part).collect()
 }
 
-/// The stations of a path in their order: consecutive pieces at one node, or of one flow under way, taken together.
+/// Merges consecutive steps at a node, or of a flow in transit, into the stations of a path.
 fn stations(steps: &[QueryStep]) -> Vec<(u32, Doing, Span)> {
     let same = |a: Doing, b: Doing| {
         matches!(

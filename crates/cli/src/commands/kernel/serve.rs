@@ -1,5 +1,5 @@
-//! The process that has the congestion controllers attached, and how others ask it: one line over a local socket, one
-//! JSON object back.
+//! The process that attaches the congestion controllers, and its control protocol: a request line over a local socket,
+//! answered with a JSON object.
 
 use std::fs::{DirBuilder, remove_dir, remove_file};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -20,29 +20,29 @@ use crate::args::kernel::Attach;
 use crate::failure::Failure;
 use crate::terminal::{stderr, stdout};
 
-/// Root's alone.
+/// Only accessible to root.
 const FOLDER: &str = "/run/duetime";
 const SOCKET: &str = "/run/duetime/kernel.sock";
 
-/// Asks the process that has attached the congestion controllers.
-pub fn ask(what: &str) -> Result<Value, Failure> {
+/// Sends a request to the process that attached the congestion controllers and returns its answer.
+pub fn ask(request: &str) -> Result<Value, Failure> {
     let failed = |why: std::io::Error| {
         Failure::Input(match why.kind() {
             ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
                 "nothing is attached here (sudo duetime kernel attach)".into()
             }
-            ErrorKind::PermissionDenied => "this needs root".into(),
+            ErrorKind::PermissionDenied => "requires root".into(),
             _ => format!("{SOCKET}: {why}"),
         })
     };
     let mut stream = UnixStream::connect(SOCKET).map_err(failed)?;
-    writeln!(stream, "{what}").map_err(failed)?;
+    writeln!(stream, "{request}").map_err(failed)?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).map_err(failed)?;
     serde_json::from_str(&answer).map_err(|why| Failure::Runs(format!("{SOCKET}: {why}")))
 }
 
-/// Removes the socket that a killed process has left. One that is listened on stays.
+/// Removes the socket of a killed process. A socket with a listener is kept.
 pub fn remove_stale_socket() {
     let refused = UnixStream::connect(SOCKET).err().map(|why| why.kind());
     if refused == Some(ErrorKind::ConnectionRefused) {
@@ -55,7 +55,7 @@ fn remove_socket() {
     let _ = remove_dir(FOLDER);
 }
 
-/// `duetime kernel attach`
+/// Runs `duetime kernel attach`.
 pub fn attach(args: &Attach) -> Result<(), Failure> {
     let policy = args.policy.as_deref().map(Policy::read).transpose()?;
     let options = Options {
@@ -73,9 +73,9 @@ pub fn attach(args: &Attach) -> Result<(), Failure> {
     let control = ControlSocket::open()?;
     writeln!(
         stdout(),
-        "duetime_dctcp and duetime_d2tcp are attached{}; Ctrl-C detaches",
+        "duetime_dctcp and duetime_d2tcp are attached{}; press Ctrl-C to detach",
         args.policy.as_ref().map_or_else(String::new, |path| {
-            format!(", {} is in force, SIGHUP reads it again", path.display())
+            format!(" with the policy {} (SIGHUP reloads it)", path.display())
         })
     )?;
     let last = serve(&mut attached, &control, &signals, args.policy.as_deref())?;
@@ -94,7 +94,7 @@ struct Attached {
     options: Options,
 }
 
-/// Serves until a signal, or until somebody asks for the end, who is to be answered after it.
+/// Serves requests until a signal or a request to detach, whose stream is returned to be answered afterwards.
 fn serve(
     attached: &mut Attached,
     control: &ControlSocket,
@@ -111,7 +111,7 @@ fn serve(
             Err(why) => return Err(Failure::Runs(format!("poll: {why}"))),
         }
         let signal = signals.read_signal().ok().flatten();
-        match signal.map(|it| it.ssi_signo) {
+        match signal.map(|info| info.ssi_signo) {
             Some(number) if number == Signal::SIGHUP as u32 => reload(attached, policy),
             Some(_) => return Ok(None),
             None => {}
@@ -119,7 +119,7 @@ fn serve(
         let Ok((mut stream, _)) = control.0.accept() else {
             continue;
         };
-        match asked(&stream).as_deref() {
+        match read_request(&stream).as_deref() {
             Some("detach") => return Ok(Some(stream)),
             Some("status") => {
                 let status = attached.status();
@@ -130,26 +130,26 @@ fn serve(
     }
 }
 
-/// What somebody asks; who says nothing within a second asks nothing.
-fn asked(stream: &UnixStream) -> Option<String> {
-    let patience = Some(Duration::from_secs(1));
+/// Reads a request, or returns `None` if none arrives within a second.
+fn read_request(stream: &UnixStream) -> Option<String> {
+    let timeout = Some(Duration::from_secs(1));
     stream.set_nonblocking(false).ok()?;
-    stream.set_read_timeout(patience).ok()?;
-    stream.set_write_timeout(patience).ok()?;
+    stream.set_read_timeout(timeout).ok()?;
+    stream.set_write_timeout(timeout).ok()?;
     let mut line = String::new();
     BufReader::new(stream.take(64)).read_line(&mut line).ok()?;
     Some(line.trim().to_owned())
 }
 
-/// Whoever asked may be gone.
+/// Sends an answer, ignoring clients that disconnected.
 fn answer(stream: &mut UnixStream, value: &Value) {
     let _ = writeln!(stream, "{value}");
 }
 
-/// Reads the policy again. One with a mistake leaves the old in force.
+/// Reloads the policy. An invalid policy leaves the old one active.
 fn reload(attached: &mut Attached, path: Option<&Path>) {
     let Some(path) = path else {
-        let _ = writeln!(stderr(), "there is no policy to read again (--policy)");
+        let _ = writeln!(stderr(), "no policy to reload (--policy)");
         return;
     };
     let read = Policy::read(path).map_err(|error| error.to_string());
@@ -161,9 +161,9 @@ fn reload(attached: &mut Attached, path: Option<&Path>) {
         Ok(policy) => {
             let rules = policy.rules.len();
             attached.options.policy = Some(policy);
-            writeln!(stdout(), "{}: {rules} rules are in force", path.display())
+            writeln!(stdout(), "{}: {rules} rules are active", path.display())
         }
-        Err(error) => writeln!(stderr(), "error: {error}\nthe old policy stays in force"),
+        Err(error) => writeln!(stderr(), "error: {error}\nthe old policy stays active"),
     };
 }
 
@@ -191,33 +191,33 @@ impl Attached {
     }
 }
 
-fn socket(it: &SocketState) -> Value {
+fn socket(state: &SocketState) -> Value {
     json!({
-        "congestion_control": it.algorithm.name(),
-        "local": it.local.to_string(),
-        "remote": it.remote.to_string(),
-        "network_namespace": it.network_namespace,
-        "tcp_state": it.tcp_state,
-        "ecn": it.ecn,
-        "alpha": it.alpha.to_f64(),
-        "imminence": it.imminence.to_f64(),
-        "messages": it.messages,
-        "remaining_bytes": it.message.map(|message| message.remaining_bytes),
-        "left_us": it.message.map(|message| message.left_ns / 1_000),
-        "cwnd_segments": it.cwnd,
-        "ssthresh_segments": (it.ssthresh < i32::MAX as u32).then_some(it.ssthresh),
-        "mss_bytes": it.mss,
-        "srtt_us": it.srtt_us,
-        "acked_bytes": it.bytes_acked,
-        "delivered_packets": it.delivered,
-        "marked_packets": it.marks,
-        "reductions": it.reductions,
-        "losses": it.losses,
-        "retransmits": it.retransmits,
+        "congestion_control": state.algorithm.name(),
+        "local": state.local.to_string(),
+        "remote": state.remote.to_string(),
+        "network_namespace": state.network_namespace,
+        "tcp_state": state.tcp_state,
+        "ecn": state.ecn,
+        "alpha": state.alpha.to_f64(),
+        "imminence": state.imminence.to_f64(),
+        "messages": state.messages,
+        "remaining_bytes": state.message.map(|message| message.remaining_bytes),
+        "left_us": state.message.map(|message| message.left_ns / 1_000),
+        "cwnd_segments": state.cwnd,
+        "ssthresh_segments": (state.ssthresh < i32::MAX as u32).then_some(state.ssthresh),
+        "mss_bytes": state.mss,
+        "srtt_us": state.srtt_us,
+        "acked_bytes": state.bytes_acked,
+        "delivered_packets": state.delivered,
+        "marked_packets": state.marks,
+        "reductions": state.reductions,
+        "losses": state.losses,
+        "retransmits": state.retransmits,
     })
 }
 
-/// The signals that end this process or make it read its policy again, as something to wait for.
+/// Returns a descriptor of the signals that end this process or reload its policy.
 fn signals() -> Result<SignalFd, Failure> {
     let mut set = SigSet::empty();
     for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
@@ -228,11 +228,11 @@ fn signals() -> Result<SignalFd, Failure> {
         .map_err(|why| Failure::Input(format!("signals: {why}")))
 }
 
-/// The socket at which others ask; its file is there as long as this is.
+/// Control socket, whose file is removed when this is dropped.
 struct ControlSocket(UnixListener);
 
 impl ControlSocket {
-    /// Whoever is attached holds the names in the kernel, so what lies here is left by a process that was killed.
+    /// Opens the socket. Only one process can be attached at a time, so an existing file is left by a killed process.
     fn open() -> Result<Self, Failure> {
         let failed = |why: std::io::Error| Failure::Input(format!("{SOCKET}: {why}"));
         match DirBuilder::new().mode(0o700).create(FOLDER) {

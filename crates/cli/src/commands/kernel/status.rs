@@ -1,4 +1,4 @@
-//! `duetime kernel status`: the sockets under the congestion controllers, as a table, as JSON, as Prometheus metrics.
+//! `duetime kernel status`: sockets that use the congestion controllers, as a table, JSON or Prometheus metrics.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -14,7 +14,7 @@ use crate::metrics::{begin, bind, serve};
 use crate::table::{Align, Table};
 use crate::terminal::stdout;
 
-/// `duetime kernel status`
+/// Runs `duetime kernel status`.
 pub fn status(args: &Status) -> Result<(), Failure> {
     if let Some(address) = args.prometheus {
         return serve_metrics(address);
@@ -26,7 +26,7 @@ pub fn status(args: &Status) -> Result<(), Failure> {
             return Ok(writeln!(out, "{status}")?);
         }
         if args.watch {
-            // Home, and clear what is below.
+            // Move to the top left and clear the screen.
             write!(out, "\x1b[H\x1b[J")?;
         }
         write!(out, "{}", table(&status))?;
@@ -38,7 +38,7 @@ pub fn status(args: &Status) -> Result<(), Failure> {
     }
 }
 
-/// A number of a JSON object; absent ones are zero.
+/// Returns a number of a JSON object, or 0 if it is absent.
 fn number(value: &Value, key: &str) -> f64 {
     value[key].as_f64().unwrap_or(0.0)
 }
@@ -51,7 +51,7 @@ fn sockets(status: &Value) -> &[Value] {
     status["sockets"].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// TCP's states (`include/net/tcp_states.h`), from 1.
+/// Names of TCP's states (`include/net/tcp_states.h`), which are numbered from 1.
 const STATES: [&str; 12] = [
     "established",
     "syn-sent",
@@ -74,7 +74,7 @@ fn state(socket: &Value) -> &'static str {
     STATES.get(index).copied().unwrap_or("")
 }
 
-/// What people read.
+/// Renders the table.
 fn table(status: &Value) -> String {
     let mut table = Table::new(&[
         ("controller", Align::Left),
@@ -93,34 +93,37 @@ fn table(status: &Value) -> String {
         ("losses", Align::Right),
     ]);
     let mut without = 0;
-    for it in sockets(status) {
-        let ecn = it["ecn"] == true;
-        without += usize::from(!ecn && it["tcp_state"] == ESTABLISHED);
-        let message = !it["left_us"].is_null();
-        let delivered = number(it, "delivered_packets").max(1.0);
+    for socket in sockets(status) {
+        let ecn = socket["ecn"] == true;
+        without += usize::from(!ecn && socket["tcp_state"] == ESTABLISHED);
+        let message = !socket["left_us"].is_null();
+        let delivered = number(socket, "delivered_packets").max(1.0);
         table.row(vec![
-            text(it, "congestion_control").to_owned(),
-            text(it, "local").to_owned(),
-            text(it, "remote").to_owned(),
-            state(it).to_owned(),
+            text(socket, "congestion_control").to_owned(),
+            text(socket, "local").to_owned(),
+            text(socket, "remote").to_owned(),
+            state(socket).to_owned(),
             if ecn { "yes" } else { "NO" }.to_owned(),
-            format!("{:.3}", number(it, "alpha")),
-            format!("{:.2}", number(it, "imminence")),
+            format!("{:.3}", number(socket, "alpha")),
+            format!("{:.2}", number(socket, "imminence")),
             if message {
-                format!("{:.1} ms", number(it, "left_us") / 1e3)
+                format!("{:.1} ms", number(socket, "left_us") / 1e3)
             } else {
                 String::new()
             },
             if message {
-                format!("{} B", it["remaining_bytes"])
+                format!("{} B", socket["remaining_bytes"])
             } else {
                 String::new()
             },
-            it["cwnd_segments"].to_string(),
-            format!("{:.2} ms", number(it, "srtt_us") / 1e3),
-            format!("{:.1} %", 100.0 * number(it, "marked_packets") / delivered),
-            it["reductions"].to_string(),
-            it["losses"].to_string(),
+            socket["cwnd_segments"].to_string(),
+            format!("{:.2} ms", number(socket, "srtt_us") / 1e3),
+            format!(
+                "{:.1} %",
+                100.0 * number(socket, "marked_packets") / delivered
+            ),
+            socket["reductions"].to_string(),
+            socket["losses"].to_string(),
         ]);
     }
     let mut shown = format!(
@@ -135,14 +138,14 @@ fn table(status: &Value) -> String {
     if without > 0 {
         let _ = writeln!(
             shown,
-            "{without} established without ECN, so no mark can reach them: choose the controller at both ends, on the \
-             listening socket too"
+            "{without} established without ECN, so marks cannot reach them: select the controller at both ends, including the \
+             listening socket"
         );
     }
     shown
 }
 
-/// The metrics of a socket: name, type, help, key of the JSON object, what a unit of it is.
+/// Metrics of a socket: name, type, help text, key of the JSON object, unit of its value.
 const METRICS: [(&str, &str, &str, &str, f64); 11] = [
     (
         "duetime_socket_alpha",
@@ -217,25 +220,25 @@ const METRICS: [(&str, &str, &str, &str, f64); 11] = [
     (
         "duetime_socket_deadline_seconds",
         "gauge",
-        "Time until the deadline; negative: it has passed",
+        "Time until the deadline, negative after the deadline",
         "left_us",
         1e-6,
     ),
 ];
 
-/// The text that Prometheus reads.
+/// Renders the metrics page.
 fn metrics(status: &Value) -> String {
     let mut page = String::new();
     begin(
         &mut page,
         "duetime_sockets",
         "gauge",
-        "Sockets under the congestion controllers",
+        "Sockets that use the congestion controllers",
     );
     for name in ["duetime_dctcp", "duetime_d2tcp"] {
         let using = sockets(status).iter();
         let using = using
-            .filter(|it| text(it, "congestion_control") == name)
+            .filter(|socket| text(socket, "congestion_control") == name)
             .count();
         let _ = writeln!(
             page,
@@ -244,8 +247,8 @@ fn metrics(status: &Value) -> String {
     }
     for (name, kind, help, key, unit) in METRICS {
         begin(&mut page, name, kind, help);
-        for it in sockets(status) {
-            let value = match &it[key] {
+        for socket in sockets(status) {
+            let value = match &socket[key] {
                 Value::Null => continue,
                 Value::Bool(set) => f64::from(u8::from(*set)),
                 value => value.as_f64().unwrap_or(0.0) * unit,
@@ -253,10 +256,10 @@ fn metrics(status: &Value) -> String {
             let _ = writeln!(
                 page,
                 "{name}{{congestion_control=\"{}\",local=\"{}\",remote=\"{}\",network_namespace=\"{}\"}} {value}",
-                text(it, "congestion_control"),
-                text(it, "local"),
-                text(it, "remote"),
-                it["network_namespace"]
+                text(socket, "congestion_control"),
+                text(socket, "local"),
+                text(socket, "remote"),
+                socket["network_namespace"]
             );
         }
     }
@@ -266,7 +269,7 @@ fn metrics(status: &Value) -> String {
 fn serve_metrics(address: SocketAddr) -> Result<(), Failure> {
     ask("status")?;
     let (listener, url) = bind(address)?;
-    writeln!(stdout(), "{url}; Ctrl-C ends it")?;
+    writeln!(stdout(), "serving metrics at {url}; press Ctrl-C to stop")?;
     serve(&listener, || Ok(metrics(&ask("status")?)))
 }
 
@@ -288,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_says_loudly_that_ecn_lacks() {
+    fn table_warns_about_missing_ecn() {
         let shown = table(&example(true));
         assert!(
             shown.contains("25.0 %") && shown.contains("-2.5 ms"),
@@ -309,7 +312,7 @@ mod tests {
             format!("duetime_socket_deadline_seconds{{{labels}}} -0.0025"),
             format!("duetime_socket_marked_packets_total{{{labels}}} 20"),
         ] {
-            assert!(page.lines().any(|it| it == line), "{line} in\n{page}");
+            assert!(page.lines().any(|found| found == line), "{line} in\n{page}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What runs on the testbed say of themselves: `fidelity.json`, and the same in short.
+//! Fidelity reports of runs on the testbed, in `fidelity.json` and as a summary.
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::args::lab::{LabRun, Recovery};
 use crate::failure::Failure;
 use crate::terminal::stdout;
 
-/// Writes what the runs say of themselves beside them, after what the runs say that were there before.
+/// Writes the fidelity reports of the runs, after those of earlier runs in the folder.
 pub fn write(out: &Path, args: &LabRun, plan: &Plan, testbed: &Testbed) -> Result<(), Failure> {
     let mut runs = if args.resume {
         earlier(out, args)?
@@ -28,7 +28,7 @@ pub fn write(out: &Path, args: &LabRun, plan: &Plan, testbed: &Testbed) -> Resul
     super::write(&out.join("fidelity.json"), &text)
 }
 
-/// What the runs say of themselves that a folder holds.
+/// Reads the fidelity reports in a folder.
 pub fn earlier(out: &Path, args: &LabRun) -> Result<Vec<Value>, Failure> {
     let path = out.join("fidelity.json");
     let text = match std::fs::read_to_string(&path) {
@@ -42,16 +42,16 @@ pub fn earlier(out: &Path, args: &LabRun) -> Result<Vec<Value>, Failure> {
     let refused = |why: String| Failure::Input(format!("`{}`: {why}", path.display()));
     let mut found: Value =
         serde_json::from_str(&text).map_err(|error| refused(error.to_string()))?;
-    let (asked, there) = (recovery(args), found["recovery"].as_str());
-    if there != Some(asked) {
-        let there = there.unwrap_or("another");
+    let (requested, present) = (recovery(args), found["recovery"].as_str());
+    if present != Some(requested) {
+        let present = present.unwrap_or("another");
         return Err(refused(format!(
-            "its runs were made with --recovery {there}, not {asked}"
+            "its runs used --recovery {present}, not {requested}"
         )));
     }
     match found["runs"].take() {
         Value::Array(runs) => Ok(runs),
-        _ => Err(refused("`runs` is no list".to_owned())),
+        _ => Err(refused("`runs` is not a list".to_owned())),
     }
 }
 
@@ -62,7 +62,7 @@ const fn recovery(args: &LabRun) -> &'static str {
     }
 }
 
-/// What the runs say of themselves, in short.
+/// Prints a summary of the fidelity reports.
 pub fn show(args: &LabRun, testbed: &Testbed) -> Result<(), Failure> {
     let reports = testbed.reports();
     let mut to = stdout();
@@ -72,7 +72,7 @@ pub fn show(args: &LabRun, testbed: &Testbed) -> Result<(), Failure> {
         }
         return Ok(());
     }
-    writeln!(to, "\nFidelity (fidelity.json has all of it)")?;
+    writeln!(to, "\nFidelity (details in fidelity.json)")?;
     for report in &reports {
         let state = if report.is_valid() {
             "valid"
@@ -104,7 +104,7 @@ pub fn show(args: &LabRun, testbed: &Testbed) -> Result<(), Failure> {
             report.busiest_capacity / 1e6,
         )?;
         if !report.d3.is_empty() {
-            writeln!(to, "    {}", d3_in_short(&report.d3))?;
+            writeln!(to, "    {}", d3_summary(&report.d3))?;
         }
         for reason in &report.invalid {
             writeln!(to, "    {reason}")?;
@@ -116,15 +116,15 @@ pub fn show(args: &LabRun, testbed: &Testbed) -> Result<(), Failure> {
     refused.sort();
     refused.dedup();
     for refused in refused {
-        writeln!(to, "not as asked: {}: {}", refused.key, refused.why)?;
+        writeln!(to, "not applied: {}: {}", refused.key, refused.why)?;
     }
     Ok(())
 }
 
-/// What D3's allocators say: their requests, and whether all counters came back to zero.
-fn d3_in_short(ports: &[D3Port]) -> String {
-    let sum = |what: fn(&D3Port) -> u64| -> u64 { ports.iter().map(what).sum() };
-    let held: Vec<String> = ports
+/// Summarizes D3's routers: their requests, and the state that is left after the run.
+fn d3_summary(ports: &[D3Port]) -> String {
+    let sum = |counter: fn(&D3Port) -> u64| -> u64 { ports.iter().map(counter).sum() };
+    let remaining: Vec<String> = ports
         .iter()
         .filter(|port| port.after.flows + port.after.demand_bps + port.after.allocated_bps > 0)
         .map(|port| {
@@ -139,14 +139,14 @@ fn d3_in_short(ports: &[D3Port]) -> String {
         })
         .collect();
     format!(
-        "D3: {} requests came to the switch, {} were granted less than they asked for, {} were not answered; after the run {}",
+        "D3: the switch received {} requests, denied {} and left {} unanswered; after the run {}",
         sum(|port| port.after.requests),
         sum(|port| port.after.denied),
         sum(|port| port.after.unanswered),
-        if held.is_empty() {
+        if remaining.is_empty() {
             format!("N, D and A are 0 at all {} ports", ports.len())
         } else {
-            held.join("; ")
+            remaining.join("; ")
         }
     )
 }

@@ -1,28 +1,28 @@
-//! What a switch does now, for a terminal.
+//! Live status of a switch for a terminal.
 
 use std::fmt::Write as _;
 
 use duetime_study::text;
 use duetime_switch::{D3Report, PortReport, Report};
 
-/// Ports with D3 that are shown, those with the most flows first.
-const ROUTERS: usize = 8;
+/// Maximum number of D3 ports to show, those with the most flows first.
+const MAX_ROUTERS: usize = 8;
 
-/// What happened between two reports and the queues as they are, in one line; then a line for each port whose D3 router
-/// knows flows.
+/// Summarizes the rates between two reports and the longest queue in one line, followed by a
+/// line per port with D3 flows.
 pub fn live(before: &Report, now: &Report) -> String {
     let mut shown = summary(before, now);
     let ports = now.ports.iter();
     let with_flows = |port: &&PortReport| port.d3.is_some_and(|d3| d3.flows > 0);
     let mut routers: Vec<&PortReport> = ports.filter(with_flows).collect();
     routers.sort_by_key(|port| std::cmp::Reverse(port.d3.map(|d3| d3.flows)));
-    for port in routers.iter().take(ROUTERS) {
+    for port in routers.iter().take(MAX_ROUTERS) {
         if let Some(d3) = &port.d3 {
             let _ = write!(shown, "\n  {}", router(port, d3));
         }
     }
-    if routers.len() > ROUTERS {
-        let _ = write!(shown, "\n  and {} ports more", routers.len() - ROUTERS);
+    if routers.len() > MAX_ROUTERS {
+        let _ = write!(shown, "\n  and {} more ports", routers.len() - MAX_ROUTERS);
     }
     shown
 }
@@ -41,11 +41,26 @@ fn router(port: &PortReport, d3: &D3Report) -> String {
 
 fn summary(before: &Report, now: &Report) -> String {
     let seconds = now.wall_ns.saturating_sub(before.wall_ns).max(1) as f64 / 1e9;
-    let rate = |what: fn(&Report) -> u64| what(now).saturating_sub(what(before)) as f64 / seconds;
-    let sent_bytes = |of: &Report| of.interfaces.iter().map(|one| one.sent_bytes).sum();
-    let sent = |of: &Report| of.interfaces.iter().map(|one| one.sent_packets).sum();
-    let marks = |of: &Report| of.ports.iter().map(|port| port.marks_made).sum();
-    let drops = |of: &Report| of.ports.iter().map(|port| port.drops).sum::<u64>() + of.kernel_drops;
+    let rate =
+        |counter: fn(&Report) -> u64| counter(now).saturating_sub(counter(before)) as f64 / seconds;
+    let sent_bytes = |report: &Report| {
+        report
+            .interfaces
+            .iter()
+            .map(|interface| interface.sent_bytes)
+            .sum()
+    };
+    let sent = |report: &Report| {
+        report
+            .interfaces
+            .iter()
+            .map(|interface| interface.sent_packets)
+            .sum()
+    };
+    let marks = |report: &Report| report.ports.iter().map(|port| port.marks_made).sum();
+    let drops = |report: &Report| {
+        report.ports.iter().map(|port| port.drops).sum::<u64>() + report.kernel_drops
+    };
     let longest = now.ports.iter().max_by_key(|port| port.queue_packets);
     let queue = longest.map_or(String::new(), |port| {
         format!(
@@ -82,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn routers_with_flows_have_a_line_each() {
+    fn lines_of_routers_with_flows() {
         let now = Report {
             ports: vec![port(0, 0), port(1, 2), port(2, 5)],
             ..Report::default()
@@ -98,6 +113,6 @@ mod tests {
             ..Report::default()
         };
         let shown = live(&Report::default(), &many);
-        assert!(shown.ends_with("and 12 ports more"), "{shown}");
+        assert!(shown.ends_with("and 12 more ports"), "{shown}");
     }
 }

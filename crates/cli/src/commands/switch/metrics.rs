@@ -1,4 +1,4 @@
-//! What a switch has done, as Prometheus reads it.
+//! Prometheus metrics of a switch.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use duetime_switch::{D3Report, PortReport, Report};
 
 use crate::metrics::{begin, label};
 
-/// Name, type, help and value of a metric of something.
+/// Name, type, help text and value of a metric of a `T`.
 type Metric<T> = (&'static str, &'static str, &'static str, fn(&T) -> u64);
 
-/// Of a port.
+/// Metrics of a port.
 const PORT: [Metric<PortReport>; 8] = [
     (
         "duetime_switch_packets_total",
@@ -32,13 +32,13 @@ const PORT: [Metric<PortReport>; 8] = [
     (
         "duetime_switch_losses_total",
         "counter",
-        "Packets that the link behind the port lost at random",
+        "Packets lost at random on the link behind the port",
         |port| port.losses,
     ),
     (
         "duetime_switch_marks_total",
         "counter",
-        "Packets that got CE",
+        "Packets marked CE",
         |port| port.marks_made,
     ),
     (
@@ -56,35 +56,35 @@ const PORT: [Metric<PortReport>; 8] = [
     (
         "duetime_switch_queue_max_bytes",
         "gauge",
-        "The most bytes that were in the port",
+        "Largest number of bytes in the port",
         |port| port.queue_max_bytes,
     ),
 ];
 
-/// Of D3's router at a port.
+/// Metrics of the D3 router at a port.
 const ROUTER: [Metric<D3Report>; 8] = [
     (
         "duetime_d3_flows",
         "gauge",
-        "N: flows that the port believes alive",
+        "N: flows registered at the port",
         |d3| d3.flows,
     ),
     (
         "duetime_d3_demand_bits_per_second",
         "gauge",
-        "D: sum of the rates that deadlines need",
+        "D: sum of the desired rates",
         |d3| d3.demand_bps,
     ),
     (
         "duetime_d3_allocated_bits_per_second",
         "gauge",
-        "A: sum of the rates granted",
+        "A: sum of the granted rates",
         |d3| d3.allocated_bps,
     ),
     (
         "duetime_d3_capacity_bits_per_second",
         "gauge",
-        "C: the capacity, adapted every update interval",
+        "C: capacity, adapted every update interval",
         |d3| d3.capacity_bps,
     ),
     (
@@ -96,31 +96,31 @@ const ROUTER: [Metric<D3Report>; 8] = [
     (
         "duetime_d3_denied_total",
         "counter",
-        "Rate requests granted less than they desired",
+        "Rate requests granted less than the desired rate",
         |d3| d3.denied,
     ),
     (
         "duetime_d3_unanswered_total",
         "counter",
-        "Rate requests of another scale or with no free slot",
+        "Rate requests with another scale or without a free slot",
         |d3| d3.unanswered,
     ),
     (
         "duetime_d3_policed_total",
         "counter",
-        "Packets dropped because their interface sent more than it was granted",
+        "Packets dropped because their interface exceeded its granted rate",
         |d3| d3.policed,
     ),
 ];
 
-/// The page that Prometheus reads.
+/// Renders the metrics page.
 pub fn page(report: &Report) -> String {
     let mut page = String::new();
     begin(
         &mut page,
         "duetime_switch_kernel_drops_total",
         "counter",
-        "Packets lost before the switch saw them",
+        "Packets lost before reaching the switch",
     );
     let _ = writeln!(
         page,
@@ -149,8 +149,8 @@ fn write<'a, T: 'a>(
     ports: impl Iterator<Item = (&'a str, &'a T)>,
 ) {
     begin(page, name, kind, help);
-    for (port, of) in ports {
-        let _ = writeln!(page, "{name}{{port=\"{}\"}} {}", label(port), value(of));
+    for (port, item) in ports {
+        let _ = writeln!(page, "{name}{{port=\"{}\"}} {}", label(port), value(item));
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_port_has_a_line_of_each_metric() {
+    fn ports_have_a_line_per_metric() {
         let plain = PortReport {
             name: "h0->switch".to_owned(),
             packets: 7,
@@ -187,7 +187,10 @@ mod tests {
             "duetime_d3_flows{port=\"switch->h0\"} 2",
             "duetime_d3_demand_bits_per_second{port=\"switch->h0\"} 60000000",
         ] {
-            assert!(shown.lines().any(|it| it == line), "{line} in\n{shown}");
+            assert!(
+                shown.lines().any(|found| found == line),
+                "{line} in\n{shown}"
+            );
         }
         assert!(!shown.contains("duetime_d3_flows{port=\"h0->switch\"}"));
         let without = page(&Report {
