@@ -1,12 +1,12 @@
-//! With the feature `page`: builds `duetime-web` for wasm32 in a target directory of its own, so that it waits for no lock
-//! that the outer cargo holds, and leaves the module where the crate includes it, plain and with gzip.
+//! With the feature `page`, builds `duetime-web` for wasm32 and stores the module, plain and compressed with gzip, where the
+//! crate includes it. The build uses a separate target directory to avoid the lock of the outer cargo.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
 const TARGET: &str = "wasm32-unknown-unknown";
-/// What the module is made of.
+/// Crates that the module depends on.
 const CRATES: [&str; 9] = [
     "core", "figures", "fluid", "link", "proto", "results", "scenario", "sim", "web",
 ];
@@ -39,13 +39,13 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets it"));
     let module = build(&root, &out.join("wasm"));
     fs::copy(&module, out.join("duetime.wasm"))
-        .unwrap_or_else(|why| stop(&format!("{} cannot be copied: {why}", module.display())));
+        .unwrap_or_else(|why| stop(&format!("cannot copy {}: {why}", module.display())));
     #[cfg(feature = "page")]
     compress(&module, &out.join("duetime.wasm.gz"))
-        .unwrap_or_else(|why| stop(&format!("{} cannot be compressed: {why}", module.display())));
+        .unwrap_or_else(|why| stop(&format!("cannot compress {}: {why}", module.display())));
 }
 
-/// Writes `from` with gzip, as small as it gets, to `to`.
+/// Compresses `from` to `to` with gzip at the best level.
 #[cfg(feature = "page")]
 fn compress(from: &Path, to: &Path) -> std::io::Result<()> {
     use std::io::Write;
@@ -56,7 +56,7 @@ fn compress(from: &Path, to: &Path) -> std::io::Result<()> {
     encoder.finish()?.sync_all()
 }
 
-/// Builds the module and says where it is.
+/// Builds the module and returns its path.
 fn build(root: &Path, target_dir: &Path) -> PathBuf {
     check_target();
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -75,11 +75,11 @@ fn build(root: &Path, target_dir: &Path) -> PathBuf {
         .arg(root.join("Cargo.toml"))
         .arg("--target-dir")
         .arg(target_dir)
-        // Debug information is most of a module's bytes.
+        // Debug information makes up most of a module's size.
         .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
         .env("CARGO_PROFILE_RELEASE_STRIP", "debuginfo")
         .env("CARGO_PROFILE_RELEASE_PANIC", "abort");
-    // What is meant for the outer build alone: flags for another target, Clippy in the compiler's place.
+    // Settings of the outer build, such as flags for another target or Clippy instead of the compiler.
     for name in [
         "CARGO_BUILD_TARGET",
         "CARGO_ENCODED_RUSTFLAGS",
@@ -90,18 +90,15 @@ fn build(root: &Path, target_dir: &Path) -> PathBuf {
         command.env_remove(name);
     }
     let status = command.status();
-    let status = status.unwrap_or_else(|why| {
-        stop(&format!(
-            "cargo cannot be started for the playground: {why}"
-        ))
-    });
+    let status =
+        status.unwrap_or_else(|why| stop(&format!("cannot start cargo for the playground: {why}")));
     if !status.success() {
-        stop("the playground's module does not build; the messages above say why");
+        stop("building the playground's module failed; see the messages above");
     }
     target_dir.join(TARGET).join("release/duetime_web.wasm")
 }
 
-/// Stops with what to do where the target's standard library is not there.
+/// Stops with instructions if the target's standard library is not installed.
 fn check_target() {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc)
@@ -110,16 +107,16 @@ fn check_target() {
     let library = output.ok().filter(|output| output.status.success());
     let library =
         library.map(|output| PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()));
-    let has_it = library.is_some_and(|folder| {
+    let is_installed = library.is_some_and(|folder| {
         fs::read_dir(folder).is_ok_and(|mut files| {
             files.any(|file| {
                 file.is_ok_and(|file| file.file_name().to_string_lossy().starts_with("libcore"))
             })
         })
     });
-    if !has_it {
+    if !is_installed {
         stop(&format!(
-            "the feature `play` needs the target {TARGET}, which is not installed: rustup target add {TARGET}"
+            "the feature `play` requires the target {TARGET}, which is not installed; run rustup target add {TARGET}"
         ));
     }
 }

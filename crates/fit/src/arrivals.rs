@@ -1,61 +1,65 @@
-//! How queries arrive: at random times, at regular ones, or with gaps as they were seen.
+//! Arrival processes of queries: random, periodic, or with the empirical distribution of gaps.
 
 use crate::distribution::{Sample, Shape};
 use crate::observed::Observed;
 use std::collections::BTreeMap;
 
-/// How queries arrive.
+/// Arrival process of the queries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arrivals {
-    /// The process.
+    /// Kind of process.
     pub process: Process,
-    /// Queries per second of all roots together.
+    /// Rate in queries per second, over all roots.
     pub per_second: f64,
-    /// Standard deviation of the gaps at a root over their mean: 1 for random times, 0 for regular ones.
+    /// Coefficient of variation of the gaps at a root: 1 for random arrivals, 0 for periodic ones.
     pub variation: f64,
-    /// The largest difference between the CDF of the gaps and that of random times (Kolmogorov and Smirnov).
+    /// Kolmogorov-Smirnov distance between the gaps and exponential gaps.
     pub ks: f64,
 }
 
-/// A process.
+/// Kind of arrival process.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Process {
-    /// Poisson: at random times.
+    /// Poisson process.
     Poisson,
-    /// At regular times.
+    /// Equal gaps.
     Periodic,
-    /// Gaps at each root like these, in ns, independent of each other.
+    /// Independent gaps at each root with this distribution, in nanoseconds.
     Gaps(Shape),
 }
 
-/// Gaps whose CDF is no farther than this from that of random times, or than chance makes of few, are random.
+/// Maximum distance from exponential gaps for which arrivals are a Poisson process; for few gaps, `CHANCE` / √n if larger.
 const NEAR: f64 = 0.05;
 const CHANCE: f64 = 1.36;
-/// Gaps that vary less than this are regular.
-const REGULAR: f64 = 0.1;
+/// Maximum coefficient of variation of periodic arrivals.
+const PERIODIC: f64 = 0.1;
 
 impl Arrivals {
-    /// Those of the queries; `None` where fewer than three arrived, or all at once.
-    pub fn of(seen: &Observed) -> Option<Self> {
-        let starts: Vec<u64> = seen.queries.iter().map(|of| of.start_ns).collect();
+    /// Fits the process to the queries. Returns `None` for fewer than three queries or if all start at the same time.
+    pub fn of(observed: &Observed) -> Option<Self> {
+        let starts: Vec<u64> = observed
+            .queries
+            .iter()
+            .map(|query| query.start_ns)
+            .collect();
         let (first, last) = (starts.iter().min()?, starts.iter().max()?);
         let over = (last - first) as f64 * 1e-9;
         if starts.len() < 3 || over <= 0.0 {
             return None;
         }
         let mut by_root: BTreeMap<Option<u32>, Vec<u64>> = BTreeMap::new();
-        for of in &seen.queries {
-            by_root.entry(of.root).or_default().push(of.start_ns);
+        for query in &observed.queries {
+            by_root.entry(query.root).or_default().push(query.start_ns);
         }
         let (mut gaps, mut relative) = (Vec::new(), Vec::new());
         for starts in by_root.values_mut() {
             starts.sort_unstable();
-            let own = starts.windows(2).map(|of| (of[1] - of[0]) as f64);
-            let own: Vec<f64> = own.collect();
-            let mean = own.iter().sum::<f64>() / own.len().max(1) as f64;
+            let gaps_of_root = starts.windows(2).map(|pair| (pair[1] - pair[0]) as f64);
+            let gaps_of_root: Vec<f64> = gaps_of_root.collect();
+            let mean = gaps_of_root.iter().sum::<f64>() / gaps_of_root.len().max(1) as f64;
             if mean > 0.0 {
-                relative.extend(own.iter().map(|gap| gap / mean));
-                gaps.extend(own);
+                relative.extend(gaps_of_root.iter().map(|gap| gap / mean));
+                gaps.extend(gaps_of_root);
             }
         }
         let (gaps, relative) = (Sample::new(gaps), Sample::new(relative));
@@ -63,7 +67,7 @@ impl Arrivals {
         let variation = relative.variation();
         let process = if relative.len() < 2 {
             Process::Poisson
-        } else if variation < REGULAR {
+        } else if variation < PERIODIC {
             Process::Periodic
         } else if ks <= NEAR.max(CHANCE / libm::sqrt(relative.len() as f64)) {
             Process::Poisson
@@ -78,12 +82,12 @@ impl Arrivals {
         })
     }
 
-    /// In words.
+    /// Returns a description of the process.
     pub fn words(&self) -> &'static str {
         match self.process {
-            Process::Poisson => "at random times (Poisson)",
-            Process::Periodic => "at regular times",
-            Process::Gaps(_) => "with gaps as they were seen",
+            Process::Poisson => "random (Poisson)",
+            Process::Periodic => "periodic",
+            Process::Gaps(_) => "with the observed gaps",
         }
     }
 }
@@ -115,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_are_told_apart() {
+    fn processes_are_distinguished() {
         let random = arrivals(|u| -1e6 * libm::log(1.0 - u));
         assert_eq!(random.process, Process::Poisson);
         assert!((random.variation - 1.0).abs() < 0.1 && random.ks < 0.05);

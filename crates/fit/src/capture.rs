@@ -1,5 +1,5 @@
-//! Calls from a capture of packets: segments make messages, requests and answers make pairs, and what both and the queues
-//! around them say becomes calls.
+//! Calls from a packet capture: segments form messages, messages form pairs of requests and answers, and pairs form calls
+//! with estimates of queueing and computation.
 
 mod calls;
 mod censored;
@@ -15,10 +15,10 @@ use duetime_scenario::Diagnostic;
 pub(crate) use segments::is_capture;
 use std::io::Read;
 
-/// The calls of the capture `file`; hosts have links of the rate `link`.
+/// Reads the calls of the capture `file`. `link` is the rate of the hosts' links.
 ///
 /// # Errors
-/// If it cannot be read, or shows no call.
+/// If the capture is unreadable or contains no calls.
 pub(crate) fn read(file: &str, input: impl Read, link: Rate) -> Result<Calls, Diagnostic> {
     let mut seen = Conversations::new(link);
     let counts = segments::read(file, input, &mut |segment| seen.take(segment, file))?;
@@ -29,7 +29,7 @@ pub(crate) fn read(file: &str, input: impl Read, link: Rate) -> Result<Calls, Di
             counts.packets, counts.others
         );
         let error = Diagnostic::of_file(file, message);
-        return Err(error.allowed("a capture of both directions at a host that asks"));
+        return Err(error.allowed("a capture of both directions at a host that sends requests"));
     }
     Ok(calls)
 }

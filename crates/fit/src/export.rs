@@ -1,4 +1,4 @@
-//! The queries of a run as spans, in the form that a workload of kind `trace` and [`fit`](crate::fit()) take.
+//! Export of a run's queries as spans, in the format of the workload `trace` and of [`fit`](crate::fit()).
 
 use crate::observed::Calls;
 use duetime_results::RunRecords;
@@ -24,27 +24,34 @@ struct Span<'s> {
     kind: Option<u8>,
 }
 
-/// The kind of a client's span in OTLP.
+/// Kind of a client's span in OTLP.
 const CLIENT: u8 = 3;
 
-/// Writes the queries of a run as spans, one a line: the root's from the query's arrival until its answer was complete,
-/// below it, for each request, its client's from the request until the answer arrived, and its server's from the arrival of
-/// the request until it handed the answer over. Queries without an answer by the
-/// end of the run are left out. Gives how many were written, and how many left out.
+/// Writes the queries of a run as spans, one per line. The root's span lasts from the query's arrival until it is complete.
+/// Below it, each request has a client's span, from the request until the answer arrives, and a server's span, from the
+/// arrival of the request until the submission of the answer. Queries without an answer by the end of the run are skipped.
+/// Returns the numbers of written and skipped queries.
 pub fn spans(records: &RunRecords, to: &mut impl Write) -> io::Result<(u64, u64)> {
-    let mut workloads: Vec<u16> = records.queries.iter().map(|of| of.workload).collect();
+    let mut workloads: Vec<u16> = records.queries.iter().map(|query| query.workload).collect();
     workloads.sort_unstable();
     workloads.dedup();
-    let (mut written, mut left_out) = (0, 0);
+    let (mut written, mut skipped) = (0, 0);
     for workload in workloads {
         let calls = Calls::of(&records.flows, workload);
-        for query in records.queries.iter().filter(|of| of.workload == workload) {
+        for query in records
+            .queries
+            .iter()
+            .filter(|query| query.workload == workload)
+        {
             let layered = calls.layered(query.query, query.root);
-            let whole = layered
+            let is_complete = layered
                 .iter()
-                .all(|of| of.2.answered.is_some() && of.2.asked.finish.is_some());
-            let Some(complete) = query.complete.filter(|_| whole && !layered.is_empty()) else {
-                left_out += 1;
+                .all(|(_, _, call)| call.answered.is_some() && call.asked.finish.is_some());
+            let Some(complete) = query
+                .complete
+                .filter(|_| is_complete && !layered.is_empty())
+            else {
+                skipped += 1;
                 continue;
             };
             let trace = query.query.to_string();
@@ -63,13 +70,13 @@ pub fn spans(records: &RunRecords, to: &mut impl Write) -> io::Result<(u64, u64)
                 host: host(query.root),
                 kind: None,
             })?;
-            for (at, (_, cause, call)) in layered.iter().enumerate() {
-                let (Some(got), Some(answered)) = (call.asked.finish, call.answered) else {
+            for (index, (_, cause, call)) in layered.iter().enumerate() {
+                let (Some(received), Some(answered)) = (call.asked.finish, call.answered) else {
                     continue;
                 };
-                // An answer that was still on its way when the run ended is one that nobody waited for.
+                // An answer in flight at the end of the run was not needed.
                 let arrived = answered.finish.unwrap_or(complete).max(answered.start);
-                let client = format!("{at}c");
+                let client = format!("{index}c");
                 line(&Span {
                     trace: &trace,
                     id: client.clone(),
@@ -83,10 +90,10 @@ pub fn spans(records: &RunRecords, to: &mut impl Write) -> io::Result<(u64, u64)
                 })?;
                 line(&Span {
                     trace: &trace,
-                    id: at.to_string(),
+                    id: index.to_string(),
                     parent: Some(client),
-                    start_ns: got.as_ns(),
-                    duration_ns: answered.start.since(got).as_ns(),
+                    start_ns: received.as_ns(),
+                    duration_ns: answered.start.since(received).as_ns(),
                     request_bytes: Some(call.asked.size_bytes),
                     response_bytes: Some(answered.size_bytes),
                     host: host(call.asked.destination),
@@ -96,10 +103,10 @@ pub fn spans(records: &RunRecords, to: &mut impl Write) -> io::Result<(u64, u64)
             written += 1;
         }
     }
-    Ok((written, left_out))
+    Ok((written, skipped))
 }
 
-/// The name of a host: with leading zeros, so that names sort as their numbers do.
+/// Returns the name of a host, with leading zeros so that names sort by number.
 fn host(number: u32) -> String {
     format!("host-{number:06}")
 }

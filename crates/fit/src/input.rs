@@ -1,4 +1,4 @@
-//! What a file holds, and its reader.
+//! Kinds of input files and their readers.
 
 use crate::observed::{Observed, USUAL_REQUEST};
 use crate::{capture, table};
@@ -8,22 +8,22 @@ use std::fs::File;
 use std::io::{BufReader, Cursor, Read};
 use std::path::Path;
 
-/// What a file holds.
+/// Kind of an input file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Packets, in pcap or pcapng.
+    /// Packet capture in pcap or pcapng.
     Pcap,
     /// Spans as JSON lines.
     Spans,
-    /// A table of calls or flows, in CSV.
+    /// Table of calls or flows in CSV.
     Csv,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Pcap, Self::Spans, Self::Csv];
 
-    /// Its name.
+    /// Returns the name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pcap => "pcap",
@@ -32,13 +32,13 @@ impl Kind {
         }
     }
 
-    /// The kind of that name.
+    /// Returns the kind with this name, or `None` if it is unknown.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Of a file that begins so.
-    fn of(head: &[u8]) -> Self {
+    /// Detects the kind from the first bytes of a file.
+    fn detect(head: &[u8]) -> Self {
         if capture::is_capture(head) {
             Self::Pcap
         } else if is_json(String::from_utf8_lossy(head).trim_start_matches('\u{feff}')) {
@@ -49,15 +49,15 @@ impl Kind {
     }
 }
 
-/// The largest file of spans, in bytes: its text is held whole.
-const MOST_TEXT: u64 = 4_000_000_000;
-/// Bytes by which a file's kind is known.
+/// Maximum size of a file of spans in bytes, since it is read into memory.
+const MAX_SPANS_BYTES: u64 = 4_000_000_000;
+/// Number of bytes that determine a file's kind.
 const HEAD: u64 = 64;
 
-/// What the file shows; `kind` and `burst` as in [`Request`](crate::Request). The links of hosts are of the rate `link`.
+/// Reads a file. `kind` and `burst` are as in [`Request`](crate::Request); `link` is the rate of the hosts' links.
 ///
 /// # Errors
-/// If it cannot be read, or holds something else.
+/// If the file is unreadable or invalid.
 pub fn observe(
     input: &Path,
     kind: Option<Kind>,
@@ -65,10 +65,10 @@ pub fn observe(
     link: Rate,
 ) -> Result<Observed, Diagnostic> {
     let shown = input.display().to_string();
-    let unread =
+    let read_error =
         |why: std::io::Error| Diagnostic::of_file(&shown, format!("cannot be read: {why}"));
-    let file = File::open(input).map_err(unread)?;
-    if file.metadata().is_ok_and(|of| of.is_dir()) {
+    let file = File::open(input).map_err(read_error)?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
         let error = Diagnostic::of_file(&shown, "a folder");
         return Err(
             error.allowed("a capture (pcap, pcapng), spans as JSON lines, or a table in CSV")
@@ -79,15 +79,15 @@ pub fn observe(
     file.by_ref()
         .take(HEAD)
         .read_to_end(&mut head)
-        .map_err(unread)?;
-    let kind = kind.unwrap_or_else(|| Kind::of(&head));
+        .map_err(read_error)?;
+    let kind = kind.unwrap_or_else(|| Kind::detect(&head));
     of_bytes(&shown, Cursor::new(head).chain(file), kind, burst, link)
 }
 
-/// The same for what `input` reads; messages call it `file`.
+/// Reads an input like [`observe`]; `file` is its name in messages.
 ///
 /// # Errors
-/// As of [`observe`].
+/// If the input is unreadable or invalid.
 pub fn of_bytes(
     file: &str,
     input: impl Read,
@@ -100,11 +100,11 @@ pub fn of_bytes(
         Kind::Pcap => Ok(capture::read(file, input, link)?.into_observed(burst_ns)),
         Kind::Spans => {
             let mut bytes = Vec::new();
-            let read = input.take(MOST_TEXT + 1).read_to_end(&mut bytes);
+            let read = input.take(MAX_SPANS_BYTES + 1).read_to_end(&mut bytes);
             read.map_err(|why| Diagnostic::of_file(file, format!("cannot be read: {why}")))?;
-            if bytes.len() as u64 > MOST_TEXT {
+            if bytes.len() as u64 > MAX_SPANS_BYTES {
                 let error = Diagnostic::of_file(file, "too large a file of spans");
-                return Err(error.allowed(format!("at most {MOST_TEXT} bytes")));
+                return Err(error.allowed(format!("at most {MAX_SPANS_BYTES} bytes")));
             }
             let text = decode(bytes, file)?;
             Ok(Observed::of_spans(&recorded(&text, file, USUAL_REQUEST)?))

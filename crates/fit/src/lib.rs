@@ -1,4 +1,4 @@
-//! A scenario from what a service already has: packets, recorded spans, or a table of its calls.
+//! Fits a scenario to packets, recorded spans or a table of calls of a service.
 //!
 //! ```text
 //! capture ──> segments ──> messages ──> calls ─┐
@@ -6,8 +6,8 @@
 //! spans ─────────────────────────────────────────> queries
 //! ```
 //!
-//! Nothing is fitted but what the input holds and what its owner says beside. The fitted scenario is then simulated, and
-//! what comes out is counted as the input was.
+//! The fit uses only the input and the values in [`Known`]. The fitted scenario is then simulated, and its results are
+//! compared with the input.
 
 #![forbid(unsafe_code)]
 
@@ -39,46 +39,46 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// What is asked of a fit.
+/// Options of a fit.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// What the file holds; `None`: its first bytes tell.
+    /// Kind of the input, or `None` to detect it from the first bytes.
     pub kind: Option<Kind>,
-    /// No gap within a burst of calls is longer; `None`: the gaps themselves tell.
+    /// Longest gap within a burst of calls, or `None` to derive it from the gaps.
     pub burst: Option<Span>,
     /// Name of the scenario.
     pub name: String,
-    /// What its owner knows.
+    /// Values known to the service's owner.
     pub known: Known,
 }
 
-/// A fitted scenario, and how well it reproduces its input.
+/// Fitted scenario and its comparison with the input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fit {
-    /// The scenario, in TOML with comments.
+    /// Scenario in TOML with comments.
     pub toml: String,
-    /// What the command prints.
+    /// Text that the command prints.
     pub text: String,
-    /// Its first sentence: how well the input is reproduced.
+    /// First sentence of the text, the verdict.
     pub answer: String,
     /// True if every quantity with a threshold is within it.
     pub reproduces: bool,
-    /// Likely reasons of a bad fit, each with what to change.
+    /// Likely reasons for a bad fit, each with a remedy.
     pub reasons: Vec<String>,
-    /// Both sides.
+    /// Quantities of the input and the fitted scenario.
     pub rows: Vec<Row>,
-    /// What was left out, taken for granted, or is uncertain.
+    /// Notes on skipped data, assumptions and uncertainties.
     pub notes: Vec<String>,
 }
 
-/// What keeps an input from being fitted.
+/// Reasons why a fit failed.
 #[derive(Debug)]
 pub enum FitError {
-    /// The input cannot be used.
+    /// Invalid input.
     Input(Diagnostic),
-    /// The fitted scenario cannot be run.
+    /// The fitted scenario could not be run.
     Study(StudyError),
-    /// It was stopped.
+    /// The fit was stopped.
     Stopped,
 }
 
@@ -100,35 +100,39 @@ impl From<Diagnostic> for FitError {
     }
 }
 
-/// Fits a scenario to the file `input`; ends early when `stop` is set. `begun` hears how many runs of the fitted scenario
-/// are begun, and of how many, which may become more.
+/// Fits a scenario to the file `input`. Setting `stop` ends the fit early. `on_progress` receives the number of started runs
+/// of the fitted scenario and their total, which may grow.
 ///
 /// # Errors
-/// If the file cannot be read or used, or what it holds is no service that can be simulated.
+/// If the file is unreadable or invalid, or if the service cannot be simulated.
 pub fn fit(
     input: &Path,
-    asked: &Request,
+    request: &Request,
     stop: &Arc<AtomicBool>,
-    begun: &dyn Fn(usize, usize),
+    on_progress: &dyn Fn(usize, usize),
 ) -> Result<Fit, FitError> {
     let shown = input.display().to_string();
-    let link = asked.known.link.unwrap_or(model::USUAL_LINK);
-    let seen = observe(input, asked.kind, asked.burst, link)?;
-    let model = Model::of(&seen, &asked.known).map_err(|why| Diagnostic::of_file(&shown, why))?;
+    let link = request.known.link.unwrap_or(model::DEFAULT_LINK);
+    let observed = observe(input, request.kind, request.burst, link)?;
+    let model =
+        Model::of(&observed, &request.known).map_err(|why| Diagnostic::of_file(&shown, why))?;
     let name = input
         .file_name()
         .map_or(shown.clone(), |name| name.to_string_lossy().into_owned());
-    // A comment is one line.
-    let name: String = name.chars().filter(|of| !of.is_control()).collect();
-    let toml = model.to_toml(&asked.name, &name);
+    // The name appears in a comment of one line.
+    let name: String = name
+        .chars()
+        .filter(|character| !character.is_control())
+        .collect();
+    let toml = model.to_toml(&request.name, &name);
     let scenario = duetime_study::load(&toml, "<fitted>", &[], &NoFiles);
     let scenario = scenario.map_err(|error| FitError::Study(error.into()))?;
-    let runs = match reproduce::simulate(&scenario, &model, stop, begun) {
+    let runs = match reproduce::simulate(&scenario, &model, stop, on_progress) {
         Ok(runs) => runs,
         Err(Failed::Setup(error)) => return Err(FitError::Study(error.into())),
         Err(Failed::Stopped) => return Err(FitError::Stopped),
     };
-    let rows = reproduce::rows(&seen, runs, &model);
+    let rows = reproduce::rows(&observed, runs, &model);
     let verdict = verdict::verdict(&rows, &model, &scenario.transports[0].name);
     Ok(Fit {
         text: text::text(&verdict, &rows, &model.notes),

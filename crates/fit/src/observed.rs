@@ -1,5 +1,5 @@
-//! What was seen of a service: its queries, whatever file they come from. A run of the simulator is seen the same way, so
-//! that both sides of a comparison are counted alike.
+//! Observations of a service, independent of the input format. Runs of the simulator are converted to the same form for the
+//! comparison.
 
 use duetime_core::{Bytes, Span};
 use duetime_results::record::Class;
@@ -7,144 +7,144 @@ use duetime_results::{FlowRecord, RunRecords};
 use duetime_scenario::model::RecordedQuery;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// What was seen.
+/// Observations of a service.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Observed {
-    /// By start.
+    /// Queries, sorted by start.
     pub queries: Vec<Query>,
-    /// Hosts that took part.
+    /// Number of observed hosts.
     pub hosts: usize,
-    /// Whether connections carried more than one call each; `None`: not known.
+    /// True if connections carried several calls each, or `None` if unknown.
     pub reuses_connections: Option<bool>,
-    /// The round trip without queues, ns; `None`: not known.
+    /// Round trip without queueing in nanoseconds, or `None` if unknown.
     pub round_trip_ns: Option<u64>,
-    /// When the clock of the answers' deadlines starts, where they have any.
+    /// Start of the clock of the answers' deadlines, if they have any.
     pub deadline_from: DeadlineFrom,
     /// Transfers that belong to no query.
     pub others: Others,
-    /// What was left out, and what else to know.
+    /// Notes on skipped data and assumptions.
     pub notes: Vec<String>,
 }
 
 /// Transfers that belong to no query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Others {
-    /// Bytes of each.
+    /// Sizes in bytes.
     pub bytes: Vec<f64>,
-    /// Hosts of which all were seen; `None`: of all hosts.
+    /// Number of hosts whose transfers were all observed, or `None` for all hosts.
     pub of_hosts: Option<usize>,
 }
 
-/// When the clock of deadlines starts.
+/// Start of the clock of deadlines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeadlineFrom {
-    /// With the request.
+    /// Start of the request.
     #[default]
     Query,
-    /// With the answer.
+    /// Start of the answer.
     Response,
 }
 
-/// One query.
+/// Query with its answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
-    /// Its root; `None`: not known.
+    /// Root of the query, or `None` if unknown.
     pub root: Option<u32>,
-    /// When it began, ns of the input's clock.
+    /// Start in nanoseconds of the input's clock.
     pub start_ns: u64,
-    /// From then until all answers were at the root; `None`: never, or not known.
+    /// Time until the root had all answers, in nanoseconds, or `None` if it never had or if unknown.
     pub took_ns: Option<u64>,
-    /// The time that its answers' deadlines leave it, from its start; `None`: they have none.
+    /// Time from the start until the latest deadline of its answers, or `None` without deadlines.
     pub due_ns: Option<u64>,
-    /// Whether it was late, where its source says so itself.
+    /// True if the source states that the query was late, false if it was in time; `None` if it states neither.
     pub late: Option<bool>,
-    /// Children of the root.
+    /// Number of children of the root.
     pub children: u32,
-    /// The answers of all layers.
+    /// Answers of all layers.
     pub answers: Vec<Answer>,
 }
 
-/// One answer.
+/// Answer of a node to its parent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
-    /// 0: to the root.
+    /// Layer of the sender, 0 for the children of the root.
     pub layer: u16,
-    /// Nodes that its sender asked itself.
+    /// Number of children of the sender.
     pub children: u32,
-    /// Bytes of the request; `None`: not known.
+    /// Size of the request in bytes, or `None` if unknown.
     pub request_bytes: Option<u64>,
-    /// Its bytes.
+    /// Size in bytes.
     pub bytes: u64,
-    /// Own computation of its sender, ns; `None`: not known.
+    /// Computation time of the sender in nanoseconds, or `None` if unknown.
     pub compute_ns: Option<u64>,
-    /// Its deadline, ns.
+    /// Deadline in nanoseconds, or `None` if there is none.
     pub deadline_ns: Option<u64>,
-    /// Time from the arrival of the request until its sender handed the answer over, ns; `None`: not known.
+    /// Time from the arrival of the request until the submission of the answer in nanoseconds, or `None` if unknown.
     pub took_ns: Option<u64>,
-    /// Time from the arrival of the request until the last answer to its sender, ns; longer than `took_ns` if its sender did
-    /// not wait for that. `None`: its sender asked nobody, or not known.
+    /// Time from the arrival of the request until the sender received its last answer, in nanoseconds. It exceeds `took_ns` if
+    /// the sender did not wait for that answer. `None` if the sender has no children or if unknown.
     pub waited_ns: Option<u64>,
-    /// Time that the request and the answer were in the network, ns; `None`: not known.
+    /// Time of the request and the answer in the network in nanoseconds, or `None` if unknown.
     pub network_ns: Option<u64>,
 }
 
 impl Answer {
-    /// Returns true if its sender answered before it had all answers itself.
+    /// Returns true if the sender answered before it had all of its own answers.
     pub fn is_hasty(&self) -> bool {
         self.waited_ns > self.took_ns
     }
 }
 
 impl Observed {
-    /// Distinct roots; 0: not known.
+    /// Returns the number of distinct roots, or 0 if unknown.
     pub fn roots(&self) -> usize {
-        let roots: FxHashSet<u32> = self.queries.iter().filter_map(|of| of.root).collect();
+        let roots: FxHashSet<u32> = self.queries.iter().filter_map(|query| query.root).collect();
         roots.len()
     }
 
-    /// Whether it is known how long queries took.
+    /// Returns true if the times of queries are known.
     pub fn has_times(&self) -> bool {
-        self.queries.iter().any(|of| of.took_ns.is_some())
+        self.queries.iter().any(|query| query.took_ns.is_some())
     }
 
-    /// The layers of the deepest tree.
+    /// Returns the number of layers of the deepest tree.
     pub fn layers(&self) -> u16 {
-        let layers = self.queries.iter().flat_map(|of| &of.answers);
-        layers.map(|of| of.layer + 1).max().unwrap_or(0)
+        let layers = self.queries.iter().flat_map(|query| &query.answers);
+        layers.map(|answer| answer.layer + 1).max().unwrap_or(0)
     }
 
-    /// The answers of a layer.
+    /// Returns the answers of a layer.
     pub fn layer(&self, layer: u16) -> impl Iterator<Item = &Answer> {
-        let all = self.queries.iter().flat_map(|of| &of.answers);
-        all.filter(move |of| of.layer == layer)
+        let all = self.queries.iter().flat_map(|query| &query.answers);
+        all.filter(move |answer| answer.layer == layer)
     }
 
-    /// Fan-ins of the nodes whose children are in this layer.
+    /// Returns the fan-ins of the nodes whose children are in this layer.
     pub fn fan_ins(&self, layer: u16) -> Vec<f64> {
         if layer == 0 {
             return self
                 .queries
                 .iter()
-                .map(|of| f64::from(of.children))
+                .map(|query| f64::from(query.children))
                 .collect();
         }
-        let above = self.layer(layer - 1).filter(|of| of.children > 0);
-        above.map(|of| f64::from(of.children)).collect()
+        let above = self.layer(layer - 1).filter(|answer| answer.children > 0);
+        above.map(|answer| f64::from(answer.children)).collect()
     }
 
-    /// Recorded queries.
+    /// Converts recorded queries.
     pub fn of_spans(recorded: &[RecordedQuery]) -> Self {
         let mut hosts = FxHashSet::default();
-        let mut most = 0;
-        let queries = recorded.iter().map(|of| {
-            hosts.extend(of.nodes.iter().filter_map(|node| node.host));
-            most = most.max(of.nodes.len());
-            let mut layers = vec![0_u16; of.nodes.len()];
-            let answers = of.nodes.iter().enumerate().skip(1).map(|(at, node)| {
+        let mut max_nodes = 0;
+        let queries = recorded.iter().map(|query| {
+            hosts.extend(query.nodes.iter().filter_map(|node| node.host));
+            max_nodes = max_nodes.max(query.nodes.len());
+            let mut layers = vec![0_u16; query.nodes.len()];
+            let answers = query.nodes.iter().enumerate().skip(1).map(|(index, node)| {
                 let parent = node.parent as usize;
-                layers[at] = layers.get(parent).map_or(0, |above| above + 1);
+                layers[index] = layers.get(parent).map_or(0, |above| above + 1);
                 Answer {
-                    layer: layers[at] - 1,
+                    layer: layers[index] - 1,
                     children: node.children,
                     request_bytes: Some(node.request.0),
                     bytes: node.response.0,
@@ -157,12 +157,12 @@ impl Observed {
             });
             Query {
                 answers: answers.collect(),
-                root: of.nodes.first().and_then(|node| node.host),
-                start_ns: of.start.as_ns(),
-                took_ns: Some(of.took.as_ns()),
+                root: query.nodes.first().and_then(|node| node.host),
+                start_ns: query.start.as_ns(),
+                took_ns: Some(query.took.as_ns()),
                 due_ns: None,
                 late: None,
-                children: of.nodes.first().map_or(0, |node| node.children),
+                children: query.nodes.first().map_or(0, |node| node.children),
             }
         });
         let mut observed = Self {
@@ -171,26 +171,26 @@ impl Observed {
         };
         observed.hosts = hosts.len();
         if hosts.is_empty() {
-            observed.hosts = most;
-            let note = "the spans name no hosts: roots and hosts are not known";
+            observed.hosts = max_nodes;
+            let note = "the spans do not name hosts, so roots and hosts are unknown";
             observed.notes.push(note.to_owned());
         }
         observed
     }
 
-    /// The measured queries of one run and of one workload, whose deadlines are not looked at.
+    /// Converts the measured queries of a workload in a run, without their deadlines.
     pub fn of_run(records: &RunRecords, workload: u16) -> Self {
         let calls = Calls::of(&records.flows, workload);
         let measured = records.queries.iter();
-        let measured = measured.filter(|of| of.measured && of.workload == workload);
-        let queries = measured.map(|of| Query {
-            root: Some(of.root),
-            start_ns: of.start.as_ns(),
-            took_ns: of.complete.map(|end| end.since(of.start).as_ns()),
+        let measured = measured.filter(|query| query.measured && query.workload == workload);
+        let queries = measured.map(|query| Query {
+            root: Some(query.root),
+            start_ns: query.start.as_ns(),
+            took_ns: query.complete.map(|end| end.since(query.start).as_ns()),
             due_ns: None,
-            late: of.met().map(|met| !met),
-            children: of.children,
-            answers: calls.answers(of.query, of.root),
+            late: query.met().map(|met| !met),
+            children: query.children,
+            answers: calls.answers(query.query, query.root),
         });
         Self {
             queries: queries.collect(),
@@ -199,28 +199,28 @@ impl Observed {
     }
 }
 
-/// A call of one host by another, within a query.
+/// Call between two hosts within a query.
 #[derive(Clone, Debug)]
 pub(crate) struct Call<'f> {
-    /// The request.
+    /// Request.
     pub asked: &'f FlowRecord,
-    /// The answer.
+    /// Answer, if there is one.
     pub answered: Option<&'f FlowRecord>,
 }
 
-/// The calls of a run by query, without questions that were asked anew.
+/// Calls of a run by query, without hedges and retries.
 pub(crate) struct Calls<'f> {
     by_query: FxHashMap<u64, Vec<Call<'f>>>,
 }
 
 impl<'f> Calls<'f> {
-    /// Of one workload.
+    /// Collects the calls of a workload.
     pub fn of(flows: &'f [FlowRecord], workload: u16) -> Self {
         let mut by_query: FxHashMap<u64, Vec<Call<'f>>> = FxHashMap::default();
-        let of = flows
+        let selected = flows
             .iter()
-            .filter(|of| of.workload == workload && of.attempt.0 == 0);
-        for flow in of.clone().filter(|of| of.class == Class::Query) {
+            .filter(|flow| flow.workload == workload && flow.attempt.0 == 0);
+        for flow in selected.clone().filter(|flow| flow.class == Class::Query) {
             if let Some(query) = flow.query {
                 let call = Call {
                     asked: flow,
@@ -229,41 +229,46 @@ impl<'f> Calls<'f> {
                 by_query.entry(query).or_default().push(call);
             }
         }
-        for flow in of.filter(|of| of.class == Class::Response) {
+        for flow in selected.filter(|flow| flow.class == Class::Response) {
             let calls = flow.query.and_then(|query| by_query.get_mut(&query));
-            let open = calls.into_iter().flatten().find(|call| {
+            let unanswered = calls.into_iter().flatten().find(|call| {
                 let ends = (call.asked.source, call.asked.destination);
                 call.answered.is_none() && ends == (flow.destination, flow.source)
             });
-            if let Some(call) = open {
+            if let Some(call) = unanswered {
                 call.answered = Some(flow);
             }
         }
         Self { by_query }
     }
 
-    /// The calls of a query.
+    /// Returns the calls of a query.
     pub fn of_query(&self, query: u64) -> &[Call<'f>] {
         self.by_query.get(&query).map_or(&[], Vec::as_slice)
     }
 
-    /// The calls of a query, those of the root first, each with its layer and the number of the call that caused it. A host
-    /// with several roles in one query is taken for the first of them that has got its request.
+    /// Returns the calls of a query, the root's first, each with its layer and the index of the call that caused it. If a host
+    /// has several roles in a query, the one that received its request first is used.
     pub fn layered(&self, query: u64, root: u32) -> Vec<(u16, Option<usize>, &Call<'f>)> {
         let calls = self.of_query(query);
         let mut found: Vec<(u16, Option<usize>, &Call<'f>)> = Vec::new();
-        let mut asks: FxHashMap<u32, Vec<&Call<'f>>> = FxHashMap::default();
+        let mut calls_by_source: FxHashMap<u32, Vec<&Call<'f>>> = FxHashMap::default();
         for call in calls {
-            asks.entry(call.asked.source).or_default().push(call);
+            calls_by_source
+                .entry(call.asked.source)
+                .or_default()
+                .push(call);
         }
-        let of_root = asks.remove(&root).unwrap_or_default();
+        let of_root = calls_by_source.remove(&root).unwrap_or_default();
         found.extend(of_root.into_iter().map(|call| (0, None, call)));
-        let mut at = 0;
-        while let Some(&(layer, _, call)) = found.get(at) {
-            let below = asks.remove(&call.asked.destination).unwrap_or_default();
-            let below = below.into_iter().map(|call| (layer + 1, Some(at), call));
+        let mut index = 0;
+        while let Some(&(layer, _, call)) = found.get(index) {
+            let below = calls_by_source
+                .remove(&call.asked.destination)
+                .unwrap_or_default();
+            let below = below.into_iter().map(|call| (layer + 1, Some(index), call));
             found.extend(below);
-            at += 1;
+            index += 1;
         }
         found
     }
@@ -276,29 +281,32 @@ impl<'f> Calls<'f> {
                 children[*cause] += 1;
             }
         }
-        let answers = layered.iter().zip(children).filter_map(|(of, children)| {
-            let answered = of.2.answered?;
-            let got = of.2.asked.finish?;
-            Some(Answer {
-                layer: of.0,
-                children,
-                request_bytes: Some(of.2.asked.size_bytes),
-                bytes: answered.size_bytes,
-                compute_ns: (children == 0).then(|| answered.start.since(got).as_ns()),
-                deadline_ns: None,
-                took_ns: None,
-                waited_ns: None,
-                network_ns: None,
-            })
-        });
+        let answers = layered
+            .iter()
+            .zip(children)
+            .filter_map(|((layer, _, call), children)| {
+                let answered = call.answered?;
+                let received = call.asked.finish?;
+                Some(Answer {
+                    layer: *layer,
+                    children,
+                    request_bytes: Some(call.asked.size_bytes),
+                    bytes: answered.size_bytes,
+                    compute_ns: (children == 0).then(|| answered.start.since(received).as_ns()),
+                    deadline_ns: None,
+                    took_ns: None,
+                    waited_ns: None,
+                    network_ns: None,
+                })
+            });
         answers.collect()
     }
 }
 
-/// Bytes of a request that its spans do not state.
+/// Default size of a request that spans do not state.
 pub(crate) const USUAL_REQUEST: Bytes = Bytes(1_000);
 
-/// A length of time in ns, as the model has it.
+/// Converts nanoseconds to a span.
 pub(crate) fn span(ns: f64) -> Span {
     #[expect(
         clippy::cast_possible_truncation,

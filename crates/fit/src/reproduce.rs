@@ -1,4 +1,4 @@
-//! How well the fitted scenario reproduces its input: both side by side.
+//! Comparison of the fitted scenario with its input.
 
 use crate::distribution::{CHANCE, Sample};
 use crate::model::{Due, Model};
@@ -12,94 +12,99 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// One quantity on both sides.
+/// Quantity in the input and in the fitted scenario.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// What it is.
+    /// Name of the quantity.
     pub quantity: String,
-    /// `B`, `ns`, `/s`, `share`, or nothing for counts.
+    /// Unit: `B`, `ns`, `/s`, `share`, or empty for counts.
     pub unit: &'static str,
-    /// In the input; `None`: not known.
+    /// Value in the input, or `None` if unknown.
     pub input: Option<f64>,
-    /// In the fitted scenario.
+    /// Value in the fitted scenario, or `None` if unknown.
     pub fitted: Option<f64>,
-    /// The fitted less the input's, as a share of the input's; of shares of queries the plain difference.
+    /// Fitted value minus input value, relative to the input value. For shares of queries, the absolute difference.
     pub difference: Option<f64>,
-    /// The largest difference between the CDFs of both sides, where the quantity is of a distribution.
+    /// Kolmogorov-Smirnov distance between the distributions, or `None` for quantities without one.
     pub ks: Option<f64>,
-    /// True if the difference is within the threshold of the quantity; `None` where it has none or a side is not known.
+    /// True if the difference is within the quantity's threshold; `None` if it has no threshold or a value is unknown.
     pub near: Option<bool>,
-    /// Of shares of queries: the 95 % interval of the input's, which is a sample of the service, over blocks of its time.
+    /// For shares of queries, the 95 % interval of the input's value over blocks of time, since the input is a sample.
     pub input_interval: Option<Interval>,
-    /// That of the fitted scenario, over its runs.
+    /// For shares of queries, the 95 % interval of the fitted value over runs.
     pub fitted_interval: Option<Interval>,
 }
 
-/// Sizes, fan-in and load are reproduced within this share.
+/// Threshold of sizes, fan-in and load, relative to the input.
 pub const WITHIN: f64 = 0.05;
-/// The share of late queries within this much.
+/// Threshold of the share of late queries, as an absolute difference.
 pub const POINTS: f64 = 0.02;
-/// The largest difference between the CDFs of completion times; more where samples are so few that chance makes more of it.
+/// Threshold of the distance between the distributions of completion times. It is larger for small samples.
 pub const KS: f64 = 0.2;
-/// Quantiles of completion times, the names of their rows, and the shares within which they are reproduced.
+/// Quantiles of completion times with the names of their rows and their relative thresholds.
 pub const COMPLETION: [(f64, &str, f64); 3] = [
     (0.5, "completion, p50", 0.1),
     (0.9, "completion, p90", 0.15),
     (0.99, "completion, p99", 0.25),
 ];
-/// A quantile q is judged from this many values beyond it on, as ten are needed to know it.
-const BEYOND: f64 = 10.0;
+/// Minimum number of values beyond a quantile for judging it.
+const MIN_BEYOND: f64 = 10.0;
 
-/// The quantities that say whether the input is reproduced.
+/// Names of the rows that decide the verdict.
 pub(crate) const SIZE: &str = "answer size, mean";
 pub(crate) const FAN_IN: &str = "fan-in, mean";
 pub(crate) const LOAD: &str = "load of a root's link";
 pub(crate) const MISSED: &str = "missed share";
 
-/// Why there is no comparison.
+/// Reasons why the simulation failed.
 #[derive(Debug)]
 pub(crate) enum Failed {
     Setup(SetupError),
     Stopped,
 }
 
-/// Runs are added until the interval of the fitted scenario's missed share is no wider than this to either side, or so many
-/// are made.
+/// Runs are added until the interval of the missed share extends at most this far to either side, up to `MAX_RUNS`.
 const PRECISE: f64 = POINTS / 2.0;
-const MOST_RUNS: usize = 40;
-/// Blocks of time of an input, for the interval of its missed share.
+const MAX_RUNS: usize = 40;
+/// Number of blocks of time for the interval of the input's missed share.
 const BLOCKS: usize = 20;
 
-/// The measured queries of each run of the scenario under its first transport: at least as many runs as it has seeds. `begun`
-/// hears how many runs are begun, and of how many.
+/// Simulates the scenario with its first transport, at least once per seed, and returns the measured queries of each run.
+/// `on_progress` receives the number of started runs and their total.
 pub(crate) fn simulate(
     scenario: &Scenario,
     model: &Model,
     stop: &Arc<AtomicBool>,
-    begun: &dyn Fn(usize, usize),
+    on_progress: &dyn Fn(usize, usize),
 ) -> Result<Vec<Observed>, Failed> {
     let mut runs: Vec<Observed> = Vec::new();
     let mut wanted = scenario.seeds as usize;
     loop {
-        runs.extend(simulated(scenario, runs.len()..wanted, stop, begun)?);
-        if wanted >= MOST_RUNS || is_precise(&runs, model) {
+        runs.extend(simulate_runs(
+            scenario,
+            runs.len()..wanted,
+            stop,
+            on_progress,
+        )?);
+        if wanted >= MAX_RUNS || is_precise(&runs, model) {
             return Ok(runs);
         }
-        wanted = (2 * wanted).min(MOST_RUNS);
+        wanted = (2 * wanted).min(MAX_RUNS);
     }
 }
 
 fn is_precise(runs: &[Observed], model: &Model) -> bool {
-    let missed = missed(runs.iter().map(|of| of.queries.iter()), model);
-    missed.is_none_or(|of| (of.high() - of.value).max(of.value - of.low()) <= PRECISE)
+    let missed = missed(runs.iter().map(|run| run.queries.iter()), model);
+    missed
+        .is_none_or(|share| (share.high() - share.value).max(share.value - share.low()) <= PRECISE)
 }
 
-/// The runs of these numbers.
-fn simulated(
+/// Simulates the runs with these indices.
+fn simulate_runs(
     scenario: &Scenario,
     numbers: Range<usize>,
     stop: &Arc<AtomicBool>,
-    begun: &dyn Fn(usize, usize),
+    on_progress: &dyn Fn(usize, usize),
 ) -> Result<Vec<Observed>, Failed> {
     let progress = Arc::new(Progress::default());
     let options = Options {
@@ -116,120 +121,130 @@ fn simulated(
         if stopped() {
             progress.cancel.store(true, Ordering::Relaxed);
         }
-        begun(numbers.start + at, numbers.end);
+        on_progress(numbers.start + at, numbers.end);
     };
-    let made = each(numbers.len(), jobs, stopped, one, tick);
-    let made: Result<Option<Vec<_>>, SetupError> =
-        made.into_iter().map(Option::transpose).collect();
-    let made = made.map_err(Failed::Setup)?;
-    made.filter(|_| !stopped()).ok_or(Failed::Stopped)
+    let finished = each(numbers.len(), jobs, stopped, one, tick);
+    let finished: Result<Option<Vec<_>>, SetupError> =
+        finished.into_iter().map(Option::transpose).collect();
+    let finished = finished.map_err(Failed::Setup)?;
+    finished.filter(|_| !stopped()).ok_or(Failed::Stopped)
 }
 
-/// The share of late queries, of those of which that is known, with its interval over blocks of them.
+/// Returns the share of late queries among those for which it is known, with its interval over blocks of queries.
 fn missed<'q, Q: Iterator<Item = &'q Query>>(
     blocks: impl Iterator<Item = Q>,
     model: &Model,
 ) -> Option<Estimate> {
-    // Of each block: late ones, and all.
+    // Late and all queries of each block.
     let counts: Vec<(usize, usize)> = blocks
         .map(|queries| {
-            let judged = queries.filter_map(|of| model.is_late(of));
+            let judged = queries.filter_map(|query| model.is_late(query));
             judged.fold((0, 0), |(late, all), is_late| {
                 (late + usize::from(is_late), all + 1)
             })
         })
         .collect();
     Estimate::of(&counts, |drawn| {
-        let late: usize = drawn.iter().map(|of| of.0).sum();
-        let all: usize = drawn.iter().map(|of| of.1).sum();
+        let late: usize = drawn.iter().map(|(late, _)| late).sum();
+        let all: usize = drawn.iter().map(|(_, all)| all).sum();
         (all > 0).then(|| late as f64 / all as f64)
     })
 }
 
-/// Both sides.
+/// Compares the input with the runs of the fitted scenario.
 pub(crate) fn rows(input: &Observed, runs: Vec<Observed>, model: &Model) -> Vec<Row> {
     let block = input.queries.len().div_ceil(BLOCKS).max(1);
     let blocks = input.queries.chunks(block).filter(|_| input.has_times());
     let missed = [
         missed(blocks.map(<[Query]>::iter), model),
-        missed(runs.iter().map(|of| of.queries.iter()), model),
+        missed(runs.iter().map(|run| run.queries.iter()), model),
     ];
     let fitted = Observed {
-        queries: runs.into_iter().flat_map(|of| of.queries).collect(),
+        queries: runs.into_iter().flat_map(|run| run.queries).collect(),
         ..Observed::default()
     };
     let mut rows = Rows::default();
     let sides = [input, &fitted];
     let layers = model.layers.len();
-    for at in (0_u16..).take(layers) {
-        let named = |what: &str| match layers {
-            1 => what.to_owned(),
-            _ => format!("layer {}: {what}", at + 1),
+    for layer in (0_u16..).take(layers) {
+        let named = |quantity: &str| match layers {
+            1 => quantity.to_owned(),
+            _ => format!("layer {}: {quantity}", layer + 1),
         };
-        let sizes = sides.map(|of| Sample::new(of.layer(at).map(|of| of.bytes as f64).collect()));
+        let sizes = sides.map(|side| {
+            Sample::new(
+                side.layer(layer)
+                    .map(|answer| answer.bytes as f64)
+                    .collect(),
+            )
+        });
         rows.quantity(&named(SIZE), "B", &sizes, Sample::mean);
         rows.judge(WITHIN);
         rows.ks(&sizes);
-        rows.quantity(&named("answer size, p50"), "B", &sizes, |of| {
-            of.quantile(0.5)
+        rows.quantity(&named("answer size, p50"), "B", &sizes, |side| {
+            side.quantile(0.5)
         });
-        rows.quantity(&named("answer size, p99"), "B", &sizes, |of| {
-            of.quantile(0.99)
+        rows.quantity(&named("answer size, p99"), "B", &sizes, |side| {
+            side.quantile(0.99)
         });
-        let fan_ins = sides.map(|of| Sample::new(of.fan_ins(at)));
+        let fan_ins = sides.map(|side| Sample::new(side.fan_ins(layer)));
         rows.quantity(&named(FAN_IN), "", &fan_ins, Sample::mean);
         rows.judge(WITHIN);
-        rows.quantity(&named("fan-in, p99"), "", &fan_ins, |of| of.quantile(0.99));
+        rows.quantity(&named("fan-in, p99"), "", &fan_ins, |side| {
+            side.quantile(0.99)
+        });
     }
-    // The scenario states its rate; how many queries its runs happen to have says nothing of it.
+    // The scenario states its rate, so the random number of queries in its runs does not matter.
     let rate = model.arrivals.per_second;
     rows.add("queries per second", "/s", [Some(rate), Some(rate)]);
-    let loads = sides.map(|of| {
-        let answers = of
+    let loads = sides.map(|side| {
+        let answers = side
             .queries
             .iter()
-            .flat_map(|of| &of.answers)
-            .filter(|of| of.layer == 0);
-        let bytes: f64 = answers.map(|of| of.bytes as f64).sum();
-        Some(model.load(bytes / of.queries.len().max(1) as f64, rate))
+            .flat_map(|query| &query.answers)
+            .filter(|answer| answer.layer == 0);
+        let bytes: f64 = answers.map(|answer| answer.bytes as f64).sum();
+        Some(model.load(bytes / side.queries.len().max(1) as f64, rate))
     });
     rows.add(LOAD, "share", loads);
     rows.relative();
     rows.judge(WITHIN);
-    let compute = sides.map(|of| {
-        let leaves = of
+    let compute = sides.map(|side| {
+        let leaves = side
             .queries
             .iter()
-            .flat_map(|of| &of.answers)
-            .filter(|of| of.children == 0);
+            .flat_map(|query| &query.answers)
+            .filter(|answer| answer.children == 0);
         Sample::new(
             leaves
-                .filter_map(|of| of.compute_ns)
+                .filter_map(|answer| answer.compute_ns)
                 .map(|ns| ns as f64)
                 .collect(),
         )
     });
     rows.quantity("computation, mean", "ns", &compute, Sample::mean);
     rows.ks(&compute);
-    rows.quantity("computation, p99", "ns", &compute, |of| of.quantile(0.99));
-    let took = sides.map(|of| {
-        let took = of.queries.iter().filter_map(|of| of.took_ns);
+    rows.quantity("computation, p99", "ns", &compute, |side| {
+        side.quantile(0.99)
+    });
+    let took = sides.map(|side| {
+        let took = side.queries.iter().filter_map(|query| query.took_ns);
         Sample::new(took.map(|ns| ns as f64).collect())
     });
-    for (at, name, within) in COMPLETION {
-        rows.quantity(name, "ns", &took, |of| of.quantile(at));
-        if took[0].len() as f64 * (1.0 - at) >= BEYOND {
+    for (quantile, name, within) in COMPLETION {
+        rows.quantity(name, "ns", &took, |side| side.quantile(quantile));
+        if took[0].len() as f64 * (1.0 - quantile) >= MIN_BEYOND {
             rows.judge(within);
         }
-        if at < 0.6 {
+        if quantile < 0.6 {
             rows.ks(&took);
             rows.judge_ks(&took);
         }
     }
     if let Due::Budget(due) | Due::StandIn(due) = &model.due {
         let due = due.as_ns() as f64;
-        rows.quantity("slack, p50", "ns", &took, |of| due - of.quantile(0.5));
-        rows.quantity("slack, p1", "ns", &took, |of| due - of.quantile(0.99));
+        rows.quantity("slack, p50", "ns", &took, |side| due - side.quantile(0.5));
+        rows.quantity("slack, p1", "ns", &took, |side| due - side.quantile(0.99));
     }
     rows.estimate(MISSED, missed);
     rows.0
@@ -257,19 +272,23 @@ impl Rows {
         }
     }
 
-    /// A share of queries, where it is known of either side.
+    /// Adds a share of queries, unless it is unknown on both sides.
     fn estimate(&mut self, quantity: &str, sides: [Option<Estimate>; 2]) {
         if sides.iter().all(Option::is_none) {
             return;
         }
-        self.add(quantity, "share", sides.map(|of| of.map(|of| of.value)));
+        self.add(
+            quantity,
+            "share",
+            sides.map(|side| side.map(|estimate| estimate.value)),
+        );
         self.judge(POINTS);
         if let Some(row) = self.0.last_mut() {
-            [row.input_interval, row.fitted_interval] = sides.map(|of| of?.interval);
+            [row.input_interval, row.fitted_interval] = sides.map(|side| side?.interval);
         }
     }
 
-    /// The latest difference is one relative to the input.
+    /// Makes the difference of the last row relative to the input.
     fn relative(&mut self) {
         if let Some(row) = self.0.last_mut() {
             let share = |(difference, input): (f64, f64)| {
@@ -292,30 +311,36 @@ impl Rows {
         if sides[0].is_empty() && sides[1].is_empty() {
             return;
         }
-        let of = |at: usize| (!sides[at].is_empty()).then(|| value(&sides[at]));
-        self.add(name, unit, [of(0), of(1)]);
+        let side = |index: usize| (!sides[index].is_empty()).then(|| value(&sides[index]));
+        self.add(name, unit, [side(0), side(1)]);
     }
 
-    /// Compares the difference of the latest row with its threshold.
+    /// Compares the difference of the last row with its threshold.
     fn judge(&mut self, within: f64) {
         if let Some(row) = self.0.last_mut().filter(|row| row.input.is_some()) {
-            // Without a difference, the fit has no value, or the input has zero.
-            row.near = Some(row.difference.is_some_and(|of| of.abs() <= within));
+            // There is no difference if the fit has no value or the input's value is 0.
+            row.near = Some(
+                row.difference
+                    .is_some_and(|difference| difference.abs() <= within),
+            );
         }
     }
 
-    /// Compares the distance of the latest row with its threshold too.
+    /// Compares the distance of the last row with its threshold.
     fn judge_ks(&mut self, sides: &[Sample; 2]) {
-        let few: f64 = sides.iter().map(|of| 1.0 / of.len().max(1) as f64).sum();
-        let most = KS.max(CHANCE * libm::sqrt(few));
+        let few: f64 = sides
+            .iter()
+            .map(|side| 1.0 / side.len().max(1) as f64)
+            .sum();
+        let threshold = KS.max(CHANCE * libm::sqrt(few));
         if let Some(row) = self.0.last_mut()
             && let Some(ks) = row.ks
         {
-            row.near = Some(ks <= most && row.near != Some(false));
+            row.near = Some(ks <= threshold && row.near != Some(false));
         }
     }
 
-    /// The latest row is of distributions: how far they are apart.
+    /// Sets the distance between the distributions of the last row.
     fn ks(&mut self, sides: &[Sample; 2]) {
         let known = !sides[0].is_empty() && !sides[1].is_empty();
         if let Some(row) = self.0.last_mut().filter(|_| known) {

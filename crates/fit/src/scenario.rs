@@ -1,4 +1,4 @@
-//! The scenario's text.
+//! TOML text of the fitted scenario.
 
 use crate::arrivals::Process;
 use crate::distribution::{Fitted, Sample, Shape};
@@ -10,20 +10,21 @@ use std::fmt::{self, Write};
 
 /// Name of the workload.
 pub(crate) const WORKLOAD: &str = "queries";
-/// Runs, each with other hosts in the trees.
+/// Number of runs, each with different hosts in the trees.
 const SEEDS: u32 = 5;
-/// Queries of all runs together, fewest and most, and bytes of their answers.
+/// Minimum and maximum number of queries over all runs.
 const QUERIES: (f64, f64) = (500.0, 4_000.0);
+/// Maximum size of their answers in bytes.
 const RUN_BYTES: f64 = 5e9;
-/// The longest run.
-const LONGEST: Span = Span::from_secs(3_600);
+/// Maximum duration of a run.
+const MAX_DURATION: Span = Span::from_secs(3_600);
 
 impl Model {
-    /// The scenario of that name, fitted to `input`.
+    /// Renders the scenario, with its name and the name of its input.
     pub fn to_toml(&self, name: &str, input: &str) -> String {
         let mut text = String::new();
         self.write(&mut text, name, input)
-            .expect("a text takes all that is written");
+            .expect("a string can always grow");
         text
     }
 
@@ -31,7 +32,7 @@ impl Model {
         writeln!(to, "# The service of {input}: {} queries.", self.queries)?;
         writeln!(
             to,
-            "# Written by `duetime fit`. Values are what was seen, unless their comments say otherwise."
+            "# Written by `duetime fit`. Values are as observed unless their comments say otherwise."
         )?;
         for note in &self.notes {
             writeln!(to, "# - {note}")?;
@@ -44,51 +45,47 @@ impl Model {
         let transports: Vec<String> = self
             .transports
             .iter()
-            .map(|of| format!("\"{of}\""))
+            .map(|name| format!("\"{name}\""))
             .collect();
         line(
             to,
             &format!("transport = [{}]", transports.join(", ")),
-            "a choice: those to compare",
+            "a choice: the transports to compare",
         )?;
         let (warm_up, measured) = self.times();
         line(
             to,
             &format!("seeds = {SEEDS}"),
-            "a choice: runs, each with trees on other hosts",
+            "a choice: runs, each with trees on different hosts",
         )?;
         line(
             to,
             &format!("warm_up = \"{warm_up}\""),
-            "a choice: what starts earlier does not count",
+            "a choice: earlier queries are not measured",
         )?;
         let queries = measured.as_secs_f64() * self.arrivals.per_second;
         line(
             to,
             &format!("duration = \"{}\"", warm_up + measured),
-            &format!("a choice: some {queries:.0} queries in each run"),
+            &format!("a choice: about {queries:.0} queries per run"),
         )?;
         to.push_str(&network(self.hosts, self.link, self.latency, &self.buffer));
         to.push_str("\n[host]\n");
-        line(
-            to,
-            "start_jitter = false",
-            "times as they were seen have it",
-        )?;
+        line(to, "start_jitter = false", "the observed times include it")?;
         self.workload(to)
     }
 
-    /// Warm-up and the time after it.
+    /// Returns the warm-up and the measured time.
     fn times(&self) -> (Span, Span) {
         let queries = (self.queries as f64)
             .clamp(QUERIES.0, QUERIES.1)
             .min((RUN_BYTES / self.query_bytes).max(QUERIES.0));
-        let least = self.took_ns.unwrap_or(0.0).max(1e6);
+        let minimum = self.took_ns.unwrap_or(0.0).max(1e6);
         let measured =
-            (queries / f64::from(SEEDS) / self.arrivals.per_second * 1e9).max(3.0 * least);
-        // Whole milliseconds.
-        let up = |ns: f64| span(libm::ceil(ns / 1e6) * 1e6).min(LONGEST);
-        (up(least), up(measured))
+            (queries / f64::from(SEEDS) / self.arrivals.per_second * 1e9).max(3.0 * minimum);
+        // Round up to milliseconds.
+        let up = |ns: f64| span(libm::ceil(ns / 1e6) * 1e6).min(MAX_DURATION);
+        (up(minimum), up(measured))
     }
 
     fn workload(&self, to: &mut String) -> fmt::Result {
@@ -96,7 +93,7 @@ impl Model {
         line(
             to,
             "kind = \"oldi\"",
-            "a parent asks its children, all answer at once",
+            "a parent queries its children, which answer at once",
         )?;
         line(to, &format!("name = \"{WORKLOAD}\""), "")?;
         let per_second = self.arrivals.per_second;
@@ -104,21 +101,25 @@ impl Model {
             to,
             &format!("trees = {}", self.trees),
             &format!(
-                "roots; answers take {:.2} % of the link of each in the mean",
+                "roots; answers load each root's link by {:.2} % on average",
                 self.load(self.root_bytes, per_second) * 100.0
             ),
         )?;
         line(
             to,
             "share_hosts = true",
-            "a host may be root of some queries and leaf of others",
+            "a host may be a root of some queries and a leaf of others",
         )?;
-        let fan_ins: Vec<String> = self.layers.iter().map(|of| of.fan_in.to_string()).collect();
+        let fan_ins: Vec<String> = self
+            .layers
+            .iter()
+            .map(|layer| layer.fan_in.to_string())
+            .collect();
         let (fan_in, why) = match &fan_ins[..] {
             [one] => (one.clone(), "calls of a query"),
             layers => (
                 format!("[{}]", layers.join(", ")),
-                "of the root, and of each aggregator",
+                "of the root and of each aggregator",
             ),
         };
         line(to, &format!("fan_in = {fan_in}"), why)?;
@@ -126,10 +127,18 @@ impl Model {
         line(
             to,
             &format!("query = \"{}\"", Bytes(self.request_bytes)),
-            "a request: half are no larger",
+            "median size of a request",
         )?;
-        let sizes: Vec<String> = self.layers.iter().map(|of| size(&of.sizes.shape)).collect();
-        let ks: Vec<String> = self.layers.iter().map(|of| distance(&of.sizes)).collect();
+        let sizes: Vec<String> = self
+            .layers
+            .iter()
+            .map(|layer| size(&layer.sizes.shape))
+            .collect();
+        let ks: Vec<String> = self
+            .layers
+            .iter()
+            .map(|layer| distance(&layer.sizes))
+            .collect();
         match &sizes[..] {
             [one] => line(to, &format!("response = {one}"), &ks.join(", "))?,
             layers => line(
@@ -138,12 +147,16 @@ impl Model {
                 &ks.join(", "),
             )?,
         }
-        for (key, of) in [
+        for (key, times) in [
             ("compute", &self.compute),
             ("aggregate_compute", &self.aggregate_compute),
         ] {
-            if let Some(of) = of {
-                line(to, &format!("{key} = {}", time(&of.shape)), &distance(of))?;
+            if let Some(times) = times {
+                line(
+                    to,
+                    &format!("{key} = {}", time(&times.shape)),
+                    &distance(times),
+                )?;
             }
         }
         if self.layers.len() > 1 {
@@ -153,43 +166,39 @@ impl Model {
                     "give_up = \"never\"",
                     "aggregators waited for all answers",
                 )?,
-                Some(of) => line(
+                Some(give_up) => line(
                     to,
-                    &format!("give_up = \"{}\"", of.after),
+                    &format!("give_up = \"{}\"", give_up.after),
                     &format!(
                         "{} of {} aggregators answered without some answers",
-                        of.lacking, of.all
+                        give_up.lacking, give_up.all
                     ),
                 )?,
             }
         }
         if !self.persistent {
-            line(
-                to,
-                "connection = \"per-flow\"",
-                "each call had a connection",
-            )?;
+            line(to, "connection = \"per-flow\"", "a connection per call")?;
         }
         self.due(to)?;
         self.others(to)
     }
 
     fn others(&self, to: &mut String) -> fmt::Result {
-        let Some(of) = &self.others else {
+        let Some(other) = &self.others else {
             return Ok(());
         };
         writeln!(to, "\n[[workload]]")?;
         line(
             to,
             "kind = \"poisson\"",
-            "what else is on the links, between random hosts",
+            "other traffic between random hosts",
         )?;
         line(
             to,
             "name = \"other\"",
-            &format!("{} transfers were seen", of.seen),
+            &format!("{} transfers were observed", other.seen),
         )?;
-        match &of.sizes {
+        match &other.sizes {
             Some(sizes) => line(
                 to,
                 &format!("size = {}", size(&sizes.shape)),
@@ -198,36 +207,34 @@ impl Model {
             None => line(
                 to,
                 "size = \"web-search\"",
-                "a choice: a published distribution, most bytes in large transfers",
+                "a choice: a published distribution with most bytes in large transfers",
             )?,
         }
-        match of.amount {
-            Amount::PerSecond(many) => line(
-                to,
-                &format!("rate = \"{many:.3} /s\""),
-                "of all hosts together",
-            ),
+        match other.amount {
+            Amount::PerSecond(many) => {
+                line(to, &format!("rate = \"{many:.3} /s\""), "over all hosts")
+            }
             Amount::Load(share) => line(
                 to,
                 &format!("load = {share}"),
-                "share of each host's link, as told",
+                "share of each host's link, as given",
             ),
         }
     }
 
     fn arrival(&self, to: &mut String) -> fmt::Result {
-        let of = &self.arrivals;
+        let arrivals = &self.arrivals;
         let why = format!(
-            "{}: gaps vary by {:.2} of their mean, KS {:.3} to random ones",
-            of.words(),
-            of.variation,
-            of.ks
+            "{}: coefficient of variation {:.2}, KS distance {:.3} from random gaps",
+            arrivals.words(),
+            arrivals.variation,
+            arrivals.ks
         );
-        let rate = format!("rate = \"{:.3} /s\"", of.per_second);
-        match &of.process {
+        let rate = format!("rate = \"{:.3} /s\"", arrivals.per_second);
+        match &arrivals.process {
             Process::Poisson => line(to, &rate, &why),
             Process::Periodic => {
-                line(to, &rate, "of all roots together")?;
+                line(to, &rate, "over all roots")?;
                 line(to, "arrival = \"periodic\"", &why)
             }
             Process::Gaps(gaps) => line(to, &format!("every = {}", time(gaps)), &why),
@@ -245,15 +252,15 @@ impl Model {
             Due::Budget(budget) => (
                 format!("\"{budget}\""),
                 DeadlineFrom::Query,
-                within(budget, "the budget, as told; the share is a choice"),
+                within(budget, "the budget, as given; the share is a choice"),
             ),
             Due::StandIn(budget) => (
                 format!("\"{budget}\""),
                 DeadlineFrom::Query,
-                within(budget, "a choice: 99 % of the queries took no longer"),
+                within(budget, "a choice: 99 % of the queries met it"),
             ),
-            Due::Deadlines(of, from) => (
-                deadline(&of.shape),
+            Due::Deadlines(deadlines, from) => (
+                deadline(&deadlines.shape),
                 *from,
                 (
                     "objective = { answers = 1, share = \"99 %\" }".to_owned(),
@@ -265,24 +272,24 @@ impl Model {
         line(
             to,
             &format!("deadline = {deadline}"),
-            "what deadline-aware transports are told",
+            "deadline for deadline-aware transports",
         )?;
         if from == DeadlineFrom::Query {
             line(
                 to,
                 "deadline_from = \"query\"",
-                "from the request, so computing eats into it",
+                "starts with the request, so it includes computing",
             )?;
         }
         line(to, &objective.0, &objective.1)
     }
 }
 
-/// How near a distribution is.
-fn distance(of: &Fitted) -> String {
-    match of.shape {
+/// Describes a distribution and its distance from the data.
+fn distance(fitted: &Fitted) -> String {
+    match fitted.shape {
         Shape::Fixed(_) => "always".to_owned(),
-        _ => format!("{}, KS {:.3}", of.shape.name(), of.ks),
+        _ => format!("{}, KS {:.3}", fitted.shape.name(), fitted.ks),
     }
 }
 
@@ -303,7 +310,7 @@ fn bytes_of(bytes: f64) -> Bytes {
     Bytes((libm::round(bytes) as u64).max(1))
 }
 
-/// A random time, of a shape in ns.
+/// Formats a random time whose shape is in nanoseconds.
 fn time(shape: &Shape) -> String {
     match shape {
         Shape::Fixed(ns) if *ns < 1.0 => "\"0 us\"".to_owned(),
@@ -316,11 +323,11 @@ fn time(shape: &Shape) -> String {
                 span(median.max(1.0))
             )
         }
-        Shape::Points(of) => points(of, shown),
+        Shape::Points(values) => points(values, shown),
     }
 }
 
-/// A time as it is written.
+/// Formats a time.
 fn shown(ns: f64) -> String {
     if ns < 1e-3 {
         "0 us".to_owned()
@@ -329,7 +336,8 @@ fn shown(ns: f64) -> String {
     }
 }
 
-/// Deadlines, of a shape in ns: those that are neither fixed nor uniform are taken for exponential above the shortest.
+/// Formats deadlines whose shape is in nanoseconds. Shapes other than fixed and uniform become a minimum plus an exponential
+/// variation.
 fn deadline(shape: &Shape) -> String {
     match shape {
         Shape::Fixed(ns) => format!("\"{}\"", span(ns.max(1.0))),
@@ -341,7 +349,7 @@ fn deadline(shape: &Shape) -> String {
             )
         }
         other => {
-            let least = as_points(other).first().map_or(0.0, |of| of.0);
+            let least = as_points(other).first().map_or(0.0, |point| point.0);
             let above = (other.mean() - least).max(1.0);
             format!(
                 "{{ base = \"{}\", variation = \"exponential {}\" }}",
@@ -359,11 +367,11 @@ fn points(points: &[(f64, f64)], show: impl Fn(f64) -> String) -> String {
     format!("{{ points = [{}] }}", pairs.collect::<Vec<_>>().join(", "))
 }
 
-/// Any shape as a CDF.
+/// Converts a shape to the points of a CDF.
 fn as_points(shape: &Shape) -> Vec<(f64, f64)> {
     match shape {
         Shape::Points(points) => points.clone(),
-        Shape::Fixed(of) => vec![(*of, 1.0)],
+        Shape::Fixed(value) => vec![(*value, 1.0)],
         Shape::Uniform(low, high) => vec![(*low, 0.0), (*high, 1.0)],
         Shape::Exponential(_) | Shape::LogNormal(..) => {
             let sample = Sample::new(vec![0.0, shape.mean() * 2.0]);

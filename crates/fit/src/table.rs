@@ -1,5 +1,4 @@
-//! Calls from a table in CSV: one row for each call, or the flows of a network, as Duetime's own tables and traces have
-//! them.
+//! Calls from a CSV table with a row per call, or from flows in the format of Duetime's tables and traces.
 
 use crate::calls::{Call, Calls};
 use crate::observed::{DeadlineFrom, Others};
@@ -10,24 +9,24 @@ use std::io::Read;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// Rows of one table.
-const MOST_ROWS: usize = 20_000_000;
-/// The longest time, and so the latest start after the first: a day.
+/// Maximum number of rows.
+const MAX_ROWS: usize = 20_000_000;
+/// Maximum duration of a call and maximum distance of starts: a day.
 const DAY_NS: u64 = 24 * 3_600 * 1_000_000_000;
-/// The largest answer, in bytes.
-const MOST_BYTES: u64 = 1_000_000_000_000;
-/// The units of columns of times, in ns.
+/// Maximum size of an answer in bytes.
+const MAX_BYTES: u64 = 1_000_000_000_000;
+/// Suffixes of columns of times, with their units in nanoseconds.
 const UNITS: [(&str, u64); 4] = [
     ("_ns", 1),
     ("_us", 1_000),
     ("_ms", 1_000_000),
     ("_s", 1_000_000_000),
 ];
-const ALLOWED: &str = "a row for each call: start_ns, and end_ns or duration_ns, bytes; where known query, client, server, \
-                       request_bytes, compute_ns, deadline_ns (times also in _us, _ms or _s); or flows: source, destination, \
-                       size_bytes, start_ns, as in a trace or in flows.csv";
+const ALLOWED: &str = "a row per call with start_ns, end_ns or duration_ns, and bytes, optionally query, client, server, \
+                       request_bytes, compute_ns, deadline_ns (times also in _us, _ms or _s); or flows with source, \
+                       destination, size_bytes, start_ns, as in a trace or in flows.csv";
 
-/// Names of columns; of times without their units.
+/// Names of columns, without the units of times.
 const QUERY: &[&str] = &["query", "query_id", "trace_id"];
 const CLIENT: &[&str] = &["client", "caller", "root"];
 const SERVER: &[&str] = &["server", "callee"];
@@ -39,7 +38,7 @@ const DURATION: &[&str] = &["duration", "latency", "fct"];
 const COMPUTE: &[&str] = &["compute"];
 const DEADLINE: &[&str] = &["deadline"];
 
-/// The calls of the table `file`.
+/// Reads the calls of the table `file`.
 pub(crate) fn read(file: &str, input: impl Read) -> Result<Calls> {
     let mut reader = ReaderBuilder::new()
         .comment(Some(b'#'))
@@ -64,18 +63,18 @@ pub(crate) fn read(file: &str, input: impl Read) -> Result<Calls> {
     {
         let line = record
             .position()
-            .map_or(0, |of| usize::try_from(of.line()).unwrap_or(0));
-        let of = Cells {
+            .map_or(0, |position| usize::try_from(position.line()).unwrap_or(0));
+        let cells = Cells {
             file,
             line,
             record: &record,
             header: &header,
         };
-        if rows.len() == MOST_ROWS {
-            let message = "one row too many in a table";
-            return Err(of
-                .whole(message)
-                .allowed(format!("at most {MOST_ROWS} rows")));
+        if rows.len() == MAX_ROWS {
+            let message = "too many rows";
+            return Err(cells
+                .row_error(message)
+                .allowed(format!("at most {MAX_ROWS} rows")));
         }
         if record.len() != header.len() {
             let message = format!(
@@ -83,11 +82,11 @@ pub(crate) fn read(file: &str, input: impl Read) -> Result<Calls> {
                 record.len(),
                 header.len()
             );
-            return Err(of
-                .whole(&message)
+            return Err(cells
+                .row_error(&message)
                 .allowed(format!("{} cells", header.len())));
         }
-        rows.push(columns.row(&of, &mut names)?);
+        rows.push(columns.row(&cells, &mut names)?);
     }
     if rows.is_empty() {
         let error = Diagnostic::of_file(file, "the table has no rows");
@@ -98,18 +97,18 @@ pub(crate) fn read(file: &str, input: impl Read) -> Result<Calls> {
 }
 
 fn unreadable(file: &str, why: &csv::Error) -> Diagnostic {
-    let at = why
-        .position()
-        .map_or(String::new(), |of| format!("line {}: ", of.line()));
-    let what = match why.kind() {
+    let at = why.position().map_or(String::new(), |position| {
+        format!("line {}: ", position.line())
+    });
+    let message = match why.kind() {
         csv::ErrorKind::Io(why) => format!("cannot be read: {why}"),
-        csv::ErrorKind::Utf8 { .. } => format!("{at}not text in UTF-8"),
+        csv::ErrorKind::Utf8 { .. } => format!("{at}not UTF-8"),
         _ => format!("{at}{why}"),
     };
-    Diagnostic::of_file(file, what).allowed(ALLOWED)
+    Diagnostic::of_file(file, message).allowed(ALLOWED)
 }
 
-/// Names of hosts and queries as numbers.
+/// Numbers of host and query names.
 #[derive(Default)]
 struct Names {
     hosts: FxHashMap<String, u32>,
@@ -128,31 +127,31 @@ impl Names {
     }
 }
 
-/// What a row is.
+/// Kind of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
-    /// A call.
+    /// Call.
     Call,
-    /// A request on its way; the call has another row.
+    /// Request of a call, which has another row for the answer.
     Request,
-    /// An answer on its way.
+    /// Answer of a call, which has another row for the request.
     Answer,
-    /// A flow that belongs to no query.
+    /// Flow that belongs to no query.
     Flow,
-    /// Something else.
+    /// Other row, which is skipped.
     Other,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Row {
     class: Class,
-    /// The workload of a run of the simulator, so that only one is taken.
+    /// Workload of a simulated run, of which only one is used.
     workload: u64,
-    /// In a table of flows a client is who gets an answer or sends a request.
+    /// Call. In a table of flows, the client receives answers and sends requests.
     call: Call,
 }
 
-/// Where a table has what.
+/// Positions of the columns.
 struct Columns {
     query: Option<usize>,
     client: Option<usize>,
@@ -164,9 +163,9 @@ struct Columns {
     duration: Option<(usize, u64)>,
     compute: Option<(usize, u64)>,
     deadline: Option<(usize, u64)>,
-    /// Rows are flows, from a source to a destination.
+    /// True if rows are flows from a source to a destination.
     flows: bool,
-    /// Which flows are requests and which answers.
+    /// Column that distinguishes requests and answers.
     class: Option<usize>,
     attempt: Option<usize>,
     workload: Option<usize>,
@@ -223,9 +222,9 @@ impl Columns {
         Ok(found)
     }
 
-    fn row(&self, of: &Cells<'_>, names: &mut Names) -> Result<Row> {
+    fn row(&self, cells: &Cells<'_>, names: &mut Names) -> Result<Row> {
         let cell = |at: Option<usize>| {
-            at.and_then(|at| of.record.get(at))
+            at.and_then(|at| cells.record.get(at))
                 .filter(|cell| !cell.is_empty())
         };
         let class = match cell(self.class) {
@@ -235,34 +234,34 @@ impl Columns {
             Some("flow") => Class::Flow,
             Some(_) => Class::Other,
         };
-        // A question that was asked anew is no call of its own.
+        // Hedges and retries are not separate calls.
         let class = match cell(self.attempt) {
             Some(attempt) if attempt != "0" => Class::Other,
             _ => class,
         };
         let time = |column: Option<(usize, u64)>| match column {
             Some((at, _)) if cell(Some(at)).is_none() => Ok(None),
-            Some((at, unit)) => of.time(at, unit).map(Some),
+            Some((at, unit)) => cells.time(at, unit).map(Some),
             None => Ok(None),
         };
         let (at, unit) = self.start;
-        let start_ns = of.time(at, unit)?;
+        let start_ns = cells.time(at, unit)?;
         let span = |column: Option<(usize, u64)>| match (column, time(column)?) {
             (Some((at, _)), Some(ns)) if ns > DAY_NS => {
-                Err(of.wrong(at, "too long").allowed("at most 24 hours"))
+                Err(cells.cell_error(at, "too long").allowed("at most 24 hours"))
             }
             (_, ns) => Ok(ns),
         };
         let end_ns = match (time(self.end)?, self.end) {
             (Some(end), Some((at, _))) => {
                 if end < start_ns {
-                    return Err(of
-                        .wrong(at, "before the start")
+                    return Err(cells
+                        .cell_error(at, "before the start")
                         .allowed("the start or later"));
                 }
                 if end - start_ns > DAY_NS {
-                    return Err(of
-                        .wrong(at, "too late")
+                    return Err(cells
+                        .cell_error(at, "too late")
                         .allowed("calls of at most 24 hours"));
                 }
                 Some(end)
@@ -272,27 +271,27 @@ impl Columns {
         let deadline_ns = span(self.deadline)?;
         let bytes = match class {
             Class::Other => 1,
-            _ => of.bytes(self.bytes)?,
+            _ => cells.bytes(self.bytes)?,
         };
         let request_bytes = match self.request {
-            Some(at) if cell(Some(at)).is_some() => Some(of.bytes(at)?),
+            Some(at) if cell(Some(at)).is_some() => Some(cells.bytes(at)?),
             _ => None,
         };
         let mut host = |at: Option<usize>| cell(at).map(|name| names.host(name));
         let (client, server) = (host(self.client), host(self.server));
-        let ends = if class == Class::Request {
+        let client_and_server = if class == Class::Request {
             (server, client)
         } else {
             (client, server)
         };
-        let workload = cell(self.workload).and_then(|of| of.parse().ok());
+        let workload = cell(self.workload).and_then(|cell| cell.parse().ok());
         Ok(Row {
             class,
             workload: workload.unwrap_or(0),
             call: Call {
                 query: cell(self.query).map(|name| names.query(name)),
-                client: ends.0.unwrap_or(u32::MAX),
-                server: ends.1.unwrap_or(u32::MAX),
+                client: client_and_server.0.unwrap_or(u32::MAX),
+                server: client_and_server.1.unwrap_or(u32::MAX),
                 start_ns,
                 end_ns,
                 bytes: Some(bytes),
@@ -304,9 +303,9 @@ impl Columns {
         })
     }
 
-    /// All starts are within a day.
+    /// Checks that all starts are within a day.
     fn check_times(file: &str, rows: &[Row]) -> Result<()> {
-        let starts = || rows.iter().map(|of| of.call.start_ns);
+        let starts = || rows.iter().map(|row| row.call.start_ns);
         let (first, last) = (starts().min().unwrap_or(0), starts().max().unwrap_or(0));
         if last - first > DAY_NS {
             let message = format!("the starts are {} h apart", (last - first) / (DAY_NS / 24));
@@ -319,23 +318,23 @@ impl Columns {
     fn calls(&self, rows: Vec<Row>, names: &Names) -> Calls {
         let mut notes = Vec::new();
         let mut hosts = names.hosts.len();
-        let others = rows.iter().filter(|of| of.class == Class::Flow);
+        let others = rows.iter().filter(|row| row.class == Class::Flow);
         let others = Others {
             bytes: others
-                .filter_map(|of| of.call.bytes)
-                .map(|of| of as f64)
+                .filter_map(|row| row.call.bytes)
+                .map(|bytes| bytes as f64)
                 .collect(),
             of_hosts: None,
         };
         let calls = if self.class.is_some() {
             Self::joined(&rows, &mut notes)
         } else {
-            let mut calls: Vec<Call> = rows.into_iter().map(|of| of.call).collect();
+            let mut calls: Vec<Call> = rows.into_iter().map(|row| row.call).collect();
             if self.client.is_none() || self.server.is_none() {
                 let mut numbers: FxHashMap<Option<u64>, u32> = FxHashMap::default();
                 let mut most = 0;
                 for call in &mut calls {
-                    // Servers of a query without names differ from each other.
+                    // Unnamed servers of a query are assumed to be distinct.
                     let number = numbers.entry(call.query).or_default();
                     *number = number.saturating_add(1);
                     most = most.max(*number);
@@ -346,7 +345,7 @@ impl Columns {
                 let known = usize::try_from(most).unwrap_or(0) + 1;
                 hosts = hosts.max(known.min(if self.query.is_some() { known } else { 2 }));
                 notes.push(
-                    "the table does not name both client and server: hosts are not known"
+                    "the table does not name both clients and servers, so hosts are unknown"
                         .to_owned(),
                 );
             }
@@ -367,38 +366,38 @@ impl Columns {
         }
     }
 
-    /// The calls of a table of flows: each request with its answer.
+    /// Joins the requests and answers of a table of flows to calls.
     fn joined(rows: &[Row], notes: &mut Vec<String>) -> Vec<Call> {
         let mut of_workload: FxHashMap<u64, u64> = FxHashMap::default();
-        for row in rows.iter().filter(|of| of.class == Class::Request) {
+        for row in rows.iter().filter(|row| row.class == Class::Request) {
             *of_workload.entry(row.workload).or_default() += 1;
         }
-        let Some((&workload, _)) = of_workload.iter().max_by_key(|of| (*of.1, u64::MAX - of.0))
+        let Some((&workload, _)) = of_workload
+            .iter()
+            .max_by_key(|(number, count)| (**count, u64::MAX - **number))
         else {
-            // No requests: what the flows are is all that is known.
+            // Without requests, the flows are answers.
             let flows = rows
                 .iter()
-                .filter(|of| !matches!(of.class, Class::Other | Class::Flow));
-            return flows.map(|of| of.call).collect();
+                .filter(|row| !matches!(row.class, Class::Other | Class::Flow));
+            return flows.map(|row| row.call).collect();
         };
         if of_workload.len() > 1 {
-            notes.push(format!(
-                "only the queries of workload {workload} are looked at"
-            ));
+            notes.push(format!("only the queries of workload {workload} are used"));
         }
         let mut calls: Vec<Call> = Vec::new();
         let mut open: FxHashMap<(Option<u64>, u32, u32), Vec<usize>> = FxHashMap::default();
-        let of = |class| {
+        let rows_of = |class| {
             rows.iter()
-                .filter(move |of| of.class == class && of.workload == workload)
+                .filter(move |row| row.class == class && row.workload == workload)
         };
-        for Row { call: asked, .. } in of(Class::Request) {
+        for Row { call: asked, .. } in rows_of(Class::Request) {
             let key = (asked.query, asked.client, asked.server);
             open.entry(key).or_default().push(calls.len());
             calls.push(Call {
                 request_bytes: asked.bytes,
                 bytes: None,
-                // Until the answer is known, when the server had the request.
+                // Holds the arrival of the request until the answer is known.
                 compute_ns: asked.end_ns,
                 end_ns: None,
                 deadline_ns: None,
@@ -406,30 +405,30 @@ impl Columns {
                 ..*asked
             });
         }
-        for Row { call: answer, .. } in of(Class::Answer) {
+        for Row { call: answer, .. } in rows_of(Class::Answer) {
             let key = (answer.query, answer.client, answer.server);
-            let Some(at) = open
+            let Some(index) = open
                 .get_mut(&key)
-                .and_then(|of| (!of.is_empty()).then(|| of.remove(0)))
+                .and_then(|indices| (!indices.is_empty()).then(|| indices.remove(0)))
             else {
                 continue;
             };
-            let call = &mut calls[at];
+            let call = &mut calls[index];
             call.bytes = answer.bytes.filter(|_| answer.end_ns.is_some());
             call.end_ns = answer.end_ns;
             call.compute_ns = call
                 .compute_ns
-                .map(|got| answer.start_ns.saturating_sub(got));
+                .map(|received| answer.start_ns.saturating_sub(received));
             (call.deadline_ns, call.due_ns) = (answer.deadline_ns, answer.due_ns);
         }
-        for at in open.into_values().flatten() {
-            calls[at].compute_ns = None;
+        for index in open.into_values().flatten() {
+            calls[index].compute_ns = None;
         }
         calls
     }
 }
 
-/// The cells of one row.
+/// Cells of a row.
 struct Cells<'r> {
     file: &'r str,
     line: usize,
@@ -442,14 +441,14 @@ impl Cells<'_> {
         self.record.iter().collect::<Vec<_>>().join(",")
     }
 
-    /// A mistake in the row as a whole.
-    fn whole(&self, message: &str) -> Diagnostic {
+    /// Creates an error for the row.
+    fn row_error(&self, message: &str) -> Diagnostic {
         let text = self.text();
         Diagnostic::in_line(self.file, self.line, &text, 0..text.len(), message)
     }
 
-    /// A mistake in one cell.
-    fn wrong(&self, at: usize, message: &str) -> Diagnostic {
+    /// Creates an error for a cell.
+    fn cell_error(&self, at: usize, message: &str) -> Diagnostic {
         let start: usize = self.record.iter().take(at).map(|cell| cell.len() + 1).sum();
         let cell = self.record.get(at).unwrap_or_default();
         let place = start..start + cell.len();
@@ -464,27 +463,27 @@ impl Cells<'_> {
             .get(at)
             .and_then(|cell| cell.parse::<u64>().ok());
         number
-            .filter(|of| (1..=MOST_BYTES).contains(of))
+            .filter(|bytes| (1..=MAX_BYTES).contains(bytes))
             .ok_or_else(|| {
-                let error = self.wrong(at, "not a whole number of bytes in range");
-                error.allowed(format!("1 to {MOST_BYTES}"))
+                let error = self.cell_error(at, "not an integer number of bytes in range");
+                error.allowed(format!("1 to {MAX_BYTES}"))
             })
     }
 
-    /// A time in ns, exact to the ns, of a cell in units of `unit` ns.
+    /// Reads a time from a cell in units of `unit` nanoseconds. Returns exact nanoseconds.
     fn time(&self, at: usize, unit: u64) -> Result<u64> {
         let cell = self.record.get(at).unwrap_or_default();
         time(cell, unit).ok_or_else(|| {
-            let error = self.wrong(at, "not a time");
-            error.allowed("a number that is not negative, such as 1250 or 0.25")
+            let error = self.cell_error(at, "not a time");
+            error.allowed("a non-negative number, such as 1250 or 0.25")
         })
     }
 }
 
-/// A decimal number of units, in ns; what is finer is cut.
+/// Converts a decimal number of units to nanoseconds, truncating finer digits.
 fn time(text: &str, unit: u64) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
-    let digits = |text: &str| text.bytes().all(|of| of.is_ascii_digit());
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty() || !digits(whole) || !digits(part) {
         return None;
     }
@@ -494,7 +493,7 @@ fn time(text: &str, unit: u64) -> Option<u64> {
         place /= 10;
         ns = ns.checked_add(u64::from(digit - b'0') * place)?;
     }
-    // So far from the largest number that a day and a deadline can be added.
+    // Leave room for adding a day and a deadline.
     (ns < u64::MAX / 2).then_some(ns)
 }
 

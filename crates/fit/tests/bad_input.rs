@@ -1,4 +1,4 @@
-//! Whatever a file holds, reading it ends with an answer or with an error that says what is wrong; none panics.
+//! Reading arbitrary files returns a result or a descriptive error and never panics.
 
 use duetime_core::{Rate, Time};
 use duetime_fit::model::Model;
@@ -17,7 +17,7 @@ const SPANS: &str = "{\"trace_id\":\"a\",\"span_id\":\"r\",\"start_ns\":5,\"dura
                      {\"trace_id\":\"a\",\"span_id\":\"1\",\"parent_id\":\"r\",\"start_ns\":9,\"duration_ns\":70,\
                      \"request_bytes\":80,\"response_bytes\":1200,\"host\":\"h2\"}\n";
 
-/// A TCP segment in IPv4.
+/// Returns a TCP segment in IPv4.
 fn segment(from: (u8, u16), to: (u8, u16), sequence: u32, payload: u16, flags: u8) -> Vec<u8> {
     let mut bytes = vec![0x45, 0];
     bytes.extend((40 + payload).to_be_bytes());
@@ -31,7 +31,7 @@ fn segment(from: (u8, u16), to: (u8, u16), sequence: u32, payload: u16, flags: u
     bytes
 }
 
-/// Three queries of two calls each in connections that stay open.
+/// Returns a capture of three queries with two calls each, over persistent connections.
 fn capture() -> Vec<u8> {
     const SYN: u8 = 2;
     const ACK: u8 = 16;
@@ -54,7 +54,7 @@ fn capture() -> Vec<u8> {
             ));
         }
     }
-    packets.sort_by_key(|of| of.0);
+    packets.sort_by_key(|packet| packet.0);
     let packets: Vec<_> = packets
         .iter()
         .map(|(at, bytes)| Packet {
@@ -67,7 +67,7 @@ fn capture() -> Vec<u8> {
     to_pcapng(&["h1".to_owned()], packets)
 }
 
-/// The same in the older format, in microseconds.
+/// Returns a capture in the older format, with microseconds.
 fn old_capture() -> Vec<u8> {
     let mut file = vec![
         0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 96, 0, 0, 0, 101, 0, 0, 0,
@@ -94,11 +94,11 @@ fn known() -> Known {
     }
 }
 
-/// All that is done with a file, but for the runs.
+/// Reads a file and fits a scenario, without simulating it.
 fn read(kind: Kind, bytes: &[u8]) -> Result<String, String> {
-    let seen = of_bytes("file", bytes, kind, None, Rate::from_gbps(10))
+    let observed = of_bytes("file", bytes, kind, None, Rate::from_gbps(10))
         .map_err(|error| error.to_string())?;
-    let toml = Model::of(&seen, &known())?.to_toml("name", "file");
+    let toml = Model::of(&observed, &known())?.to_toml("name", "file");
     match duetime_scenario::load(&toml, "fitted", &[], &NoFiles) {
         Ok(_) => Ok(toml),
         Err(error) => Err(error.to_string()),
@@ -106,12 +106,15 @@ fn read(kind: Kind, bytes: &[u8]) -> Result<String, String> {
 }
 
 #[test]
-fn whole_files_are_read() {
+fn valid_files_are_read() {
     let toml = read(Kind::Pcap, &capture()).unwrap();
     for wanted in ["fan_in = 2 ", "response = \"900 B\"", "query = \"100 B\""] {
         assert!(toml.contains(wanted), "{wanted} in\n{toml}");
     }
-    assert!(!toml.contains("connection = "), "kept, by default: {toml}");
+    assert!(
+        !toml.contains("connection = "),
+        "persistent by default: {toml}"
+    );
     let toml = read(Kind::Csv, CALLS.as_bytes()).unwrap();
     assert!(toml.contains("deadline = \"4 ms\""), "{toml}");
     read(Kind::Csv, FLOWS.as_bytes()).unwrap();
@@ -125,7 +128,7 @@ fn whole_files_are_read() {
 }
 
 #[test]
-fn other_files_are_refused() {
+fn invalid_files_are_refused() {
     for (kind, bytes, wanted) in [
         (Kind::Pcap, &b""[..], "the file is empty"),
         (
@@ -147,17 +150,23 @@ fn other_files_are_refused() {
 }
 
 #[test]
-fn a_capture_cut_anywhere_but_between_packets_says_so() {
-    for whole in [capture(), old_capture()] {
-        let mut whole_prefixes = 0;
-        for end in 1..whole.len() {
-            match of_bytes("file", &whole[..end], Kind::Pcap, None, Rate::from_gbps(10)) {
+fn truncated_captures_are_refused() {
+    for complete in [capture(), old_capture()] {
+        let mut complete_prefixes = 0;
+        for end in 1..complete.len() {
+            match of_bytes(
+                "file",
+                &complete[..end],
+                Kind::Pcap,
+                None,
+                Rate::from_gbps(10),
+            ) {
                 Err(error) if error.to_string().contains("ends in the middle") => {}
-                // Between two packets nothing shows that there were more.
-                _ => whole_prefixes += 1,
+                // A cut between two packets cannot be detected.
+                _ => complete_prefixes += 1,
             }
         }
-        assert!((6..40).contains(&whole_prefixes), "{whole_prefixes}");
+        assert!((6..40).contains(&complete_prefixes), "{complete_prefixes}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! A service made by the simulator, fitted from what it leaves: spans, its flows as CSV, and a capture of the links of its
-//! roots. Each gives back sizes, fan-in, load and computation within 5 %, and the share of late queries within 2 points.
+//! Fits of a simulated service to its spans, its flows as CSV and a capture of its roots' links. Each fit reproduces sizes,
+//! fan-in, load and computation within 5 %, and the share of late queries within 2 points.
 
 use duetime_core::{Rate, Span, Time};
 use duetime_fit::{Fit, FitError, Known, Request, fit, spans};
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// One root or two, 12 leaves each, on 16 hosts: the answers of a query alone take 0.6 ms of its root's link.
+/// One or two roots with 12 leaves each on 16 hosts. The answers of a query occupy its root's link for 0.6 ms.
 const SERVICE: &str = r#"
 transport = ["TRANSPORT"]
 duration = "3 s"
@@ -26,7 +26,7 @@ link = { rate = "1 Gbps", latency = "5 us" }
 buffer = "BUFFER"
 [[workload]]
 kind = "oldi"
-# Of connections that are kept the simulator has one for each direction, where a capture shows one for both.
+# The simulator's persistent connections carry one direction each, unlike those of a real capture.
 connection = "per-flow"
 trees = TREES
 fan_in = 12
@@ -47,10 +47,10 @@ const FAN_IN: f64 = 12.0;
 const SIZE: f64 = 6_000.0;
 /// Queries per second of each root.
 const RATE: u32 = 500;
-/// Of answers on the link of each root.
+/// Load of each root's link by answers.
 const LOAD: f64 = 500.0 * FAN_IN * SIZE * 8.0 / 1e9;
 
-/// What differs between services.
+/// Parameters of a service.
 #[derive(Clone, Copy)]
 struct Kind {
     trees: u32,
@@ -60,7 +60,7 @@ struct Kind {
     budget: Span,
 }
 
-/// Late for what leaves compute.
+/// Service whose late queries are caused by computation.
 const SLOW: Kind = Kind {
     trees: 2,
     compute: "exponential 1 ms",
@@ -68,8 +68,8 @@ const SLOW: Kind = Kind {
     buffer: "4 MB",
     budget: Span::from_ms(5),
 };
-/// The same, with answers that seldom overtake each other: a capture in which each has a connection of its own does not tell
-/// which request it is to.
+/// Service with short computations, so that answers seldom overtake each other. A capture with a connection per answer does not
+/// identify its request.
 const QUICK: Kind = Kind {
     trees: 2,
     compute: "exponential 100 us",
@@ -77,7 +77,7 @@ const QUICK: Kind = Kind {
     buffer: "4 MB",
     budget: Span::from_us(1_500),
 };
-/// Late for what the network drops. Answers of one leaf do not overtake each other by computing.
+/// Service whose late queries are caused by drops. Without computation, the answers of a leaf do not overtake each other.
 const SHALLOW: Kind = Kind {
     trees: 1,
     compute: "0 us",
@@ -86,20 +86,20 @@ const SHALLOW: Kind = Kind {
     budget: Span::from_ms(3),
 };
 
-fn service(transport: &str, of: Kind, links: &[String]) -> RunOutput {
+fn service(transport: &str, kind: Kind, links: &[String]) -> RunOutput {
     let text = SERVICE.replace("TRANSPORT", transport);
-    let text = text.replace("COMPUTE", of.compute);
-    let text = text.replace("BUDGET", &of.budget.to_string());
-    let text = text.replace("TREES", &of.trees.to_string());
-    let text = text.replace("RATE", &format!("{} /s", RATE * of.trees));
-    let text = text.replace("BUFFER", of.buffer);
+    let text = text.replace("COMPUTE", kind.compute);
+    let text = text.replace("BUDGET", &kind.budget.to_string());
+    let text = text.replace("TREES", &kind.trees.to_string());
+    let text = text.replace("RATE", &format!("{} /s", RATE * kind.trees));
+    let text = text.replace("BUFFER", kind.buffer);
     let text = text.replace("LINKS", &format!("{links:?}"));
     let scenario =
         load(&text, "service.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"));
     run(&scenario, 0, 0, &Options::default()).unwrap()
 }
 
-/// The share of its queries that were late.
+/// Returns the share of late queries.
 fn late(output: &RunOutput) -> f64 {
     let met: Vec<bool> = output
         .records
@@ -116,16 +116,16 @@ fn file(name: &str, bytes: &[u8]) -> PathBuf {
     path
 }
 
-fn request(transport: &str, of: Kind) -> Request {
+fn request(transport: &str, kind: Kind) -> Request {
     Request {
         kind: None,
         burst: None,
         name: "fitted".to_owned(),
         known: Known {
-            budget: Some(of.budget),
+            budget: Some(kind.budget),
             link: Some(Rate::from_gbps(1)),
             hosts: Some(16),
-            buffer: Some(of.buffer.to_owned()),
+            buffer: Some(kind.buffer.to_owned()),
             other_load: None,
             transports: vec![transport.to_owned()],
         },
@@ -133,17 +133,17 @@ fn request(transport: &str, of: Kind) -> Request {
 }
 
 fn fitted(name: &str, bytes: &[u8], request: &Request) -> Fit {
-    let made = fit(
+    let fit_result = fit(
         &file(name, bytes),
         request,
         &Arc::new(AtomicBool::new(false)),
         &|_, _| {},
     );
-    made.unwrap_or_else(|error| panic!("{error}"))
+    fit_result.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Holds a fit against the service that its input is of.
-fn check(fit: &Fit, of: Kind, late: f64) {
+/// Compares a fit with the service of its input.
+fn check(fit: &Fit, kind: Kind, late: f64) {
     let row = |name: &str| {
         let found = fit.rows.iter().find(|row| row.quantity == name);
         found.unwrap_or_else(|| panic!("no {name} in\n{}", fit.text))
@@ -151,16 +151,16 @@ fn check(fit: &Fit, of: Kind, late: f64) {
     for (name, wanted) in [
         ("answer size, mean", SIZE),
         ("fan-in, mean", FAN_IN),
-        ("queries per second", f64::from(RATE * of.trees)),
+        ("queries per second", f64::from(RATE * kind.trees)),
         ("load of a root's link", LOAD),
-        ("computation, mean", of.mean_compute_ns),
+        ("computation, mean", kind.mean_compute_ns),
     ] {
         let (input, fitted) = (row(name).input.unwrap(), row(name).fitted.unwrap());
         for side in [input, fitted] {
-            // Packets leave their hosts with a small delay: some microseconds of computation are none.
-            let most = f64::max(0.05 * wanted, 2e4 * f64::from(u8::from(wanted == 0.0)));
+            // Hosts delay packets slightly, so a few microseconds of computation count as none.
+            let tolerance = f64::max(0.05 * wanted, 2e4 * f64::from(u8::from(wanted == 0.0)));
             assert!(
-                (side - wanted).abs() < most,
+                (side - wanted).abs() < tolerance,
                 "{name}: {side}, the service has {wanted}\n{}\n{}",
                 fit.text,
                 fit.toml
@@ -180,7 +180,7 @@ fn check(fit: &Fit, of: Kind, late: f64) {
         fit.text,
         fit.toml
     );
-    // Neither none nor all: the share says something.
+    // The share must not be trivial.
     assert!((0.03..0.5).contains(&late), "{late}");
     assert!(
         fit.answer
@@ -191,14 +191,11 @@ fn check(fit: &Fit, of: Kind, late: f64) {
 }
 
 #[test]
-fn spans_give_the_service_back() {
+fn spans_reproduce_the_service() {
     let output = service("dctcp", SLOW, &[]);
     let mut lines = Vec::new();
-    let (written, left_out) = spans(&output.records, &mut lines).unwrap();
-    assert_eq!(
-        (written, left_out),
-        (output.records.queries.len() as u64, 0)
-    );
+    let (written, skipped) = spans(&output.records, &mut lines).unwrap();
+    assert_eq!((written, skipped), (output.records.queries.len() as u64, 0));
     check(
         &fitted("service.jsonl", &lines, &request("dctcp", SLOW)),
         SLOW,
@@ -206,7 +203,7 @@ fn spans_give_the_service_back() {
     );
 }
 
-/// Two layers below each of two roots, on 40 hosts.
+/// Two layers below each of two roots on 40 hosts.
 const LAYERS: &str = r#"
 transport = ["dctcp"]
 duration = "4 s"
@@ -230,7 +227,7 @@ give_up = "GIVE_UP"
 objective = { within = "BUDGET", answers = 1, share = "99 %" }
 "#;
 
-/// Fits the exported spans of two layers, and compares the missed shares of the run, its spans and the fit.
+/// Fits the exported spans of a service with two layers, and compares the missed shares of the run, its spans and the fit.
 fn check_layers(name: &str, give_up: &str, budget: Span) -> Fit {
     let text = LAYERS.replace("GIVE_UP", give_up);
     let text = text.replace("BUDGET", &budget.to_string());
@@ -238,8 +235,8 @@ fn check_layers(name: &str, give_up: &str, budget: Span) -> Fit {
         load(&text, "layers.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"));
     let output = run(&scenario, 0, 0, &Options::default()).unwrap();
     let mut lines = Vec::new();
-    let (_, left_out) = spans(&output.records, &mut lines).unwrap();
-    assert_eq!(left_out, 0);
+    let (_, skipped) = spans(&output.records, &mut lines).unwrap();
+    assert_eq!(skipped, 0);
     let mut request = request("dctcp", SLOW);
     request.known.budget = Some(budget);
     request.known.link = Some(Rate::from_gbps(10));
@@ -268,11 +265,11 @@ fn layers_that_wait_for_all_answers() {
 }
 
 #[test]
-fn layers_that_give_up_at_deadlines() {
-    // Aggregators have half of the budget, and answer without the leaves that are slower.
+fn layers_that_time_out_at_deadlines() {
+    // Aggregators have half of the budget and answer without slower leaves.
     let fit = check_layers("hasty.jsonl", "children", Span::from_ms(11));
-    let given_up = fit.toml.lines().find(|line| line.starts_with("give_up = "));
-    let after = given_up.and_then(|line| line.split('"').nth(1)).unwrap();
+    let timeout = fit.toml.lines().find(|line| line.starts_with("give_up = "));
+    let after = timeout.and_then(|line| line.split('"').nth(1)).unwrap();
     let after = duetime_scenario::parse_time(after).unwrap();
     assert!(
         (5_400..5_600).contains(&(after.as_ns() / 1_000)),
@@ -281,16 +278,16 @@ fn layers_that_give_up_at_deadlines() {
 }
 
 #[test]
-fn a_bad_fit_is_called_bad() {
+fn bad_fit_is_reported() {
     let output = service("dctcp", SLOW, &[]);
-    // Nothing says how long servers compute, and the budget is one that all queries meet.
+    // The table has no computation times, and all queries meet the budget.
     let mut csv = "query,client,server,start_ns,end_ns,bytes\n".to_owned();
     let flows = &output.records.flows;
-    let asked = flows.iter().filter(|of| of.class == Class::Query);
+    let asked = flows.iter().filter(|flow| flow.class == Class::Query);
     let asked: BTreeMap<_, _> = asked
-        .map(|of| ((of.query, of.source, of.destination), of.start))
+        .map(|flow| ((flow.query, flow.source, flow.destination), flow.start))
         .collect();
-    for answer in flows.iter().filter(|of| of.class == Class::Response) {
+    for answer in flows.iter().filter(|flow| flow.class == Class::Response) {
         let start = asked[&(answer.query, answer.destination, answer.source)];
         let _ = writeln!(
             csv,
@@ -322,25 +319,27 @@ fn a_bad_fit_is_called_bad() {
 }
 
 #[test]
-fn the_flows_of_a_run_give_the_service_back() {
+fn flows_reproduce_the_service() {
     let output = service("tcp", SLOW, &[]);
     let mut csv =
         "workload,class,query,source,destination,size_bytes,start_ns,fct_ns,deadline_ns,attempt\n"
             .to_owned();
-    for of in &output.records.flows {
-        let number = |of: Option<u64>| of.map_or(String::new(), |of| of.to_string());
-        let deadline = of.deadline.map(|deadline| deadline.since(of.start).as_ns());
+    for flow in &output.records.flows {
+        let number = |value: Option<u64>| value.map_or(String::new(), |value| value.to_string());
+        let deadline = flow
+            .deadline
+            .map(|deadline| deadline.since(flow.start).as_ns());
         let _ = writeln!(
             csv,
             "{},{},{},{},{},{},{},{},{},0",
-            of.workload,
-            of.class.name(),
-            number(of.query),
-            of.source,
-            of.destination,
-            of.size_bytes,
-            of.start.as_ns(),
-            number(of.completion().map(Span::as_ns)),
+            flow.workload,
+            flow.class.name(),
+            number(flow.query),
+            flow.source,
+            flow.destination,
+            flow.size_bytes,
+            flow.start.as_ns(),
+            number(flow.completion().map(Span::as_ns)),
             number(deadline)
         );
     }
@@ -352,16 +351,16 @@ fn the_flows_of_a_run_give_the_service_back() {
 }
 
 #[test]
-fn calls_without_their_queries_give_the_service_back() {
+fn calls_without_queries_reproduce_the_service() {
     let output = service("dctcp", SLOW, &[]);
-    // What a proxy logs: who asked whom when, for how long, and how much came back.
+    // The log of a proxy: client, server, start, duration and size of the answer.
     let mut csv = "client,server,start_us,duration_us,response_bytes,compute_us\n".to_owned();
     let flows = &output.records.flows;
-    let requests = flows.iter().filter(|of| of.class == Class::Query);
+    let requests = flows.iter().filter(|flow| flow.class == Class::Query);
     let requests: BTreeMap<_, _> = requests
-        .map(|of| ((of.query, of.source, of.destination), of))
+        .map(|flow| ((flow.query, flow.source, flow.destination), flow))
         .collect();
-    for answer in flows.iter().filter(|of| of.class == Class::Response) {
+    for answer in flows.iter().filter(|flow| flow.class == Class::Response) {
         let asked = requests[&(answer.query, answer.destination, answer.source)];
         let us = |from: Time, to: Time| to.since(from).as_secs_f64() * 1e6;
         let _ = writeln!(
@@ -382,17 +381,22 @@ fn calls_without_their_queries_give_the_service_back() {
     );
 }
 
-/// A capture of both directions of the links of the roots.
-fn capture(transport: &str, of: Kind) -> (RunOutput, Vec<u8>) {
-    let placed = service(transport, of, &[]);
-    let roots: BTreeSet<u32> = placed.records.queries.iter().map(|of| of.root).collect();
-    // The switch's name, from a port that leads to a root.
+/// Captures both directions of the roots' links.
+fn capture(transport: &str, kind: Kind) -> (RunOutput, Vec<u8>) {
+    let placed = service(transport, kind, &[]);
+    let roots: BTreeSet<u32> = placed
+        .records
+        .queries
+        .iter()
+        .map(|query| query.root)
+        .collect();
+    // Take the switch's name from a port that leads to a root.
     let to_root = |link: &str| {
         roots
             .iter()
             .any(|root| link.ends_with(&format!("->host{root}")))
     };
-    let mut ports = placed.records.ports.iter().map(|of| of.link.as_str());
+    let mut ports = placed.records.ports.iter().map(|port| port.link.as_str());
     let port = ports.find(|link| to_root(link)).unwrap();
     let switch = port.split_once("->").unwrap().0;
     let links: Vec<String> = roots
@@ -404,27 +408,31 @@ fn capture(transport: &str, of: Kind) -> (RunOutput, Vec<u8>) {
             ]
         })
         .collect();
-    let output = service(transport, of, &links);
-    let names: Vec<String> = output.capture_links.iter().map(|of| of.1.clone()).collect();
+    let output = service(transport, kind, &links);
+    let names: Vec<String> = output
+        .capture_links
+        .iter()
+        .map(|(_, name)| name.clone())
+        .collect();
     let place = |link: u32| {
         output
             .capture_links
             .iter()
-            .position(|of| of.0 == link)
+            .position(|(number, _)| *number == link)
             .unwrap()
     };
-    let packets = output.captures.iter().map(|of| Packet {
-        link: u32::try_from(place(of.link)).unwrap(),
-        at: of.at,
-        original_bytes: of.original_bytes,
-        bytes: &of.bytes,
+    let packets = output.captures.iter().map(|packet| Packet {
+        link: u32::try_from(place(packet.link)).unwrap(),
+        at: packet.at,
+        original_bytes: packet.original_bytes,
+        bytes: &packet.bytes,
     });
     let bytes = to_pcapng(&names, packets);
     (output, bytes)
 }
 
 #[test]
-fn a_capture_gives_computation_back() {
+fn capture_reproduces_computation() {
     let (output, bytes) = capture("dctcp", QUICK);
     check(
         &fitted("quick.pcapng", &bytes, &request("dctcp", QUICK)),
@@ -434,7 +442,7 @@ fn a_capture_gives_computation_back() {
 }
 
 #[test]
-fn a_capture_tells_queues_from_computation() {
+fn capture_separates_queueing_from_computation() {
     let (output, bytes) = capture("dctcp", SHALLOW);
     check(
         &fitted("service.pcapng", &bytes, &request("dctcp", SHALLOW)),
@@ -442,7 +450,7 @@ fn a_capture_tells_queues_from_computation() {
         late(&output),
     );
 
-    // Cut in the middle of a packet: an error that says after which, and no result.
+    // A capture that ends in the middle of a packet is an error that names the last complete one.
     let cut = file("cut.pcapng", &bytes[..=bytes.len() / 2]);
     let Err(FitError::Input(error)) = fit(
         &cut,

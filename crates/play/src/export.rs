@@ -1,14 +1,14 @@
-//! The page as files: all of them, or none.
+//! Export of the page as files.
 
 use crate::{File, PlayError};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Writes the files, and next to each the form with gzip that it has (`.gz`), into the folder `to`, which is made if it is not there and must be empty if it is.
+/// Writes the files, and their compressed forms with the suffix `.gz`, to the folder `to`, which must be empty or not exist.
 ///
 /// # Errors
-/// If it is not empty or cannot be written; then it is as it was before.
+/// If the folder is not empty or not writable. The folder is then unchanged.
 pub fn export(files: &[File], to: &Path) -> Result<(), PlayError> {
     let cannot = |source: io::Error| PlayError::Write {
         path: to.to_path_buf(),
@@ -26,9 +26,9 @@ pub fn export(files: &[File], to: &Path) -> Result<(), PlayError> {
         }
         Err(why) => return Err(cannot(why)),
     }
-    let partial = beside(to).map_err(cannot)?;
+    let partial = temporary_path(to).map_err(cannot)?;
     let written = write(files, &partial).and_then(|()| {
-        // Windows does not put a folder in the place of an empty one.
+        // Windows cannot rename a folder to an existing empty one.
         let _ = fs::remove_dir(to);
         fs::rename(&partial, to)
     });
@@ -38,12 +38,12 @@ pub fn export(files: &[File], to: &Path) -> Result<(), PlayError> {
     })
 }
 
-/// A name beside the folder that nothing has; its parent is made.
-fn beside(to: &Path) -> io::Result<PathBuf> {
-    let whole = std::path::absolute(to)?;
-    let parent = whole.parent().unwrap_or(Path::new("/"));
+/// Returns an unused path in the folder's parent, which is created if necessary.
+fn temporary_path(to: &Path) -> io::Result<PathBuf> {
+    let absolute = std::path::absolute(to)?;
+    let parent = absolute.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(parent)?;
-    let name = whole.file_name().unwrap_or_default().to_string_lossy();
+    let name = absolute.file_name().unwrap_or_default().to_string_lossy();
     Ok(parent.join(format!(".{name}.partial-{}", std::process::id())))
 }
 

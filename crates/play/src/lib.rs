@@ -1,5 +1,5 @@
-//! The playground: a page with the simulator in it, as files that any web server takes ([`export`]), and over HTTP on this
-//! machine alone ([`serve`]). With the feature `page` the files are in the program ([`page`]).
+//! The playground, a web page that contains the simulator. It can be exported as files for any web server ([`export`]) or served
+//! over HTTP on this machine ([`serve`]). The feature `page` embeds the files ([`page`]).
 
 #![forbid(unsafe_code)]
 
@@ -12,53 +12,53 @@ pub use serve::{Served, serve};
 use std::io;
 use std::path::PathBuf;
 
-/// A file of the page.
+/// File of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Its name, in the page's one folder.
+    /// Name within the page's folder.
     pub name: &'static str,
-    /// What a browser must be told that it is.
+    /// Media type for the `Content-Type` header.
     pub media_type: &'static str,
-    /// Its content.
+    /// Content of the file.
     pub content: &'static [u8],
-    /// The content with gzip, for browsers that accept it; `None` for a file that is served plain only.
+    /// Content compressed with gzip, or `None` if the file is served uncompressed only.
     pub gzip: Option<&'static [u8]>,
 }
 
-/// Why the page cannot be served or exported. Each message names the value and what is allowed.
+/// Reasons why the page cannot be served or exported. Messages name the value and the allowed ones.
 #[derive(Debug, thiserror::Error)]
 pub enum PlayError {
-    /// Another program listens there.
-    #[error("port {0} is in use: choose another by --port, or 0 for any that is free")]
+    /// The port is used by another program.
+    #[error("port {0} is in use: choose another with --port, or 0 for a free port")]
     PortInUse(u16),
-    /// The system does not give it to this user.
+    /// The port is not allowed for this user.
     #[error(
-        "port {0} is not allowed for this user: choose one above 1023 by --port, or 0 for any that is free"
+        "port {0} is not allowed for this user: choose one above 1023 with --port, or 0 for a free port"
     )]
     PortForbidden(u16),
-    /// Listening fails for another reason.
+    /// Listening failed for another reason.
     #[error("127.0.0.1:{port}: cannot listen: {source}")]
     Listen {
-        /// The port asked for.
+        /// Requested port.
         port: u16,
-        /// Why.
+        /// Underlying error.
         source: io::Error,
     },
-    /// The server cannot go on.
+    /// The server failed.
     #[error("the server stopped: {0}")]
     Serve(io::Error),
-    /// There is something in the folder.
+    /// The folder is not empty.
     #[error("{}: the folder is not empty; allowed: a folder that is empty or does not exist", .0.display())]
     NotEmpty(PathBuf),
-    /// There is a file of that name.
+    /// The path is a file.
     #[error("{}: not a folder; allowed: a folder that is empty or does not exist", .0.display())]
     NotFolder(PathBuf),
-    /// A file cannot be written; none is left there.
-    #[error("{}: cannot write the page there: {source}", path.display())]
+    /// A file could not be written. No files are left.
+    #[error("{}: cannot write the page: {source}", path.display())]
     Write {
-        /// The folder asked for.
+        /// Requested folder.
         path: PathBuf,
-        /// Why.
+        /// Underlying error.
         source: io::Error,
     },
 }
@@ -75,7 +75,7 @@ macro_rules! file {
     };
 }
 
-/// The files of the page, `index.html` first.
+/// Files of the page, `index.html` first.
 #[cfg(feature = "page")]
 pub const PAGE: [File; 12] = [
     file!("index.html", "text/html; charset=utf-8"),
@@ -97,7 +97,7 @@ pub const PAGE: [File; 12] = [
     },
 ];
 
-/// The files of the page, `index.html` first; `None` if this program was built without the feature `page`.
+/// Returns the files of the page, `index.html` first, or `None` without the feature `page`.
 pub fn page() -> Option<&'static [File]> {
     #[cfg(feature = "page")]
     return Some(&PAGE);

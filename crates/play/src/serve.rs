@@ -1,4 +1,4 @@
-//! The page over HTTP, to this machine alone.
+//! HTTP server of the page, for this machine only.
 
 use crate::{File, PlayError};
 use http_body_util::Full;
@@ -17,24 +17,24 @@ use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
-/// Connections at the same time; further ones wait.
+/// Maximum number of simultaneous connections. Further ones wait.
 const CONNECTIONS: usize = 64;
-/// How often the server looks whether it shall stop.
-const LOOK: Duration = Duration::from_millis(100);
-/// Nothing but the page's own files, and the module compiled.
+/// Interval of checks for the stop flag, and delay after a failed accept.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// Policy that allows only the page's own files and compiling the module.
 const POLICY: &str = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; connect-src 'self'; \
                       worker-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'";
 
-/// A page that is being served.
+/// Server of the page.
 pub struct Served {
     listener: std::net::TcpListener,
     address: SocketAddr,
 }
 
-/// Listens on 127.0.0.1 at `port`; 0: any that is free. What comes is answered from [`Served::until`] on.
+/// Listens on 127.0.0.1 at `port`, or at a free port for 0. [`Served::until`] answers the requests.
 ///
 /// # Errors
-/// If the port is in use, or not allowed.
+/// If the port is in use or not allowed.
 pub fn serve(port: u16) -> Result<Served, PlayError> {
     let bound = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).and_then(|listener| {
         listener.set_nonblocking(true)?;
@@ -49,12 +49,12 @@ pub fn serve(port: u16) -> Result<Served, PlayError> {
 }
 
 impl Served {
-    /// Where the page is.
+    /// Returns the URL of the page.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
     }
 
-    /// Answers with these files until `stop` is set.
+    /// Serves these files until `stop` is set.
     pub fn until(self, stop: &AtomicBool, files: &'static [File]) -> Result<(), PlayError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -71,7 +71,7 @@ impl Served {
 
 async fn stopped(stop: &AtomicBool) {
     while !stop.load(Ordering::SeqCst) {
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
@@ -82,8 +82,8 @@ async fn accept(listener: TcpListener, files: &'static [File]) {
             return;
         };
         let Ok((stream, _)) = listener.accept().await else {
-            // Such as too many open files: others may close theirs.
-            tokio::time::sleep(LOOK).await;
+            // A temporary error, such as too many open files.
+            tokio::time::sleep(POLL_INTERVAL).await;
             continue;
         };
         tokio::spawn(async move {
@@ -91,7 +91,7 @@ async fn accept(listener: TcpListener, files: &'static [File]) {
                 service_fn(
                     move |request| async move { Ok::<_, Infallible>(answer(&request, files)) },
                 );
-            // A browser that goes away in the middle is nothing to tell.
+            // Browsers may disconnect at any time.
             let _ = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .serve_connection(TokioIo::new(stream), answer)
@@ -105,7 +105,7 @@ fn answer(request: &Request<Incoming>, files: &'static [File]) -> Response<Full<
     if ![Method::GET, Method::HEAD].contains(request.method()) {
         return plain(
             StatusCode::METHOD_NOT_ALLOWED,
-            "only GET and HEAD are answered\n",
+            "only GET and HEAD are supported\n",
         );
     }
     let name = match request.uri().path().trim_start_matches('/') {
@@ -118,7 +118,7 @@ fn answer(request: &Request<Incoming>, files: &'static [File]) -> Response<Full<
     }
 }
 
-/// Answers with the file, compressed if the client accepts that.
+/// Responds with the file, compressed if the client accepts gzip.
 fn content(file: &File, gzip: bool) -> Response<Full<Bytes>> {
     let Some(packed) = file.gzip else {
         return with(StatusCode::OK, file.media_type, file.content);
@@ -147,7 +147,7 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
         let mut all = weights.iter();
         all.find(|(name, _)| name.eq_ignore_ascii_case(wanted))
     };
-    // `*` stands for all that are not listed.
+    // `*` matches encodings that are not listed.
     let found = find("gzip").or_else(|| find("*"));
     found.is_some_and(|&(_, weight)| weight > 0.0)
 }
@@ -156,7 +156,7 @@ fn plain(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
     with(status, "text/plain; charset=utf-8", text.as_bytes())
 }
 
-/// hyper leaves the body away where HEAD was asked, and states its length.
+/// Builds a response. For HEAD, hyper omits the body and states its length.
 fn with(
     status: StatusCode,
     media_type: &'static str,

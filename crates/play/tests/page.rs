@@ -1,4 +1,4 @@
-//! The server and the export, with a page of two small files.
+//! Server and export of a page with two small files.
 
 use duetime_play::{File, PlayError, export, serve};
 use std::fs;
@@ -23,7 +23,7 @@ const FILES: &[File] = &[
     },
 ];
 
-/// A folder of its own for one test.
+/// Creates an empty folder for a test.
 fn folder(name: &str) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
     let _ = fs::remove_dir_all(&folder);
@@ -32,30 +32,32 @@ fn folder(name: &str) -> PathBuf {
 }
 
 #[test]
-fn files_are_served_as_what_they_are_until_it_is_told_to_stop() {
+fn serves_files_until_stopped() {
     let served = serve(0).expect("a free port");
     let url = served.url();
-    let place = url
+    let address = url
         .trim_start_matches("http://")
         .trim_end_matches('/')
         .to_owned();
-    assert!(place.starts_with("127.0.0.1:"), "{url}");
-    let port: u16 = place
+    assert!(address.starts_with("127.0.0.1:"), "{url}");
+    let port: u16 = address
         .rsplit(':')
         .next()
-        .and_then(|of| of.parse().ok())
+        .and_then(|port| port.parse().ok())
         .expect("a port");
     assert!(matches!(serve(port), Err(PlayError::PortInUse(taken)) if taken == port));
     let stop = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&stop);
-    let server = std::thread::spawn(move || served.until(&told, FILES));
+    let stop_flag = Arc::clone(&stop);
+    let server = std::thread::spawn(move || served.until(&stop_flag, FILES));
     let ask = |request: &str| {
-        let mut stream = TcpStream::connect(&place).expect("it listens");
-        stream.write_all(request.as_bytes()).expect("it reads");
+        let mut stream = TcpStream::connect(&address).expect("the server listens");
+        stream
+            .write_all(request.as_bytes())
+            .expect("the server reads");
         let mut answer = String::new();
         stream
             .read_to_string(&mut answer)
-            .expect("it answers and closes");
+            .expect("the server answers and closes");
         answer
     };
     let get = |line: &str| {
@@ -116,18 +118,20 @@ fn files_are_served_as_what_they_are_until_it_is_told_to_stop() {
     assert!(get("POST /").starts_with("HTTP/1.1 405"));
     assert!(ask("nonsense\r\n\r\n").starts_with("HTTP/1.1 400"));
     stop.store(true, Ordering::SeqCst);
-    server.join().expect("no panic").expect("it stops");
+    server.join().expect("no panic").expect("the server stops");
 }
 
 #[test]
-fn an_export_is_whole_or_not_there() {
+fn export_is_complete_or_absent() {
     let folder = folder("export");
     let to = folder.join("new/page");
     export(FILES, &to).expect("a new folder");
     assert_eq!(fs::read(to.join("m.wasm")).expect("a file"), b"\0asm");
     assert_eq!(fs::read(to.join("m.wasm.gz")).expect("a file"), b"packed");
     assert!(!to.join("index.html.gz").exists());
-    let error = export(FILES, &to).expect_err("files are there").to_string();
+    let error = export(FILES, &to)
+        .expect_err("the folder is not empty")
+        .to_string();
     assert!(
         error.contains("not empty") && error.contains("allowed"),
         "{error}"
@@ -158,9 +162,9 @@ fn an_export_is_whole_or_not_there() {
     );
 }
 
-/// The page is served where no documents are, so it links to the repository's.
+/// The page is served without the documents, so its links lead to the repository.
 #[test]
-fn links_lead_to_documents_of_the_repository() {
+fn links_lead_to_repository_documents() {
     let page = include_str!("../../../playground/index.html");
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let repository = env!("CARGO_PKG_REPOSITORY");
@@ -180,6 +184,6 @@ fn links_lead_to_documents_of_the_repository() {
 }
 
 #[test]
-fn without_its_feature_there_is_no_page() {
+fn page_requires_its_feature() {
     assert_eq!(duetime_play::page().is_some(), cfg!(feature = "page"));
 }

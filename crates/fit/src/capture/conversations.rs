@@ -1,4 +1,4 @@
-//! Messages from TCP segments: what one end of a connection sends until the other end answers.
+//! Messages from TCP segments. A message is the data that one end of a connection sends until the other end answers.
 
 use super::segments::{End, Segment};
 use duetime_core::Rate;
@@ -6,128 +6,128 @@ use duetime_scenario::Diagnostic;
 use rustc_hash::FxHashMap;
 use std::net::IpAddr;
 
-/// Connections that are looked at in one capture.
-const MOST_CONNECTIONS: usize = 4_000_000;
-/// Messages.
-const MOST_MESSAGES: usize = 20_000_000;
-/// Busy periods of links; what comes later is taken to have met no queue.
-const MOST_BUSY: usize = 50_000_000;
+/// Maximum number of connections in a capture.
+const MAX_CONNECTIONS: usize = 4_000_000;
+/// Maximum number of messages in a capture.
+const MAX_MESSAGES: usize = 20_000_000;
+/// Maximum number of busy periods. Later packets are assumed to find no queue.
+const MAX_BUSY_PERIODS: usize = 50_000_000;
 
-/// What one end of a connection sent at a time.
+/// Data that one end of a connection sent until the other end answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
-    /// Number of the connection.
+    /// Index of the connection.
     pub connection: u32,
     pub from: u32,
     pub to: u32,
-    /// Its first packet, or that which opened the connection for it, ns.
+    /// Time of its first packet, or of the packet that opened the connection for it, in nanoseconds.
     pub begins_ns: u64,
-    /// The busy period of the link to its receiver during which that packet was seen; `None`: it began one.
+    /// Busy period of the link to the receiver that contains this packet, or `None` if the packet starts one.
     pub busy: Option<u32>,
-    /// The last packet with a part of it, ns.
+    /// Time of the last packet of the message in nanoseconds.
     pub ends_ns: u64,
     pub bytes: u64,
-    /// Whether its sender asks in this connection: it opened it or, where that was not seen, has the higher port.
+    /// True if the sender is the client of the connection: it opened the connection or, if that was not captured, has the
+    /// higher port.
     pub by_client: bool,
-    /// Position of its first byte in the stream.
+    /// Position of the first byte in the stream.
     start: u64,
 }
 
-/// What was seen of the connections of a capture.
+/// State of the connections of a capture.
 #[derive(Debug)]
 pub(crate) struct Conversations {
-    /// Rate of the link of each host.
+    /// Rate of each host's link.
     link: Rate,
-    /// The latest busy period of the link to each host.
+    /// Latest busy period of the link to each host.
     links: FxHashMap<IpAddr, u32>,
-    /// All of them.
+    /// All busy periods.
     pub busy: Vec<Busy>,
     connections: FxHashMap<(End, End), Connection>,
     hosts: FxHashMap<IpAddr, u32>,
-    /// When the latest message from a host to another began.
+    /// Start of the latest message between each pair of hosts.
     began: FxHashMap<(u32, u32), u64>,
     opened: u32,
-    /// In the order in which they began.
+    /// Messages, sorted by start.
     pub messages: Vec<Message>,
-    /// Packets that answer the opening of a connection at once.
+    /// Packets that hosts sent immediately on receiving the opening of a connection.
     pub echoes: Vec<Echo>,
-    /// Whole round trips of connections that opened, ns.
+    /// Round trips of opening connections in nanoseconds.
     pub round_trips: Vec<u64>,
-    /// The last packet, ns.
+    /// Time of the last packet in nanoseconds.
     pub last_ns: u64,
 }
 
-/// A busy period of a link, in which packets follow each other without a gap. A packet that was seen in it may have come to the
-/// queue of the link at any time of it.
+/// Busy period of a link, in which packets follow each other without gaps. A packet captured in it may have arrived at the
+/// link's queue at any time during the period.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Busy {
     pub from_ns: u64,
     pub to_ns: u64,
 }
 
-/// Bytes on the wire beside those of IP: Ethernet's header and checksum, preamble and gap.
+/// Bytes on the wire in addition to IP: Ethernet's header, checksum, preamble and gap.
 const FRAMING: u32 = 38;
-/// Bytes of large packets; the time that two of them take is no gap.
+/// Size of a large packet on the wire. A pause of up to two such packets is not a gap.
 const LARGE: u64 = 1538;
 
-/// A packet that its host sent at once when it got another: how long both were on their way says how long the second one
-/// waited.
+/// Packet that a host sent immediately on receiving another one. Their round trip shows how long the second packet waited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Echo {
-    /// Sent the first.
+    /// Sender of the first packet.
     pub from: u32,
-    /// Sent the second.
+    /// Sender of the second packet.
     pub to: u32,
-    /// When the first was seen, ns.
+    /// Capture time of the first packet in nanoseconds.
     pub sent_ns: u64,
-    /// When the second was seen, ns.
+    /// Capture time of the second packet in nanoseconds.
     pub seen_ns: u64,
-    /// As [`Message::busy`], of the second.
+    /// Busy period of the second packet; see [`Message::busy`].
     pub busy: Option<u32>,
 }
 
-/// One connection; the first of its two ends is the lower one.
+/// State of a connection. The lower of its two ends comes first.
 #[derive(Clone, Copy, Debug, Default)]
 struct Connection {
     number: u32,
-    /// The end that opened it.
+    /// Opening of the connection, if it was captured.
     opened: Option<Opened>,
-    /// Whether the other end agreed.
-    agreed: bool,
-    /// Whether a round trip was counted.
+    /// True if the other end accepted the connection.
+    accepted: bool,
+    /// True if a round trip was recorded.
     counted: bool,
-    /// When each end opened it for its part, until that has an echo.
+    /// Time of each end's SYN, until it has an echo.
     opening: [Option<u64>; 2],
-    ways: [Way; 2],
+    directions: [Direction; 2],
 }
 
-/// The first packet of a connection.
+/// First packet of a connection.
 #[derive(Clone, Copy, Debug)]
 struct Opened {
-    /// The end that sent it.
+    /// Index of the end that sent the packet.
     by: usize,
     at_ns: u64,
-    /// As [`Message::busy`].
+    /// See [`Message::busy`].
     busy: Option<u32>,
 }
 
-/// One direction of a connection.
+/// State of one direction of a connection.
 #[derive(Clone, Copy, Debug, Default)]
-struct Way {
+struct Direction {
     /// Sequence number of the first byte.
     base: Option<u32>,
-    /// Bytes up to the furthest that was seen.
+    /// Highest captured position in the stream.
     reached: u64,
-    /// Whether the segment that reached it ended a piece of what the application wrote.
+    /// True if the segment at that position had the PSH flag, which ends a write of the application.
     pushed: bool,
-    /// The message that is under way.
+    /// Message in progress.
     current: Option<u32>,
-    /// The latest message, which late packets belong to.
+    /// Latest message, to which late packets belong.
     latest: Option<u32>,
 }
 
 impl Conversations {
-    /// Of nothing yet; hosts have links of this rate.
+    /// Creates an empty state. `link` is the rate of the hosts' links.
     pub fn new(link: Rate) -> Self {
         Self {
             link,
@@ -144,25 +144,25 @@ impl Conversations {
         }
     }
 
-    /// Takes the next segment of the capture `file`.
+    /// Processes the next segment of the capture `file`.
     pub fn take(&mut self, segment: &Segment, file: &str) -> Result<(), Diagnostic> {
         self.last_ns = self.last_ns.max(segment.at_ns);
-        let way = usize::from(segment.from > segment.to);
-        let key = if way == 0 {
+        let direction = usize::from(segment.from > segment.to);
+        let key = if direction == 0 {
             (segment.from, segment.to)
         } else {
             (segment.to, segment.from)
         };
-        let full = |what: &str, most: usize| {
-            let message = format!("too many {what} in one capture");
+        let full = |items: &str, limit: usize| {
+            let message = format!("too many {items} in one capture");
             Err(Diagnostic::of_file(file, message)
-                .allowed(format!("at most {most}: a shorter capture")))
+                .allowed(format!("at most {limit}: a shorter capture")))
         };
-        if self.connections.len() >= MOST_CONNECTIONS {
-            return full("connections", MOST_CONNECTIONS);
+        if self.connections.len() >= MAX_CONNECTIONS {
+            return full("connections", MAX_CONNECTIONS);
         }
-        if self.messages.len() >= MOST_MESSAGES {
-            return full("messages", MOST_MESSAGES);
+        if self.messages.len() >= MAX_MESSAGES {
+            return full("messages", MAX_MESSAGES);
         }
         let busy = self.busy(segment);
         let fresh = self.opened;
@@ -171,9 +171,12 @@ impl Conversations {
             ..Connection::default()
         });
         let opens = segment.syn && !segment.ack;
-        // The same ports again: another connection.
-        let used = connection.ways.iter().any(|of| of.reached > 0);
-        if opens && used && connection.ways[way].base != Some(segment.sequence.wrapping_add(1)) {
+        // The ports are reused by another connection.
+        let used = connection.directions.iter().any(|state| state.reached > 0);
+        if opens
+            && used
+            && connection.directions[direction].base != Some(segment.sequence.wrapping_add(1))
+        {
             *connection = Connection {
                 number: fresh,
                 ..Connection::default()
@@ -182,32 +185,32 @@ impl Conversations {
         if connection.number == fresh {
             self.opened += 1;
         }
-        let echoed = connection.opening[1 - way].take();
+        let echoed = connection.opening[1 - direction].take();
         if segment.syn {
-            // Sent again: it is not known which of them an echo is of.
-            let again = connection.ways[way]
+            // After a retransmission, an echo is ambiguous.
+            let earlier = connection.directions[direction]
                 .base
                 .replace(segment.sequence.wrapping_add(1));
-            connection.opening[way] = again.is_none().then_some(segment.at_ns);
+            connection.opening[direction] = earlier.is_none().then_some(segment.at_ns);
         }
         let mut round_trip = None;
         if opens {
-            // A second request to open means that the first, or its answer, was lost.
+            // A second SYN means that the first one or its answer was lost, so do not record the round trip.
             connection.counted = connection.opened.is_some();
             connection.opened.get_or_insert(Opened {
-                by: way,
+                by: direction,
                 at_ns: segment.at_ns,
                 busy,
             });
         } else if let Some(opened) = connection.opened
-            && way == opened.by
-            && connection.agreed
+            && direction == opened.by
+            && connection.accepted
             && !connection.counted
         {
             connection.counted = true;
             round_trip = Some(segment.at_ns.saturating_sub(opened.at_ns));
         }
-        connection.agreed |= segment.syn && segment.ack;
+        connection.accepted |= segment.syn && segment.ack;
         let mut connection = *connection;
         self.round_trips.extend(round_trip);
         if let Some(sent_ns) = echoed {
@@ -221,29 +224,29 @@ impl Conversations {
             self.echoes.push(echo);
         }
         if segment.payload > 0 && !segment.syn && !segment.rst {
-            self.payload(&mut connection, way, segment, busy);
+            self.payload(&mut connection, direction, segment, busy);
             self.connections.insert(key, connection);
         }
         Ok(())
     }
 
-    /// Distinct hosts.
+    /// Returns the number of distinct hosts.
     pub fn hosts(&self) -> usize {
         self.hosts.len()
     }
 
-    /// Connections that carried anything.
+    /// Returns the number of connections that carried data.
     pub fn connections(&self) -> usize {
-        let used = |of: &&Connection| of.ways.iter().any(|way| way.reached > 0);
+        let used = |of: &&Connection| of.directions.iter().any(|direction| direction.reached > 0);
         self.connections.values().filter(used).count()
     }
 
-    fn host(&mut self, of: IpAddr) -> u32 {
+    fn host(&mut self, address: IpAddr) -> u32 {
         let next = u32::try_from(self.hosts.len()).unwrap_or(u32::MAX);
-        *self.hosts.entry(of).or_insert(next)
+        *self.hosts.entry(address).or_insert(next)
     }
 
-    /// Notes that the link to the segment's receiver was busy with it; gives the busy period, unless the segment began one.
+    /// Records that the segment occupied the link to its receiver. Returns the busy period, unless the segment starts one.
     fn busy(&mut self, segment: &Segment) -> Option<u32> {
         let sending = self
             .link
@@ -251,72 +254,78 @@ impl Conversations {
         let from_ns = segment.at_ns.saturating_sub(sending.as_ns());
         let no_gap = self.link.transmit(2 * LARGE);
         let latest = self.links.get(&segment.to.0).copied();
-        if let Some(of) = latest.and_then(|at| self.busy.get_mut(at as usize))
-            && from_ns <= of.to_ns.saturating_add(no_gap.as_ns())
+        if let Some(period) = latest.and_then(|at| self.busy.get_mut(at as usize))
+            && from_ns <= period.to_ns.saturating_add(no_gap.as_ns())
         {
-            of.to_ns = of.to_ns.max(segment.at_ns);
+            period.to_ns = period.to_ns.max(segment.at_ns);
             return latest;
         }
-        if self.busy.len() >= MOST_BUSY {
+        if self.busy.len() >= MAX_BUSY_PERIODS {
             return None;
         }
-        let number = u32::try_from(self.busy.len()).unwrap_or(u32::MAX);
+        let index = u32::try_from(self.busy.len()).unwrap_or(u32::MAX);
         self.busy.push(Busy {
             from_ns,
             to_ns: segment.at_ns,
         });
-        self.links.insert(segment.to.0, number);
+        self.links.insert(segment.to.0, index);
         None
     }
 
     fn payload(
         &mut self,
         connection: &mut Connection,
-        way: usize,
+        direction: usize,
         segment: &Segment,
         busy: Option<u32>,
     ) {
         let (from, to) = (self.host(segment.from.0), self.host(segment.to.0));
-        let first = connection.ways.iter().all(|of| of.reached == 0);
-        let of = &mut connection.ways[way];
-        let base = *of.base.get_or_insert(segment.sequence);
-        // Positions are below 2³² apart, so the difference to the furthest is a signed one of 32 bits.
-        let furthest = base.wrapping_add(low(of.reached));
+        let first = connection.directions.iter().all(|state| state.reached == 0);
+        let state = &mut connection.directions[direction];
+        let base = *state.base.get_or_insert(segment.sequence);
+        // Positions differ by less than 2³¹, so their difference fits a signed 32-bit integer.
+        let furthest = base.wrapping_add(low(state.reached));
         let behind = segment.sequence.wrapping_sub(furthest).cast_signed();
-        let start = of.reached.saturating_add_signed(i64::from(behind));
+        let start = state.reached.saturating_add_signed(i64::from(behind));
         let end = start + u64::from(segment.payload);
-        if end <= of.reached {
-            // Sent again: it may fill a gap, so what it belongs to ends no earlier.
-            self.late(of.latest, start, segment.at_ns);
+        if end <= state.reached {
+            // A retransmission may fill a gap, so the message does not end before it.
+            self.late(state.latest, start, segment.at_ns);
             return;
         }
         let answered = self.began.get(&(to, from)).copied();
-        let over = of.pushed
-            && of.current.is_some_and(|at| {
-                let ended = self.messages.get(at as usize).map_or(0, |of| of.ends_ns);
+        let is_complete = state.pushed
+            && state.current.is_some_and(|at| {
+                let ended = self
+                    .messages
+                    .get(at as usize)
+                    .map_or(0, |message| message.ends_ns);
                 answered.is_some_and(|answered| answered > ended)
             });
-        if over {
-            of.current = None;
+        if is_complete {
+            state.current = None;
         }
-        let before = of.reached;
-        of.reached = end;
-        of.pushed = segment.psh;
-        if let Some(message) = of.current.and_then(|at| self.messages.get_mut(at as usize)) {
+        let before = state.reached;
+        state.reached = end;
+        state.pushed = segment.psh;
+        if let Some(message) = state
+            .current
+            .and_then(|at| self.messages.get_mut(at as usize))
+        {
             message.ends_ns = message.ends_ns.max(segment.at_ns);
             message.bytes += end - before;
         } else {
             let opened = connection.opened.filter(|_| first);
             let by_client = match connection.opened {
-                Some(opened) => opened.by == way,
+                Some(opened) => opened.by == direction,
                 None => segment.from.1 > segment.to.1,
             };
             let (begins_ns, busy) = match opened {
-                Some(opened) if opened.by == way => (opened.at_ns, opened.busy),
+                Some(opened) if opened.by == direction => (opened.at_ns, opened.busy),
                 _ => (segment.at_ns, busy),
             };
-            let number = u32::try_from(self.messages.len()).unwrap_or(u32::MAX);
-            (of.current, of.latest) = (Some(number), Some(number));
+            let index = u32::try_from(self.messages.len()).unwrap_or(u32::MAX);
+            (state.current, state.latest) = (Some(index), Some(index));
             self.messages.push(Message {
                 connection: connection.number,
                 from,
@@ -330,19 +339,19 @@ impl Conversations {
             });
             self.began.insert((from, to), begins_ns);
         }
-        // What the other end has sent so far is a message of its own.
-        connection.ways[1 - way].current = None;
+        // The other end's data so far is a complete message.
+        connection.directions[1 - direction].current = None;
     }
 
     fn late(&mut self, message: Option<u32>, start: u64, at_ns: u64) {
-        let of = message.and_then(|at| self.messages.get_mut(at as usize));
-        if let Some(of) = of.filter(|of| start >= of.start) {
-            of.ends_ns = of.ends_ns.max(at_ns);
+        let message = message.and_then(|at| self.messages.get_mut(at as usize));
+        if let Some(message) = message.filter(|message| start >= message.start) {
+            message.ends_ns = message.ends_ns.max(at_ns);
         }
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the low half is meant")]
+#[expect(clippy::cast_possible_truncation, reason = "takes the low half")]
 fn low(position: u64) -> u32 {
     position as u32
 }

@@ -1,4 +1,4 @@
-//! Which message of a capture answers which.
+//! Pairing of requests and answers in a capture.
 
 use super::conversations::Message;
 use crate::calls::Call;
@@ -6,18 +6,18 @@ use crate::distribution::{quantile_of, whole};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 
-/// Where two hosts ask each other, what comes after this many times the usual wait is no answer.
-const PATIENCE: u32 = 50;
-/// A request is given up after this many times the usual wait.
-const FORGOTTEN: u64 = 1_000;
-/// Open requests that are looked at for one answer.
-const MOST_OPEN: usize = 64;
-/// Waits in one direction that are so many times those in the other are no waits for answers.
-const FAR: f64 = 2.0;
-/// Rounds in which pairs tell how long answers usually take, and that tells the pairs.
+/// If two hosts call each other, a message after this many times the median wait is not an answer.
+const MAX_WAIT_RATIO: u32 = 50;
+/// A request is abandoned after this many times the median wait.
+const ABANDONED: u64 = 1_000;
+/// Maximum number of open requests to consider for an answer.
+const MAX_OPEN: usize = 64;
+/// Minimum ratio of the median waits in both directions for which the longer ones are not waits for answers.
+const MIN_DIRECTION_RATIO: f64 = 2.0;
+/// Maximum rounds that alternate between the median wait and the pairs.
 const ROUNDS: usize = 4;
 
-/// A request and its answer.
+/// Request and its answer.
 pub(crate) struct Pair {
     pub request: Message,
     pub answer: Message,
@@ -28,12 +28,12 @@ impl Pair {
         self.answer.begins_ns.saturating_sub(self.request.ends_ns)
     }
 
-    /// Client and server.
+    /// Returns the client and the server.
     pub fn ends(&self) -> (u32, u32) {
         (self.request.from, self.request.to)
     }
 
-    /// As a call whose server computed so long.
+    /// Converts the pair to a call with this computation time.
     pub fn call(&self, compute_ns: u64) -> Call {
         Call {
             client: self.request.from,
@@ -48,40 +48,40 @@ impl Pair {
     }
 }
 
-/// The pairs of a capture.
+/// Pairs of a capture.
 pub(crate) struct Found {
     pub pairs: Vec<Pair>,
-    /// Answers that may be to another request than they are paired with.
+    /// Number of answers that may belong to another request.
     pub doubtful: u64,
-    /// Messages that are no part of a pair.
+    /// Messages without a pair.
     pub alone: Vec<Message>,
 }
 
-/// Which of several open requests a message answers.
+/// Rule that selects one of several open requests for an answer.
 #[derive(Clone, Copy, Debug)]
 enum Choice {
     Earliest,
     Latest,
-    /// That which waited most nearly as long as this, ns.
+    /// The request whose wait is closest to this time in nanoseconds.
     Nearest(u64),
 }
 
-/// The pairs whose waits differ least from each other. One answer that is missing shifts those of all later requests where
-/// each is taken to be to the earliest one, and where answers take longer than requests are apart, the latest is wrong.
+/// Returns the pairs whose waits vary the least. Pairing with the earliest request fails after a missing answer, which shifts
+/// all later pairs; pairing with the latest request fails if answers take longer than the gaps between requests.
 pub(crate) fn likely_pairs(messages: &[Message]) -> Found {
     let order = Order::of(messages);
     let from = |first: Choice| {
         let mut found = order.pairs(first);
-        let mut usual = None;
+        let mut median = None;
         for _ in 0..ROUNDS {
-            let now = found.usual_ns();
-            if now == usual {
+            let new_median = found.usual_ns();
+            if new_median == median {
                 break;
             }
-            usual = now;
-            found = order.pairs(usual.map_or(first, Choice::Nearest));
+            median = new_median;
+            found = order.pairs(median.map_or(first, Choice::Nearest));
         }
-        let spread = found.spread(usual.unwrap_or(0));
+        let spread = found.spread(median.unwrap_or(0));
         (found, spread)
     };
     let (earliest, latest) = (from(Choice::Earliest), from(Choice::Latest));
@@ -93,44 +93,51 @@ pub(crate) fn likely_pairs(messages: &[Message]) -> Found {
 }
 
 impl Found {
-    /// How long answers usually take to begin, ns; `None` without any.
+    /// Returns the median wait in nanoseconds, or `None` without pairs.
     fn usual_ns(&self) -> Option<u64> {
-        let waits = self.pairs.iter().map(|of| of.wait_ns() as f64);
+        let waits = self.pairs.iter().map(|pair| pair.wait_ns() as f64);
         quantile_of(waits.collect(), 0.5).map(|median| whole(median).max(1_000))
     }
 
-    /// How far waits are from the usual one: the mean factor's logarithm.
+    /// Returns the mean logarithmic distance of the waits from the median.
     fn spread(&self, usual_ns: u64) -> f64 {
-        let far = self.pairs.iter().map(|of| far(of.wait_ns(), usual_ns));
-        far.sum::<f64>() / self.pairs.len().max(1) as f64
+        let distances = self
+            .pairs
+            .iter()
+            .map(|pair| log_distance(pair.wait_ns(), usual_ns));
+        distances.sum::<f64>() / self.pairs.len().max(1) as f64
     }
 }
 
-/// The logarithm of the factor between two waits.
-fn far(waited_ns: u64, usual_ns: u64) -> f64 {
+/// Returns the absolute logarithm of the ratio of two waits.
+fn log_distance(waited_ns: u64, usual_ns: u64) -> f64 {
     libm::fabs(libm::log(waited_ns.max(1) as f64 / usual_ns.max(1) as f64))
 }
 
-/// The messages of a capture in the order in which they began, and what is known of their connections and directions.
+/// Messages of a capture sorted by start, with properties of their connections and directions.
 struct Order<'m> {
     messages: Vec<&'m Message>,
-    /// Connections that both ends write to.
+    /// Connections in which both ends send data.
     both_ways: FxHashSet<u32>,
-    /// As [`only_answer`] gives them.
+    /// See [`only_answer`].
     only_answer: FxHashSet<(u32, u32)>,
 }
 
 impl<'m> Order<'m> {
     fn of(all: &'m [Message]) -> Self {
         let by = |client: bool| {
-            let of = all.iter().filter(move |of| of.by_client == client);
-            of.map(|of| of.connection).collect::<FxHashSet<u32>>()
+            let selected = all
+                .iter()
+                .filter(move |message| message.by_client == client);
+            selected
+                .map(|message| message.connection)
+                .collect::<FxHashSet<u32>>()
         };
         let both_ways: FxHashSet<u32> = by(true).intersection(&by(false)).copied().collect();
         let mut messages: Vec<&Message> = all.iter().collect();
-        messages.sort_by_key(|of| of.begins_ns);
+        messages.sort_by_key(|message| message.begins_ns);
         let alone = messages.iter().copied();
-        let alone = alone.filter(|of| !both_ways.contains(&of.connection));
+        let alone = alone.filter(|message| !both_ways.contains(&message.connection));
         Self {
             only_answer: only_answer(alone),
             both_ways,
@@ -138,11 +145,11 @@ impl<'m> Order<'m> {
         }
     }
 
-    /// Pairs of messages: within a connection that both ends write to, a client's message and the server's next one; else two
-    /// messages of opposite directions in connections of their own.
+    /// Pairs messages: in a connection in which both ends send data, a client's message with the server's next one; otherwise,
+    /// two messages in opposite directions.
     fn pairs(&self, choice: Choice) -> Found {
-        let forgotten_ns = match choice {
-            Choice::Nearest(usual) => usual.saturating_mul(FORGOTTEN),
+        let abandoned_ns = match choice {
+            Choice::Nearest(usual) => usual.saturating_mul(ABANDONED),
             Choice::Earliest | Choice::Latest => u64::MAX,
         };
         let mut open: FxHashMap<u32, Message> = FxHashMap::default();
@@ -152,89 +159,103 @@ impl<'m> Order<'m> {
             doubtful: 0,
             alone: Vec::new(),
         };
-        for &of in &self.messages {
-            if self.both_ways.contains(&of.connection) {
-                if of.by_client {
-                    found.alone.extend(open.insert(of.connection, *of));
+        for &message in &self.messages {
+            if self.both_ways.contains(&message.connection) {
+                if message.by_client {
+                    found
+                        .alone
+                        .extend(open.insert(message.connection, *message));
                 } else {
-                    match open.remove(&of.connection) {
+                    match open.remove(&message.connection) {
                         Some(request) => found.pairs.push(Pair {
                             request,
-                            answer: *of,
+                            answer: *message,
                         }),
-                        None => found.alone.push(*of),
+                        None => found.alone.push(*message),
                     }
                 }
                 continue;
             }
-            let (asks, answers) = (
-                !self.only_answer.contains(&(of.from, of.to)),
-                !self.only_answer.contains(&(of.to, of.from)),
+            let (may_ask, may_answer) = (
+                !self.only_answer.contains(&(message.from, message.to)),
+                !self.only_answer.contains(&(message.to, message.from)),
             );
-            let asked = waiting.entry((of.to, of.from)).or_default();
-            while asked
-                .front()
-                .is_some_and(|request| of.begins_ns.saturating_sub(request.ends_ns) > forgotten_ns)
-            {
-                found.alone.extend(asked.pop_front());
+            let open_requests = waiting.entry((message.to, message.from)).or_default();
+            while open_requests.front().is_some_and(|request| {
+                message.begins_ns.saturating_sub(request.ends_ns) > abandoned_ns
+            }) {
+                found.alone.extend(open_requests.pop_front());
             }
-            match most_likely(asked, of, choice, asks).filter(|_| answers) {
+            match most_likely(open_requests, message, choice, may_ask).filter(|_| may_answer) {
                 Some(at) => {
-                    let open = asked.iter().filter(|other| other.ends_ns <= of.begins_ns);
+                    let open = open_requests
+                        .iter()
+                        .filter(|other| other.ends_ns <= message.begins_ns);
                     found.doubtful += u64::from(open.count() > 1);
-                    found.pairs.extend(asked.remove(at).map(|request| Pair {
-                        request,
-                        answer: *of,
-                    }));
+                    found
+                        .pairs
+                        .extend(open_requests.remove(at).map(|request| Pair {
+                            request,
+                            answer: *message,
+                        }));
                 }
-                None if asks => waiting.entry((of.from, of.to)).or_default().push_back(*of),
-                None => found.alone.push(*of),
+                None if may_ask => waiting
+                    .entry((message.from, message.to))
+                    .or_default()
+                    .push_back(*message),
+                None => found.alone.push(*message),
             }
         }
         found.alone.extend(open.into_values());
         found.alone.extend(waiting.into_values().flatten());
-        found.alone.sort_by_key(|of| (of.begins_ns, of.connection));
+        found
+            .alone
+            .sort_by_key(|message| (message.begins_ns, message.connection));
         found
     }
 }
 
-/// The open request that a message answers, by its position; `None`: none. A host that asks as well may be asking instead:
-/// then what waited far longer than usual is not what it answers.
+/// Returns the index of the open request that a message answers, or `None` if it answers none. If the sender may also send
+/// requests, a wait far beyond the median means that the message is a request.
 fn most_likely(
-    asked: &VecDeque<Message>,
-    of: &Message,
+    open_requests: &VecDeque<Message>,
+    message: &Message,
     choice: Choice,
     may_ask: bool,
 ) -> Option<usize> {
-    let mut open = asked
+    let mut open = open_requests
         .iter()
-        .take(MOST_OPEN)
+        .take(MAX_OPEN)
         .enumerate()
-        .filter(|(_, request)| request.ends_ns <= of.begins_ns);
+        .filter(|(_, request)| request.ends_ns <= message.begins_ns);
     let usual = match choice {
         Choice::Earliest => return open.next().map(|(at, _)| at),
         Choice::Latest => return open.next_back().map(|(at, _)| at),
         Choice::Nearest(usual) => usual,
     };
-    let open = open.map(|(at, request)| (at, far(of.begins_ns - request.ends_ns, usual)));
+    let open =
+        open.map(|(at, request)| (at, log_distance(message.begins_ns - request.ends_ns, usual)));
     let nearest = open.min_by(|a, b| a.1.total_cmp(&b.1));
-    let most = libm::log(f64::from(PATIENCE));
+    let limit = libm::log(f64::from(MAX_WAIT_RATIO));
     nearest
-        .filter(|of| !may_ask || of.1 <= most)
+        .filter(|(_, distance)| !may_ask || *distance <= limit)
         .map(|(at, _)| at)
 }
 
-/// The directions, from a host to another, in which messages are answers only: what comes back follows far later than what
-/// goes this way follows what came.
+/// Returns the directions between hosts whose messages are only answers: these messages follow much sooner after messages in
+/// the opposite direction than the reverse.
 fn only_answer<'m>(messages: impl Iterator<Item = &'m Message>) -> FxHashSet<(u32, u32)> {
     let mut last: FxHashMap<(u32, u32), u64> = FxHashMap::default();
     let mut waits: FxHashMap<(u32, u32), Vec<f64>> = FxHashMap::default();
-    for of in messages {
-        if let Some(ended) = last.remove(&(of.to, of.from)) {
-            let waited = of.begins_ns.saturating_sub(ended) as f64;
-            waits.entry((of.to, of.from)).or_default().push(waited);
+    for message in messages {
+        if let Some(ended) = last.remove(&(message.to, message.from)) {
+            let waited = message.begins_ns.saturating_sub(ended) as f64;
+            waits
+                .entry((message.to, message.from))
+                .or_default()
+                .push(waited);
         }
-        last.insert((of.from, of.to), of.ends_ns);
+        last.insert((message.from, message.to), message.ends_ns);
     }
     let medians = waits.into_iter();
     let medians: FxHashMap<(u32, u32), f64> = medians
@@ -242,7 +263,7 @@ fn only_answer<'m>(messages: impl Iterator<Item = &'m Message>) -> FxHashSet<(u3
         .collect();
     let later = medians.iter().filter(|(ends, median)| {
         let back = medians.get(&(ends.1, ends.0));
-        back.is_some_and(|back| **median > FAR * back)
+        back.is_some_and(|back| **median > MIN_DIRECTION_RATIO * back)
     });
     later.map(|(ends, _)| *ends).collect()
 }

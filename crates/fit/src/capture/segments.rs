@@ -11,20 +11,20 @@ use std::net::IpAddr;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// One end of a connection.
+/// End of a connection: address and port.
 pub(crate) type End = (IpAddr, u16);
 
-/// What one TCP segment shows.
+/// Captured TCP segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Segment {
-    /// When it was seen, ns.
+    /// Capture time in nanoseconds.
     pub at_ns: u64,
     pub from: End,
     pub to: End,
     pub sequence: u32,
-    /// Bytes of payload on the wire; the capture may hold fewer.
+    /// Size of the payload on the wire, of which the capture may contain only a part.
     pub payload: u32,
-    /// Bytes of the IP packet on the wire.
+    /// Size of the IP packet on the wire.
     pub packet: u32,
     pub syn: bool,
     pub ack: bool,
@@ -32,16 +32,16 @@ pub(crate) struct Segment {
     pub psh: bool,
 }
 
-/// What a capture holds beside segments.
+/// Packet counts of a capture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// All packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Those of other protocols, fragments of IP, and headers that were not captured whole.
+    /// Number of packets of other protocols, IP fragments and packets with incomplete headers.
     pub others: u64,
 }
 
-/// The first bytes by which captures are known.
+/// First bytes of captures.
 const MAGIC: [[u8; 4]; 5] = [
     [0x0a, 0x0d, 0x0d, 0x0a],
     [0xa1, 0xb2, 0xc3, 0xd4],
@@ -49,9 +49,9 @@ const MAGIC: [[u8; 4]; 5] = [
     [0xa1, 0xb2, 0x3c, 0x4d],
     [0x4d, 0x3c, 0xb2, 0xa1],
 ];
-const ALLOWED: &str = "a whole capture in pcap or pcapng";
+const ALLOWED: &str = "a complete capture in pcap or pcapng";
 
-/// Whether a file that begins so is a capture.
+/// Returns true if the first bytes of a file are those of a capture.
 pub(crate) fn is_capture(head: &[u8]) -> bool {
     MAGIC.iter().any(|magic| head.starts_with(magic))
 }
@@ -63,22 +63,22 @@ pub(crate) fn read(
     on: &mut dyn FnMut(&Segment) -> Result<()>,
 ) -> Result<Counts> {
     let mut head = [0; 4];
-    let mut got = 0;
-    while got < head.len() {
-        match input.read(&mut head[got..]) {
+    let mut filled = 0;
+    while filled < head.len() {
+        match input.read(&mut head[filled..]) {
             Ok(0) => break,
-            Ok(more) => got += more,
+            Ok(more) => filled += more,
             Err(why) => return Err(Diagnostic::of_file(file, format!("cannot be read: {why}"))),
         }
     }
-    if got == 0 {
+    if filled == 0 {
         return Err(Diagnostic::of_file(file, "the file is empty").allowed(ALLOWED));
     }
-    if !is_capture(&head[..got]) {
-        let message = "neither pcap nor pcapng: its first bytes are those of no capture";
+    if !is_capture(&head[..filled]) {
+        let message = "neither pcap nor pcapng: unknown first bytes";
         return Err(Diagnostic::of_file(file, message).allowed(ALLOWED));
     }
-    let whole = Cursor::new(head).chain(input);
+    let complete = Cursor::new(head).chain(input);
     let mut reader = Packets {
         file,
         on,
@@ -86,9 +86,9 @@ pub(crate) fn read(
         last_ns: None,
     };
     if head == MAGIC[0] {
-        reader.pcapng(whole)?;
+        reader.pcapng(complete)?;
     } else {
-        reader.pcap(whole)?;
+        reader.pcap(complete)?;
     }
     Ok(reader.counts)
 }
@@ -102,15 +102,15 @@ struct Packets<'r> {
 
 impl Packets<'_> {
     fn pcap(&mut self, input: impl Read) -> Result<()> {
-        let mut reader = PcapReader::new(input).map_err(|why| self.wrong(&why))?;
+        let mut reader = PcapReader::new(input).map_err(|why| self.read_error(&why))?;
         let header = reader.header();
         let unit = match header.ts_resolution {
             TsResolution::MicroSecond => 1_000,
             TsResolution::NanoSecond => 1,
         };
-        // Raw packets: the reader's own check refuses packets that were longer than what was captured of them.
+        // Read raw packets, because the reader's check rejects truncated packets.
         while let Some(packet) = reader.next_raw_packet() {
-            let packet = packet.map_err(|why| self.wrong(&why))?;
+            let packet = packet.map_err(|why| self.read_error(&why))?;
             let at = u64::from(packet.ts_sec) * 1_000_000_000 + u64::from(packet.ts_frac) * unit;
             self.packet(header.datalink, at, packet.orig_len, &packet.data)?;
         }
@@ -118,31 +118,32 @@ impl Packets<'_> {
     }
 
     fn pcapng(&mut self, input: impl Read) -> Result<()> {
-        let mut reader = PcapNgReader::new(input).map_err(|why| self.wrong(&why))?;
-        // Link type and nanoseconds per unit of time of each interface of the section.
+        let mut reader = PcapNgReader::new(input).map_err(|why| self.read_error(&why))?;
+        // Link type and nanoseconds per time unit of each interface of the section.
         let mut interfaces: Vec<(DataLink, f64)> = Vec::new();
         while let Some(block) = reader.next_block() {
-            match block.map_err(|why| self.wrong(&why))? {
+            match block.map_err(|why| self.read_error(&why))? {
                 Block::SectionHeader(_) => interfaces.clear(),
-                Block::InterfaceDescription(of) => {
-                    let resolution = of.options.iter().find_map(|option| match option {
+                Block::InterfaceDescription(description) => {
+                    let resolution = description.options.iter().find_map(|option| match option {
                         InterfaceDescriptionOption::IfTsResol(resolution) => Some(*resolution),
                         _ => None,
                     });
-                    interfaces.push((of.linktype, unit_ns(resolution.unwrap_or(6))));
+                    interfaces.push((description.linktype, unit_ns(resolution.unwrap_or(6))));
                 }
                 Block::EnhancedPacket(packet) => {
-                    let of = interfaces.get(packet.interface_id as usize);
-                    let Some(&(link, unit)) = of else {
-                        let message = format!("a packet of interface {}", packet.interface_id);
+                    let interface = interfaces.get(packet.interface_id as usize);
+                    let Some(&(link, unit)) = interface else {
+                        let message =
+                            format!("a packet of the unknown interface {}", packet.interface_id);
                         return Err(self.damaged(&message));
                     };
-                    // The reader takes every unit for a nanosecond.
+                    // The reader assumes nanoseconds for every unit.
                     let at = scaled(packet.timestamp.as_nanos(), unit);
                     self.packet(link, at, packet.original_len, &packet.data)?;
                 }
                 Block::SimplePacket(_) | Block::Packet(_) => {
-                    let message = "packets without the time at which they were seen";
+                    let message = "packets without timestamps";
                     return Err(self.damaged(message));
                 }
                 _ => {}
@@ -151,8 +152,8 @@ impl Packets<'_> {
         Ok(())
     }
 
-    /// Why the file cannot be read further, and how far it could be.
-    fn wrong(&self, why: &PcapError) -> Diagnostic {
+    /// Converts an error of the reader, with the position up to which the file was read.
+    fn read_error(&self, why: &PcapError) -> Diagnostic {
         match why {
             PcapError::IncompleteBuffer => self.ends(),
             PcapError::IoError(io) if io.kind() == std::io::ErrorKind::UnexpectedEof => self.ends(),
@@ -167,7 +168,7 @@ impl Packets<'_> {
         );
         Diagnostic::of_file(self.file, message)
             .allowed(ALLOWED)
-            .help("`editcap` or `tcpdump -r FILE -w WHOLE` keep the packets that are whole")
+            .help("to keep the complete packets, use `editcap` or `tcpdump -r FILE -w COMPLETE`")
     }
 
     fn damaged(&self, why: &str) -> Diagnostic {
@@ -177,10 +178,10 @@ impl Packets<'_> {
 
     fn so_far(&self) -> String {
         match (self.counts.packets, self.last_ns) {
-            (0, _) | (_, None) => "no packet is whole".to_owned(),
+            (0, _) | (_, None) => "no packet is complete".to_owned(),
             (packets, Some(at)) => {
                 let (s, ns) = (at / 1_000_000_000, at % 1_000_000_000);
-                format!("after packet {packets}, which was seen at {s}.{ns:09} s")
+                format!("after packet {packets}, captured at {s}.{ns:09} s")
             }
         }
     }
@@ -189,7 +190,7 @@ impl Packets<'_> {
         self.counts.packets += 1;
         self.last_ns = Some(at_ns);
         let Some(network) = network(link, data) else {
-            let message = format!("a link of type {}", u32::from(link));
+            let message = format!("unknown link type {}", u32::from(link));
             let error = Diagnostic::of_file(self.file, message);
             return Err(
                 error.allowed("Ethernet, raw IP, Linux cooked (SLL, SLL2) and BSD loopback")
@@ -197,7 +198,10 @@ impl Packets<'_> {
         };
         let before = data.len().saturating_sub(network.1);
         let on_wire = length.saturating_sub(u32::try_from(before).unwrap_or(u32::MAX));
-        if let Some(segment) = network.0.and_then(|of| segment(&of, at_ns, on_wire)) {
+        if let Some(segment) = network
+            .0
+            .and_then(|packet| segment(&packet, at_ns, on_wire))
+        {
             (self.on)(&segment)
         } else {
             self.counts.others += 1;
@@ -206,7 +210,7 @@ impl Packets<'_> {
     }
 }
 
-/// Nanoseconds in the unit that `if_tsresol` names: powers of ten or, with the first bit set, of two.
+/// Returns the unit of `if_tsresol` in nanoseconds: a negative power of ten or, if the first bit is set, of two.
 fn unit_ns(resolution: u8) -> f64 {
     let power = f64::from(resolution & 0x7f);
     let base: f64 = if resolution & 0x80 == 0 { 10.0 } else { 2.0 };
@@ -228,7 +232,8 @@ fn scaled(units: u128, unit_ns: f64) -> u64 {
     }
 }
 
-/// The packet from its IP header on, where it has one, and the bytes from there to its end; `None`: an unknown type of link.
+/// Returns the packet from its IP header on, if it has one, and its number of bytes from there. Returns `None` for an unknown
+/// link type.
 fn network(link: DataLink, data: &[u8]) -> Option<(Option<LaxSlicedPacket<'_>>, usize)> {
     let of_type = |protocol: Option<&[u8]>, from: usize| {
         let parsed = protocol.zip(data.get(from..)).and_then(|(protocol, rest)| {
@@ -249,7 +254,7 @@ fn network(link: DataLink, data: &[u8]) -> Option<(Option<LaxSlicedPacket<'_>>, 
         DataLink::NULL | DataLink::LOOP => of_ip(4),
         DataLink::LINUX_SLL => of_type(data.get(14..16), 16),
         other if u32::from(other) == LINUX_SLL2 => of_type(data.get(..2), 20),
-        // BSD's older numbers of raw IP.
+        // Older BSD link types of raw IP.
         other if matches!(u32::from(other), 12 | 14) => of_ip(0),
         _ => return None,
     })
@@ -257,7 +262,7 @@ fn network(link: DataLink, data: &[u8]) -> Option<(Option<LaxSlicedPacket<'_>>, 
 
 const LINUX_SLL2: u32 = 276;
 
-/// The segment of a packet whose IP header and all behind it had `on_wire` bytes; `None` for what is no TCP.
+/// Returns the TCP segment of a packet with `on_wire` bytes from its IP header on, or `None` if it is not TCP.
 fn segment(packet: &LaxSlicedPacket<'_>, at_ns: u64, on_wire: u32) -> Option<Segment> {
     let Some(TransportSlice::Tcp(tcp)) = &packet.transport else {
         return None;
@@ -266,7 +271,7 @@ fn segment(packet: &LaxSlicedPacket<'_>, at_ns: u64, on_wire: u32) -> Option<Seg
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
             let whole = match header.total_len() {
-                // A large packet that the host's network card was to divide.
+                // A large packet before segmentation offload has no length.
                 0 => on_wire,
                 length => u32::from(length),
             };

@@ -1,6 +1,6 @@
 use super::*;
 
-fn of(text: &str) -> Calls {
+fn calls_in(text: &str) -> Calls {
     read("calls.csv", text.as_bytes()).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -19,24 +19,25 @@ fn times_are_exact() {
 
 #[test]
 fn rows_of_calls() {
-    let calls = of(
+    let calls = calls_in(
         "query,client,server,start_us,duration_ms,bytes,request_bytes,deadline_ms\n\
                     a,f,s1,10,1.5,2000,100,4\n\
                     a,f,s2,11,2,3000,,\n",
     );
-    let seen = calls.into_observed(None);
-    assert_eq!(seen.queries.len(), 1);
-    let query = &seen.queries[0];
+    let observed = calls.into_observed(None);
+    assert_eq!(observed.queries.len(), 1);
+    let query = &observed.queries[0];
     assert_eq!((query.start_ns, query.took_ns), (10_000, Some(2_001_000)));
-    assert_eq!((query.children, seen.hosts, query.due_ns), (2, 3, None));
+    assert_eq!((query.children, observed.hosts, query.due_ns), (2, 3, None));
     assert_eq!(query.answers[0].request_bytes, Some(100));
     assert_eq!(query.answers[0].deadline_ns, Some(4_000_000));
 }
 
 #[test]
 fn flows_of_a_trace_are_answers() {
-    let calls =
-        of("start_ns,source,destination,size_bytes,deadline_ns\n0,1,0,500,\n3,2,0,600,9000\n");
+    let calls = calls_in(
+        "start_ns,source,destination,size_bytes,deadline_ns\n0,1,0,500,\n3,2,0,600,9000\n",
+    );
     assert_eq!(calls.list[1].client, calls.list[0].client);
     assert_eq!(
         (calls.list[1].end_ns, calls.list[1].due_ns),
@@ -47,7 +48,7 @@ fn flows_of_a_trace_are_answers() {
 
 #[test]
 fn flows_of_a_run_are_joined() {
-    let calls = of(
+    let calls = calls_in(
         "workload,class,query,source,destination,size_bytes,start_ns,fct_ns,deadline_ns,attempt\n\
                     0,query,9,0,1,100,0,10,,0\n\
                     0,response,9,1,0,4000,35,65,200,0\n\
@@ -71,7 +72,7 @@ fn flows_of_a_run_are_joined() {
 }
 
 #[test]
-fn mistakes_name_line_column_and_value() {
+fn errors_name_line_column_and_value() {
     let cases = [
         ("", "empty"),
         ("start_ns,duration_ns\n1,2\n", "`bytes` is missing"),
