@@ -1,5 +1,5 @@
-//! The same calls without a browser: reads requests, a line of JSON each, and prints the answers with the seconds that each
-//! took, as `{"seconds": …, "answer": …}`. `script/playground` holds a page against it.
+//! Calls without a browser: reads requests as JSON lines and prints the responses with their durations, as
+//! `{"seconds": …, "answer": …}`. `script/playground` compares a page with this program.
 
 #![expect(
     clippy::disallowed_methods,
@@ -15,9 +15,9 @@ fn main() -> std::io::Result<()> {
     let mut page = Page::default();
     let mut to = std::io::stdout().lock();
     for request in std::io::stdin().lock().lines() {
-        let began = Instant::now();
+        let start = Instant::now();
         let answer = page.call(&request?);
-        let seconds = began.elapsed().as_secs_f64();
+        let seconds = start.elapsed().as_secs_f64();
         writeln!(to, "{{\"seconds\":{seconds},\"answer\":{answer}}}")?;
         to.flush()?;
     }

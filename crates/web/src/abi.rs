@@ -1,12 +1,12 @@
-//! What the module exports. A caller asks for a place of so many bytes by [`request`], writes a request there as UTF-8,
-//! [`call`]s, and reads as many bytes as that returns from where [`response`] says, before the next call.
+//! Exports of the wasm32 module. A caller allocates a buffer with [`request`], writes a request to it as UTF-8, invokes [`call`],
+//! and reads the returned number of bytes at [`response`] before the next call.
 //!
-//! The module imports nothing. A panic traps; its message is then where `response` and [`fault`] say.
+//! The module has no imports. A panic traps; its message is then at `response`, with the length [`fault`].
 
 #![expect(
     unsafe_code,
-    reason = "`no_mangle` alone: each name is one that no other crate of the module exports. There is no unsafe block: \
-              the caller writes to memory that no reference is held to between two calls"
+    reason = "only `no_mangle`: no other crate of the module exports these names. There is no unsafe block: the caller \
+              writes to memory without references between two calls"
 )]
 
 use crate::Page;
@@ -18,7 +18,7 @@ thread_local! {
     static RESPONSE: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Makes a place for a request of `bytes` bytes, and says where it is.
+/// Allocates a buffer for a request of `bytes` bytes and returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn request(bytes: usize) -> *mut u8 {
     REQUEST.with_borrow_mut(|request| {
@@ -28,7 +28,7 @@ pub extern "C" fn request(bytes: usize) -> *mut u8 {
     })
 }
 
-/// Answers the request; returns the bytes of the answer.
+/// Handles the request and returns the length of the response in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn call() -> usize {
     std::panic::set_hook(Box::new(|panic| {
@@ -38,7 +38,7 @@ pub extern "C" fn call() -> usize {
             }
         });
     }));
-    // So that what is left after a trap without a message is none of before.
+    // A trap without a message must not leave an earlier response.
     RESPONSE.with_borrow_mut(String::clear);
     let request = REQUEST.with_borrow_mut(std::mem::take);
     let answer = PAGE.with_borrow_mut(|page| page.call(&String::from_utf8_lossy(&request)));
@@ -48,13 +48,13 @@ pub extern "C" fn call() -> usize {
     })
 }
 
-/// Where the answer is.
+/// Returns the address of the response.
 #[unsafe(no_mangle)]
 pub extern "C" fn response() -> *const u8 {
     RESPONSE.with_borrow(|response| response.as_ptr())
 }
 
-/// After a trap: bytes of the panic's message; 0 where there is none, as when memory ran out.
+/// Returns the length of the panic's message after a trap, or 0 if there is none, for example after running out of memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn fault() -> usize {
     RESPONSE.with_borrow(String::len)

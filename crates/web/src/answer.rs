@@ -1,4 +1,4 @@
-//! What a study says: a row for each transport, and one sentence about all of them.
+//! Results of a study: a row per transport and a summary.
 
 use duetime_results::summary::GroupEstimate;
 use duetime_results::text::{list, percent, percent_near};
@@ -7,84 +7,92 @@ use duetime_scenario::Scenario;
 use duetime_scenario::model::Workload;
 use serde::Serialize;
 
-/// What is counted: queries that have a budget.
+/// Subject of the results if queries have a budget.
 pub const QUERIES: &str = "queries";
-/// Flows that have a deadline.
+/// Subject of the results if only flows have deadlines.
 const FLOWS: &str = "flows with deadlines";
-/// Nothing says when anything is late.
-const NOTHING: &str = "flows";
+/// Subject of the results without budgets and deadlines.
+const ALL_FLOWS: &str = "flows";
 
-/// One transport, over all its runs.
+/// Results of a transport over all runs.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
-    /// Its name.
+    /// Name of the transport.
     transport: String,
-    /// Runs.
+    /// Number of runs.
     runs: usize,
-    /// What is counted.
+    /// Counted items: queries or flows.
     subject: &'static str,
-    /// How many, over all runs.
+    /// Number of counted items over all runs.
     asked: u64,
-    /// The share of them in time.
+    /// Share of them in time.
     in_time: Option<Share>,
-    /// The share of all answers by their deadlines, where there are queries.
+    /// Share of answers in time, if there are queries.
     answers_in_time: Option<f64>,
-    /// The answers that it is a share of.
+    /// Number of requested answers.
     answers_asked: u64,
-    /// Seconds until half, 90, 99 and 99.9 % of those of all runs were complete; null where some of that share never
-    /// were, or where they are too few to say.
+    /// The 50th, 90th, 99th and 99.9th percentiles of the completion times in seconds. Null if too many never finished or if
+    /// there are too few values.
     completion_s: [Option<f64>; 4],
-    /// Ends of their 95 % intervals; null where there is none.
+    /// Ends of the percentiles' 95 % intervals, or null without an interval.
     completion_intervals_s: [Option<[f64; 2]>; 4],
-    /// Queries or flows that they are of.
+    /// Number of completion times.
     completions: u64,
-    /// Packets dropped for want of buffer, in a run.
+    /// Packets per run dropped because of full buffers.
     drops: f64,
-    /// Packets marked, in a run.
+    /// Packets marked per run.
     marks: f64,
-    /// Retransmission timeouts, in a run.
+    /// Retransmission timeouts per run.
     timeouts: f64,
     /// Largest queue of any port, in bytes.
     queue_max_bytes: u64,
 }
 
-/// A share in [0, 1], as it is and as it is written.
+/// Share in [0, 1], as a number and as text.
 #[derive(Clone, Debug, Serialize)]
 struct Share {
     value: f64,
     text: String,
-    /// Ends of the 95 % interval; null from one run.
+    /// Lower end of the 95 % interval, or null for a single run.
     low: Option<f64>,
+    /// Upper end of the interval.
     high: Option<f64>,
-    /// The interval is no more than the range of two or three runs.
+    /// True if the interval is only the range of two or three runs.
     few: bool,
 }
 
 impl Row {
-    /// Of these runs and their sum, with the share that shall be in time.
+    /// Builds the row from the runs and their summary. `target` is the required share in time.
     pub fn of(summary: &Summary, runs: &[RunSummary], target: Option<f64>) -> Self {
         let deadlines = summary.deadlines.as_ref();
         let (subject, asked, in_time) = match (&summary.objective, deadlines) {
-            (Some(of), _) => (QUERIES, of.queries, Some(of.in_time)),
-            (None, Some(of)) => (FLOWS, of.flows, Some(of.application_throughput)),
+            (Some(objective), _) => (QUERIES, objective.queries, Some(objective.in_time)),
+            (None, Some(deadlines)) => (
+                FLOWS,
+                deadlines.flows,
+                Some(deadlines.application_throughput),
+            ),
             (None, None) => (
-                NOTHING,
-                summary.groups.iter().map(|of| of.flows).sum(),
+                ALL_FLOWS,
+                summary.groups.iter().map(|group| group.flows).sum(),
                 None,
             ),
         };
-        let queries = summary.queries.iter().find(|of| of.objective.is_some());
+        let queries = summary
+            .queries
+            .iter()
+            .find(|queries| queries.objective.is_some());
         let queries = queries.or(summary.queries.first());
         let group = || -> Option<&GroupEstimate> {
             let groups = summary.groups.iter();
             groups
                 .clone()
-                .find(|of| of.deadlines.is_some())
+                .find(|group| group.deadlines.is_some())
                 .or_else(|| groups.clone().next())
         };
         let times = queries
-            .map(|of| (of.completion_s, of.queries))
-            .or_else(|| group().map(|of| (of.completion_s, of.flows)));
+            .map(|queries| (queries.completion_s, queries.queries))
+            .or_else(|| group().map(|group| (group.completion_s, group.flows)));
         let (times, completions) = times.unwrap_or_default();
         let times = [times.p50, times.p90, times.p99, times.p999];
         let per_run = |sum: u64| sum as f64 / runs.len().max(1) as f64;
@@ -94,15 +102,16 @@ impl Row {
             runs: runs.len(),
             subject,
             asked,
-            in_time: in_time.map(|of| Share::of(of, target)),
-            answers_asked: queries.map_or(0, |of| of.asked),
-            answers_in_time: queries.and_then(|of| Some(of.answers_in_time?.value)),
-            completion_s: times.map(|of| of.map(|of| of.value)),
-            completion_intervals_s: times.map(|of| of?.interval.map(|ends| [ends.low, ends.high])),
+            in_time: in_time.map(|share| Share::of(share, target)),
+            answers_asked: queries.map_or(0, |queries| queries.asked),
+            answers_in_time: queries.and_then(|queries| Some(queries.answers_in_time?.value)),
+            completion_s: times.map(|time| time.map(|time| time.value)),
+            completion_intervals_s: times
+                .map(|time| time?.interval.map(|ends| [ends.low, ends.high])),
             completions,
             drops: network(|run| run.network.drops),
             marks: network(|run| run.network.marks),
-            timeouts: network(|run| run.groups.iter().map(|of| of.timeouts).sum()),
+            timeouts: network(|run| run.groups.iter().map(|group| group.timeouts).sum()),
             queue_max_bytes: runs
                 .iter()
                 .map(|run| run.network.queue_max_bytes)
@@ -113,23 +122,23 @@ impl Row {
 }
 
 impl Share {
-    fn of(of: Estimate, target: Option<f64>) -> Self {
+    fn of(estimate: Estimate, target: Option<f64>) -> Self {
         Self {
-            value: of.value,
-            text: percent_near(of.value, target),
-            low: of.interval.map(|ends| ends.low),
-            high: of.interval.map(|ends| ends.high),
-            few: of.interval.is_some_and(|ends| ends.is_of_few()),
+            value: estimate.value,
+            text: percent_near(estimate.value, target),
+            low: estimate.interval.map(|ends| ends.low),
+            high: estimate.interval.map(|ends| ends.high),
+            few: estimate.interval.is_some_and(|ends| ends.is_of_few()),
         }
     }
 }
 
-/// What the rows count.
+/// Returns the subject of the rows.
 pub fn subject(rows: &[Row]) -> &'static str {
-    rows.first().map_or(NOTHING, |row| row.subject)
+    rows.first().map_or(ALL_FLOWS, |row| row.subject)
 }
 
-/// The page's first sentence; `None` before the first run.
+/// Returns the page's first sentence, or `None` before the first run.
 pub fn sentence(rows: &[Row], best: Option<f64>) -> Option<String> {
     let subject = subject(rows);
     let shares = rows
@@ -142,7 +151,7 @@ pub fn sentence(rows: &[Row], best: Option<f64>) -> Option<String> {
     let Some((asked, most)) = most else {
         let first = rows.first()?;
         return Some(format!(
-            "Nothing says when a flow of this scenario is late: give it a deadline. {} flows ran.",
+            "The flows of this scenario have no deadlines, so none can be late. {} flows ran.",
             first.asked
         ));
     };
@@ -157,16 +166,17 @@ pub fn sentence(rows: &[Row], best: Option<f64>) -> Option<String> {
     ))
 }
 
-/// The share of the queries that shall be in time: the strictest of all workloads.
+/// Returns the required share of queries in time, the largest of all workloads.
 pub fn target(scenario: &Scenario) -> Option<f64> {
     let all = scenario.workloads.iter().filter_map(Workload::objective);
-    all.filter_map(|of| of.share).max_by(f64::total_cmp)
+    all.filter_map(|objective| objective.share)
+        .max_by(f64::total_cmp)
 }
 
-/// The budget of the queries in seconds, where there is one and no other.
+/// Returns the budget of the queries in seconds, or `None` if there is none or several.
 pub fn budget_s(scenario: &Scenario) -> Option<f64> {
     let all = scenario.workloads.iter().filter_map(Workload::objective);
-    let mut all: Vec<_> = all.flat_map(|of| &of.within).collect();
+    let mut all: Vec<_> = all.flat_map(|objective| &objective.within).collect();
     all.dedup();
     match all[..] {
         [one] => Some(one.as_secs_f64()),

@@ -1,5 +1,4 @@
-//! The values of a scenario that a page has sliders for: which of them a text has, on which ladder, and the text with one
-//! of them changed.
+//! Sliders for values of a scenario: the values in a text, their ranges, and edits of the text.
 
 mod ladder;
 
@@ -10,83 +9,86 @@ use ladder::{Form, ladder, shown_bytes};
 use serde_json::{Value, json};
 use toml::{Table, Value as Toml};
 
-/// One value of a scenario.
+/// Value of a scenario with a slider.
 struct Control {
     id: &'static str,
     label: &'static str,
-    /// The key that has it, as `--set` takes it.
+    /// Key of the value, in the syntax of `--set`.
     key: String,
-    /// As shown.
+    /// Displayed value.
     value: String,
     form: Form,
 }
 
-/// What the sliders of a text are; a text that is no TOML has none.
+/// Returns the sliders of a text. Invalid TOML has none.
 pub fn of(text: &str) -> Vec<Value> {
-    let controls = find(text).into_iter().map(|of| {
-        let ladder = ladder(&of.value, &of.form, of.id == "buffer");
-        let at = ladder.iter().position(|value| *value == of.value);
+    let controls = find(text).into_iter().map(|control| {
+        let ladder = ladder(&control.value, &control.form, control.id == "buffer");
+        let index = ladder.iter().position(|value| *value == control.value);
         json!({
-            "id": of.id,
-            "label": of.label,
-            "key": of.key,
-            "value": of.value,
+            "id": control.id,
+            "label": control.label,
+            "key": control.key,
+            "value": control.value,
             "values": ladder,
-            "at": at,
+            "at": index,
         })
     });
     controls.collect()
 }
 
-/// The text with `control` at `value`, a value of its ladder. Comments are kept.
+/// Returns the text with `control` set to `value`, one of the slider's values. Comments are kept.
 ///
 /// # Errors
-/// If the text has no such control, or the value is not one.
+/// If the text has no such control or the value is invalid.
 pub fn turn(text: &str, control: &str, value: &str) -> Result<String, Error> {
     scenario::parse(text)?;
     let all = find(text);
-    let Some(of) = all.iter().find(|of| of.id == control) else {
-        let names: Vec<&str> = all.iter().map(|of| of.id).collect();
-        let message = format!("`{control}`: the scenario has no such control");
+    let Some(selected) = all.iter().find(|candidate| candidate.id == control) else {
+        let names: Vec<&str> = all.iter().map(|candidate| candidate.id).collect();
+        let message = format!("`{control}`: unknown control of the scenario");
         return Err(Error::plain(message).allowed(names.join(", ")));
     };
     let edit = |text: &str, key: &str, value: &str| -> Result<String, Error> {
         Ok(Document::parse(text, NAME)?.edited(key, value)?)
     };
-    let not = || Error::plain(format!("`{value}`: not a value of `{}`", of.key));
-    match of.form {
+    let invalid = || Error::plain(format!("`{value}`: not a value of `{}`", selected.key));
+    match selected.form {
         Form::Uniform(low, high) => {
-            let wanted = parse_size(value).map_err(|_| not())?.0 as f64;
+            let wanted = parse_size(value).map_err(|_| invalid())?.0 as f64;
             let factor = wanted * 2.0 / (low + high) as f64;
-            // To three digits, and the other end so that the mean is as wanted.
+            // Round to three digits and choose the other end for the requested mean.
             let low = low as f64 * factor;
             let digit = 10f64.powf((low.max(1.0).log10() - 2.0).floor());
             let low = ((low / digit).round() * digit).round().max(1.0);
             let high = (2.0 * wanted - low).max(low);
             let [low, high] = [low, high].map(shown_bytes);
-            edit(text, &of.key, &format!("\"uniform {low}..{high}\""))
+            edit(text, &selected.key, &format!("\"uniform {low}..{high}\""))
         }
         Form::Time => {
-            let (old, new) = (parse_time(&of.value), parse_time(value).map_err(|_| not())?);
-            let factor = new.as_ps() as f64 / old.map_err(|_| not())?.as_ps() as f64;
-            // A budget and the deadlines of its answers move together.
+            let (old, new) = (
+                parse_time(&selected.value),
+                parse_time(value).map_err(|_| invalid())?,
+            );
+            let factor = new.as_ps() as f64 / old.map_err(|_| invalid())?.as_ps() as f64;
+            // The answers' deadlines change in proportion to the budget.
             let mut text = text.to_owned();
             for (key, old) in times(&text) {
-                let new = if old == of.value {
+                let new = if old == selected.value {
                     value.to_owned()
                 } else {
-                    scaled(&old, factor).ok_or_else(not)?
+                    scaled(&old, factor).ok_or_else(invalid)?
                 };
                 text = edit(&text, &key, &format!("\"{new}\""))?;
             }
             Ok(text)
         }
         Form::Load | Form::Count(_) => {
-            let number: f64 = value.parse().map_err(|_| not())?;
-            edit(text, &of.key, &number.to_string())
+            let number: f64 = value.parse().map_err(|_| invalid())?;
+            edit(text, &selected.key, &number.to_string())
         }
         Form::Bytes | Form::PerSecond | Form::BitsPerSecond | Form::Packets => {
-            edit(text, &of.key, &format!("\"{value}\""))
+            edit(text, &selected.key, &format!("\"{value}\""))
         }
     }
 }
@@ -107,10 +109,10 @@ fn find(text: &str) -> Vec<Control> {
             form,
         }));
     };
-    if let Some((at, workload)) = principal(&tree) {
-        let key = |name: &str| format!("workload[{at}].{name}");
+    if let Some((index, workload)) = principal(&tree) {
+        let key = |name: &str| format!("workload[{index}].{name}");
         let get = |name: &str| workload.get(name);
-        let most = hosts.saturating_sub(1).max(1);
+        let max_fan_in = hosts.saturating_sub(1).max(1);
         match (get("fan_in"), get("senders")) {
             (Some(Toml::Array(layers)), _) if !layers.is_empty() => {
                 let last = layers.len() - 1;
@@ -118,16 +120,21 @@ fn find(text: &str) -> Vec<Control> {
                     "fan_in",
                     "Fan-in",
                     &key(&format!("fan_in[{last}]")),
-                    count(layers.get(last), most),
+                    count(layers.get(last), max_fan_in),
                 );
             }
-            (Some(one), _) => add("fan_in", "Fan-in", &key("fan_in"), count(Some(one), most)),
+            (Some(one), _) => add(
+                "fan_in",
+                "Fan-in",
+                &key("fan_in"),
+                count(Some(one), max_fan_in),
+            ),
             (None, Some(senders)) if workload.get("from").is_none() => {
                 add(
                     "fan_in",
                     "Senders at once",
                     &key("senders"),
-                    count(Some(senders), most),
+                    count(Some(senders), max_fan_in),
                 );
             }
             _ => {}
@@ -175,10 +182,10 @@ fn find(text: &str) -> Vec<Control> {
         }
     }
     let buffer = tree.get("switch").and_then(|switch| switch.get("buffer"));
-    let own = buffer
-        .and_then(|of| of.get("size"))
+    let pool_size = buffer
+        .and_then(|buffer| buffer.get("size"))
         .filter(|_| buffer.is_some_and(Toml::is_table));
-    let key = if own.is_some() {
+    let key = if pool_size.is_some() {
         "switch.buffer.size"
     } else {
         "switch.buffer"
@@ -187,7 +194,7 @@ fn find(text: &str) -> Vec<Control> {
         "buffer",
         "Switch buffer",
         key,
-        quantity(own.or(buffer), |text| {
+        quantity(pool_size.or(buffer), |text| {
             let packets = parse_packets(text).ok().map(|_| Form::Packets);
             packets.or_else(|| parse_size(text).ok().map(|_| Form::Bytes))
         }),
@@ -201,22 +208,22 @@ fn find(text: &str) -> Vec<Control> {
     found
 }
 
-/// The workload that the sliders are for, with its position: the first with queries, else the first that has a size.
+/// Returns the workload that the sliders change, with its position: the first one with queries, else the first one with sizes.
 fn principal(tree: &Table) -> Option<(usize, &Table)> {
     let workloads = || {
         let list = tree.get("workload").and_then(Toml::as_array);
         let tables = list.into_iter().flatten().enumerate();
-        tables.filter_map(|(at, of)| Some((at, of.as_table()?)))
+        tables.filter_map(|(at, workload)| Some((at, workload.as_table()?)))
     };
-    let kind = |of: &Table, kinds: &[&str]| {
-        let kind = of.get("kind").and_then(Toml::as_str);
+    let has_kind = |workload: &Table, kinds: &[&str]| {
+        let kind = workload.get("kind").and_then(Toml::as_str);
         kind.is_some_and(|kind| kinds.contains(&kind))
     };
-    let first = |kinds: &[&str]| workloads().find(|(_, of)| kind(of, kinds));
+    let first = |kinds: &[&str]| workloads().find(|(_, workload)| has_kind(workload, kinds));
     first(&["oldi"]).or_else(|| first(&["burst", "poisson", "permutation"]))
 }
 
-/// The keys of the principal workload that say when something is late, the budget first, with their values.
+/// Returns the keys and values of the principal workload's budget and deadlines, the budget first.
 fn times(text: &str) -> Vec<(String, String)> {
     let Ok(tree) = text.trim_start_matches('\u{feff}').parse::<Table>() else {
         return Vec::new();
@@ -224,12 +231,14 @@ fn times(text: &str) -> Vec<(String, String)> {
     let Some((at, workload)) = principal(&tree) else {
         return Vec::new();
     };
-    let within = workload.get("objective").and_then(|of| of.get("within"));
+    let within = workload
+        .get("objective")
+        .and_then(|table| table.get("within"));
     let deadline = workload.get("deadline");
     let part = |name: &str| {
         deadline
-            .filter(|of| of.is_table())
-            .and_then(|of| of.get(name))
+            .filter(|table| table.is_table())
+            .and_then(|table| table.get(name))
     };
     let all = [
         ("objective.within", within),
@@ -245,13 +254,13 @@ fn times(text: &str) -> Vec<(String, String)> {
     all.collect()
 }
 
-/// Hosts of the network, as far as its few numbers say.
+/// Returns the number of hosts if the topology states it, or else 100.
 fn hosts(tree: &Table) -> u64 {
     let get = |name: &str| {
-        let value = tree.get("topology").and_then(|of| of.get(name));
+        let value = tree.get("topology").and_then(|table| table.get(name));
         value
             .and_then(Toml::as_integer)
-            .and_then(|of| u64::try_from(of).ok())
+            .and_then(|number| u64::try_from(number).ok())
     };
     let racks = get("racks").zip(get("hosts_per_rack"));
     get("hosts")
@@ -259,8 +268,8 @@ fn hosts(tree: &Table) -> u64 {
         .unwrap_or(100)
 }
 
-fn count(value: Option<&Toml>, most: u64) -> Option<(String, Form)> {
-    Some((value?.as_integer()?.to_string(), Form::Count(most)))
+fn count(value: Option<&Toml>, maximum: u64) -> Option<(String, Form)> {
+    Some((value?.as_integer()?.to_string(), Form::Count(maximum)))
 }
 
 fn load(value: Option<&Toml>) -> Option<(String, Form)> {
@@ -292,7 +301,7 @@ fn per_second(value: Option<&Toml>) -> Option<(String, Form)> {
     })
 }
 
-/// A time of a text times a factor, to the nanosecond.
+/// Multiplies a time by a factor, rounded to nanoseconds.
 fn scaled(time: &str, factor: f64) -> Option<String> {
     let ns = (parse_time(time).ok()?.as_ps() as f64 * factor / 1e3)
         .round()
@@ -317,21 +326,21 @@ mod tests {
         let all = ready::all();
         let found = all
             .iter()
-            .find(|of| of["id"] == id)
+            .find(|scenario| scenario["id"] == id)
             .expect("a ready scenario");
         found["text"].as_str().expect("text").to_owned()
     }
 
     fn values(text: &str) -> Vec<(String, String)> {
-        let own = |of: &Value, key: &str| of[key].as_str().expect("text").to_owned();
+        let text_of = |control: &Value, key: &str| control[key].as_str().expect("text").to_owned();
         of(text)
             .iter()
-            .map(|of| (own(of, "id"), own(of, "value")))
+            .map(|control| (text_of(control, "id"), text_of(control, "value")))
             .collect()
     }
 
     #[test]
-    fn a_ready_scenario_has_its_sliders_and_each_can_be_turned_all_the_way() {
+    fn ready_scenarios_have_working_sliders() {
         for (id, wanted) in [
             ("feature-store", "fan_in size budget load link buffer seeds"),
             ("search", "fan_in size budget rate link buffer seeds"),
@@ -345,12 +354,12 @@ mod tests {
                 let name = control["id"].as_str().expect("an id");
                 assert!(
                     control["at"].is_u64(),
-                    "{id} {name}: its value is on the ladder"
+                    "{id} {name}: the value is one of the slider's"
                 );
                 for value in control["values"].as_array().expect("a ladder") {
                     let value = value.as_str().expect("text");
                     let turned = turn(&text, name, value).expect("a value of the ladder");
-                    let now = values(&turned).into_iter().find(|(of, _)| of == name);
+                    let now = values(&turned).into_iter().find(|(id, _)| id == name);
                     assert_eq!(now, Some((name.to_owned(), value.to_owned())), "{id}");
                 }
             }
@@ -358,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_takes_its_deadline_along_and_comments_stay() {
+    fn budget_scales_deadline_and_keeps_comments() {
         let text = turn(&ready("search"), "budget", "10 ms").expect("a time");
         assert!(text.contains("deadline = \"9 ms\""), "{text}");
         assert!(text.contains("within = \"10 ms\""), "{text}");
@@ -366,14 +375,14 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_a_uniform_size_keep_their_ratio() {
+    fn uniform_size_keeps_its_ratio() {
         let text = turn(&ready("feature-store"), "size", "110 KB");
-        // 55 KB in the mean.
+        // The mean was 55 KB.
         assert!(text.expect("a size").contains("uniform 20 KB..200 KB"));
     }
 
     #[test]
-    fn what_is_no_control_is_named() {
+    fn unknown_controls_are_refused() {
         let error = turn(&ready("incast"), "rate", "10 /s").expect_err("no rate");
         let error = serde_json::to_string(&error).expect("plain data");
         assert!(

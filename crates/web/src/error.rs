@@ -1,37 +1,37 @@
-//! What a page is told when something is wrong.
+//! Errors for a page.
 
 use duetime_scenario::Diagnostic;
 use duetime_sim::SetupError;
 use serde::Serialize;
 
-/// What is wrong, and where in the scenario's text if it is known.
+/// Error with its position in the scenario's text, if known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Error(Box<Parts>);
 
-/// The parts of an [`Error`], as the page gets them.
+/// Fields of an [`Error`], in the form that the page receives.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct Parts {
-    /// What is wrong.
+    /// Description of the error.
     message: String,
-    /// Line of the text, from 1; 0 where none is known.
+    /// Line of the text, from 1, or 0 if unknown.
     line: usize,
     /// Column, from 1, in characters.
     column: usize,
-    /// Characters that are meant.
+    /// Number of affected characters.
     width: usize,
-    /// The key's path; empty where none is known.
+    /// Path of the key, or empty if unknown.
     key: String,
-    /// The value as written.
+    /// Value as written.
     value: Option<String>,
-    /// What is allowed.
+    /// Allowed values.
     allowed: Option<String>,
-    /// What to do about it.
+    /// Advice.
     help: Option<String>,
 }
 
 impl Error {
-    /// In no line of the text.
+    /// Creates an error without a position.
     pub fn plain(message: impl Into<String>) -> Self {
         Self(Box::new(Parts {
             message: message.into(),
@@ -39,13 +39,13 @@ impl Error {
         }))
     }
 
-    /// The same, and what is allowed.
+    /// Adds the allowed values.
     pub fn allowed(mut self, allowed: impl Into<String>) -> Self {
         self.0.allowed = Some(allowed.into());
         self
     }
 
-    /// In a value of the text.
+    /// Adds the key.
     pub fn of_key(mut self, key: &str) -> Self {
         key.clone_into(&mut self.0.key);
         self
@@ -53,22 +53,22 @@ impl Error {
 }
 
 impl From<Diagnostic> for Error {
-    fn from(of: Diagnostic) -> Self {
+    fn from(error: Diagnostic) -> Self {
         Self(Box::new(Parts {
-            message: of.message.clone(),
-            line: of.line,
-            column: of.column,
-            width: of.width,
-            key: of.key.clone(),
-            value: of.value.clone(),
-            allowed: of.allowed.clone(),
-            help: of.help.clone(),
+            message: error.message.clone(),
+            line: error.line,
+            column: error.column,
+            width: error.width,
+            key: error.key.clone(),
+            value: error.value.clone(),
+            allowed: error.allowed.clone(),
+            help: error.help.clone(),
         }))
     }
 }
 
 impl From<SetupError> for Error {
-    fn from(of: SetupError) -> Self {
-        Self::plain(of.to_string())
+    fn from(error: SetupError) -> Self {
+        Self::plain(error.to_string())
     }
 }

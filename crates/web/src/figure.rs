@@ -1,20 +1,24 @@
-//! The figure of a study.
+//! Figure of a study.
 
 use crate::study::Completions;
 use duetime_figures::{Axis, Figure, Guide, Palette, Panel, Point, Series, Style};
 
-/// Points of a curve.
+/// Approximate number of points of a curve.
 const POINTS: usize = 160;
 
-/// Draws, for each transport by name, the share that takes longer than each time, with the budget in seconds. Both axes are
-/// logarithmic, so that the percentiles 99 and 99.9 are as visible as the median. Returns `None` without any completion.
+/// Draws the share that takes longer than each time for each transport, and the budget in seconds. Both axes are logarithmic, so
+/// that the 99th and 99.9th percentiles are as visible as the median. Returns `None` without completions.
 pub fn tails(
     curves: &[(&str, Completions)],
     budget_s: Option<f64>,
     palette: Palette,
 ) -> Option<String> {
-    let drawn = curves.iter().filter(|(_, of)| !of.ended.is_empty());
-    let series: Vec<Series> = drawn.map(|(name, of)| tail(name, of)).collect();
+    let drawn = curves
+        .iter()
+        .filter(|(_, completions)| !completions.ended.is_empty());
+    let series: Vec<Series> = drawn
+        .map(|(name, completions)| tail(name, completions))
+        .collect();
     if series.is_empty() {
         return None;
     }
@@ -22,7 +26,7 @@ pub fn tails(
         Axis::log("completion time", "ms"),
         Axis {
             to: Some(100.0),
-            ..Axis::log("longer than that", "%")
+            ..Axis::log("share taking longer", "%")
         },
         series,
     );
@@ -36,26 +40,31 @@ pub fn tails(
         ..Figure::single(
             "Share that takes longer than each time",
             "For each transport, the share that takes longer than each time, on logarithmic axes: 1 % is the 99th percentile. \
-             The table has percentiles in numbers.",
+             The table lists the percentiles.",
             panel,
         )
     };
     Some(figure.to_svg())
 }
 
-/// Returns the complement of the empirical CDF in per cent, in few points. Flows that never end keep it above zero.
-fn tail(name: &str, of: &Completions) -> Series {
-    let mut sorted = of.ended.clone();
+/// Returns the complement of the empirical CDF in percent, with few points. Flows that never finish keep it above zero.
+fn tail(name: &str, completions: &Completions) -> Series {
+    let mut sorted = completions.ended.clone();
     sorted.sort_by(f64::total_cmp);
-    let left = |ended: usize| (of.all - ended as u64) as f64 * 100.0 / of.all as f64;
+    let remaining =
+        |ended: usize| (completions.all - ended as u64) as f64 * 100.0 / completions.all as f64;
     let every = (sorted.len() / POINTS).max(1);
     let last = sorted.len() - 1;
-    // The largest times, where lateness shows, are all drawn.
+    // Draw all of the largest times, which show lateness.
     let kept = (0..=last).filter(|&i| i % every == 0 || last - i < POINTS);
     let point = |i: usize| {
-        // Zero has no place on a logarithmic axis: the curve ends at the largest time, at the share before it.
-        let ended = if i as u64 + 1 == of.all { i } else { i + 1 };
-        Point::new(sorted[i] * 1e3, left(ended))
+        // A logarithmic axis cannot show zero, so the curve ends at the largest time with the share before it.
+        let ended = if i as u64 + 1 == completions.all {
+            i
+        } else {
+            i + 1
+        };
+        Point::new(sorted[i] * 1e3, remaining(ended))
     };
     let first = Point::new(sorted[0] * 1e3, 100.0);
     let points = [first].into_iter().chain(kept.map(point));
@@ -66,7 +75,7 @@ fn tail(name: &str, of: &Completions) -> Series {
 mod tests {
     use super::*;
 
-    /// Completions of 1, 2, … `ended` ms, out of `all`.
+    /// Returns completions of 1, 2, … `ended` ms, out of `all`.
     fn completions(ended: u32, all: u64) -> Completions {
         Completions {
             ended: (1..=ended).rev().map(|ms| f64::from(ms) / 1e3).collect(),
@@ -74,29 +83,29 @@ mod tests {
         }
     }
 
-    /// The height of the curve at `x` ms.
+    /// Returns the height of the curve at `x` ms.
     fn at(series: &Series, x: f64) -> f64 {
         let mut points = series.points.iter();
-        points.rfind(|of| of.x <= x).expect("a point").y
+        points.rfind(|point| point.x <= x).expect("a point").y
     }
 
     #[test]
-    fn the_tail_reaches_the_last_percentiles() {
+    fn tail_reaches_the_last_percentiles() {
         let series = tail("d3", &completions(10_000, 10_000));
         for (ms, share) in [(9_900.0, 1.0), (9_990.0, 0.1), (9_999.0, 0.01)] {
             let shown = at(&series, ms);
             assert!((shown - share).abs() < 1e-9, "{shown} at {ms}");
         }
-        // Half within a step of what is drawn.
+        // The median is accurate to one drawn step.
         assert!((at(&series, 5_000.0) - 50.0).abs() < 1.0);
-        // The largest time is drawn, at a height that a logarithmic axis has.
+        // The largest time is drawn at a positive height.
         let last = series.points.last().expect("a point");
         assert!(last.x > 9_999.5 && last.y > 0.0, "{last:?}");
         assert!(series.points.len() <= 2 * POINTS + 3);
     }
 
     #[test]
-    fn flows_that_never_end_keep_the_curve_up() {
+    fn unfinished_flows_keep_the_curve_up() {
         let series = tail("cubic", &completions(90, 100));
         assert!((at(&series, 1e9) - 10.0).abs() < 1e-9);
         assert!((series.points[0].y - 100.0).abs() < 1e-9);

@@ -1,19 +1,19 @@
-//! The simulator for a page: [`Page::call`] takes JSON and gives JSON, and is all that the module for wasm32 exports.
+//! The simulator for a web page. [`Page::call`] takes and returns JSON; the wasm32 module exports only this call.
 //!
-//! | `ask` | with | gives |
+//! | `ask` | arguments | result |
 //! |---|---|---|
-//! | `ready` | – | the ready scenarios and the stories of the papers |
-//! | `check` | `text` | what the scenario contains, and its controls; or the line that is wrong |
-//! | `turn` | `text`, `control`, `value` | the text with one control turned |
-//! | `begin` | `text`, `transports` | a study: its runs, and what `check` gives |
-//! | `run` | `transport`, `run` | one run of it: its packet-hops and its digest |
-//! | `best` | `run` | whether the best possible in that run is known |
-//! | `results` | – | the answer so far in one sentence, a row for each transport, a figure |
-//! | `story` | `story`, `panel`, `scheme` | one run of a paper's experiment at its bottleneck |
-//! | `window` | `from_ns`, `to_ns` | its packets between two instants |
+//! | `ready` | – | ready scenarios and stories of the papers |
+//! | `check` | `text` | contents and controls of the scenario, or the invalid line |
+//! | `turn` | `text`, `control`, `value` | text with a control set to the value |
+//! | `begin` | `text`, `transports` | new study: its runs, and the result of `check` |
+//! | `run` | `transport`, `run` | run of the study: packet-hops and digest |
+//! | `best` | `run` | bound of a run: true if it is known |
+//! | `results` | – | current results: a sentence, a row per transport and a figure |
+//! | `story` | `story`, `panel`, `scheme` | run of a paper's experiment at its bottleneck |
+//! | `window` | `from_ns`, `to_ns` | packets of the story between two instants |
 //!
-//! An answer is `{"ok": …}`, or `{"error": {"message": …}}` with the line, key, value and what is allowed where they are
-//! known. Times are in nanoseconds or, where a name ends in `_s`, in seconds; sizes in bytes; shares in [0, 1].
+//! Responses are `{"ok": …}` or `{"error": {"message": …}}`, with the line, key, value and allowed values if known. Times are in
+//! nanoseconds, or in seconds if the name ends in `_s`; sizes are in bytes, shares in [0, 1].
 
 #![cfg_attr(not(target_arch = "wasm32"), forbid(unsafe_code))]
 
@@ -39,7 +39,7 @@ use study::Study;
 
 pub use limits::{MOST_FLOWS, MOST_HOPS, MOST_HOSTS, MOST_SEEDS, MOST_TEXT};
 
-/// What a page holds between calls: the study that it shows, and the run that it plays.
+/// State of a page between calls: its study and its story.
 #[derive(Default)]
 pub struct Page {
     study: Option<Study>,
@@ -82,7 +82,7 @@ enum Request {
 }
 
 impl Page {
-    /// Answers one request, both as JSON; see the table above. A request that cannot be read is an error as any other.
+    /// Handles a request in JSON and returns the response in JSON, as listed above. Malformed requests return an error.
     pub fn call(&mut self, request: &str) -> String {
         let answer = match self.answer(request) {
             Ok(answer) => json!({ "ok": answer }),
@@ -105,7 +105,7 @@ impl Page {
                 value,
             } => controls::turn(&text, &control, &value).map(|text| json!({ "text": text })),
             Request::Begin { text, transports } => {
-                // A study that cannot begin ends the one before.
+                // A study that fails to start also ends the previous one.
                 self.study = None;
                 let (study, facts) = Study::begin(&text, &transports)?;
                 self.study = Some(study);
@@ -120,13 +120,13 @@ impl Page {
                 scheme,
             } => {
                 self.port = None;
-                let (port, told) = stories::play(&story, panel.as_deref(), &scheme)?;
+                let (port, description) = stories::play(&story, panel.as_deref(), &scheme)?;
                 self.port = Some(port);
-                Ok(told)
+                Ok(description)
             }
             Request::Window { from_ns, to_ns } => {
                 let port = self.port.as_ref();
-                let port = port.ok_or_else(|| Error::plain("no story is being played"))?;
+                let port = port.ok_or_else(|| Error::plain("no story is selected"))?;
                 Ok(port.window(from_ns, to_ns))
             }
         }
@@ -134,6 +134,6 @@ impl Page {
 
     fn study(&mut self) -> Result<&mut Study, Error> {
         let study = self.study.as_mut();
-        study.ok_or_else(|| Error::plain("no study has begun"))
+        study.ok_or_else(|| Error::plain("no study has started"))
     }
 }

@@ -1,25 +1,25 @@
-//! What a page takes on: more belongs on a machine, where a run has threads and memory.
+//! Limits of a page. Larger scenarios need `duetime run`, which has threads and more memory.
 
 use crate::error::Error;
 use duetime_scenario::Scenario;
 use duetime_scenario::model::WorkloadKind;
 use duetime_sim::describe::Description;
 
-/// Bytes of a scenario's text.
+/// Maximum size of a scenario's text in bytes.
 pub const MOST_TEXT: usize = 256 << 10;
-/// Bytes of a request.
+/// Maximum size of a request in bytes.
 #[cfg(target_arch = "wasm32")]
 pub(crate) const MOST_REQUEST: usize = 2 * MOST_TEXT + 4096;
-/// Hosts of its network.
+/// Maximum number of hosts.
 pub const MOST_HOSTS: u32 = 2_048;
-/// Runs of each transport.
+/// Maximum number of runs per transport.
 pub const MOST_SEEDS: u32 = 50;
-/// Flows of one run: each takes up to 1.3 KB while it is open.
+/// Maximum number of flows per run, each of which takes up to 1.3 KB while it is open.
 pub const MOST_FLOWS: f64 = 200_000.0;
-/// Packets that cross a link in one run: some seconds of work.
+/// Maximum number of packet-hops per run, which take some seconds.
 pub const MOST_HOPS: f64 = 30e6;
 
-/// Checks that a network may be built at all.
+/// Checks the limits that do not require the description of the scenario.
 pub fn network(scenario: &Scenario) -> Result<(), Error> {
     if scenario.seeds > MOST_SEEDS {
         return Err(over(
@@ -33,16 +33,22 @@ pub fn network(scenario: &Scenario) -> Result<(), Error> {
     Ok(())
 }
 
-/// Checks what a scenario contains.
-pub fn contents(scenario: &Scenario, of: &Description) -> Result<(), Error> {
-    if of.topology.hosts > MOST_HOSTS {
-        return Err(over("hosts", "hosts", of.topology.hosts, MOST_HOSTS).of_key("topology"));
+/// Checks the limits on the scenario's contents.
+pub fn contents(scenario: &Scenario, description: &Description) -> Result<(), Error> {
+    if description.topology.hosts > MOST_HOSTS {
+        return Err(
+            over("hosts", "hosts", description.topology.hosts, MOST_HOSTS).of_key("topology"),
+        );
     }
-    let flows: f64 = of.workloads.iter().filter_map(|of| of.expected_flows).sum();
+    let flows: f64 = description
+        .workloads
+        .iter()
+        .filter_map(|workload| workload.expected_flows)
+        .sum();
     if flows > MOST_FLOWS {
         return Err(over("flows", "flows in a run", flows.round(), MOST_FLOWS).of_key("duration"));
     }
-    let hops = of.load.packet_hops + endless(scenario, of);
+    let hops = description.load.packet_hops + endless(scenario, description);
     if hops > MOST_HOPS {
         return Err(
             over("hops", "packet-hops in a run", hops.round(), MOST_HOPS).of_key("duration"),
@@ -51,22 +57,30 @@ pub fn contents(scenario: &Scenario, of: &Description) -> Result<(), Error> {
     Ok(())
 }
 
-/// Packet-hops of flows without an end, if each fills a link of the fastest rate for the whole run: there and back.
-fn endless(scenario: &Scenario, of: &Description) -> f64 {
-    let pairs = scenario.workloads.iter().map(|of| match &of.kind {
-        WorkloadKind::Long { pairs, .. } => pairs.len() as f64,
-        _ => 0.0,
-    });
-    let fastest = of.topology.rates.iter().filter(|of| of.host_links > 0);
-    let fastest = fastest.map(|of| of.rate_bps).max().unwrap_or(0) as f64;
+/// Estimates the packet-hops of unlimited flows, as if each filled a link of the fastest rate in the whole run, with
+/// acknowledgements.
+fn endless(scenario: &Scenario, description: &Description) -> f64 {
+    let pairs = scenario
+        .workloads
+        .iter()
+        .map(|workload| match &workload.kind {
+            WorkloadKind::Long { pairs, .. } => pairs.len() as f64,
+            _ => 0.0,
+        });
+    let fastest = description
+        .topology
+        .rates
+        .iter()
+        .filter(|rate| rate.host_links > 0);
+    let fastest = fastest.map(|rate| rate.rate_bps).max().unwrap_or(0) as f64;
     let packets = fastest * scenario.duration.as_secs_f64() / 12_000.0;
-    pairs.sum::<f64>() * packets * f64::from(of.topology.longest_path_links) * 1.5
+    pairs.sum::<f64>() * packets * f64::from(description.topology.longest_path_links) * 1.5
 }
 
-fn over(what: &str, words: &str, found: impl Into<f64>, most: impl Into<f64>) -> Error {
+fn over(name: &str, unit: &str, found: impl Into<f64>, most: impl Into<f64>) -> Error {
     let (found, most) = (found.into(), most.into());
     Error::plain(format!(
-        "too large for a page: {found} {words}; `duetime run` takes it (limit `{what}`)"
+        "too large for a page: {found} {unit}; use `duetime run` (limit `{name}`)"
     ))
-    .allowed(format!("at most {most} {words} here"))
+    .allowed(format!("at most {most} {unit} here"))
 }

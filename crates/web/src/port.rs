@@ -1,4 +1,4 @@
-//! One port, packet by packet: what came, how long it waited, what was marked or dropped, and what each flow was given.
+//! A port packet by packet: arrivals, waits, marks, drops and the rates or windows of each flow.
 
 use duetime_core::Time;
 use duetime_results::FlowEventKind;
@@ -9,65 +9,65 @@ use duetime_sim::topology::Network;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Intervals of the overview.
+/// Number of intervals of the overview.
 const BINS: u64 = 480;
-/// Packets of one window.
-const MOST_PACKETS: usize = 4_000;
+/// Maximum number of packets in a window.
+const MAX_PACKETS: usize = 4_000;
 
-/// One flow through the port.
+/// Flow through the port.
 #[derive(Clone, Debug)]
 pub struct Flow {
-    /// Its name.
+    /// Name of the flow.
     pub name: String,
-    /// `FlowRecord::flow`.
+    /// Number of the flow, from `FlowRecord::flow`.
     pub number: u64,
-    /// Application bytes.
+    /// Size in application bytes.
     pub bytes: u64,
-    /// Its submission.
+    /// Submission time.
     pub start: Time,
-    /// Its deadline.
+    /// Deadline, if any.
     pub deadline: Option<Time>,
-    /// When its last byte was delivered.
+    /// Delivery of the last byte, or `None` if the flow did not finish.
     pub finish: Option<Time>,
-    /// Whether its sender gave it up.
+    /// True if the sender quenched the flow.
     pub quenched: bool,
-    /// Whether it was in time.
+    /// True if the flow met its deadline, or `None` without a deadline.
     pub met: Option<bool>,
-    /// Retransmission timeouts.
+    /// Number of retransmission timeouts.
     pub timeouts: u32,
-    /// Segments sent again.
+    /// Number of retransmitted segments.
     pub retransmits: u32,
 }
 
-/// One port over a run.
+/// Port over a run.
 pub struct Port {
     name: String,
     rate_bps: u64,
-    /// Where it marks, where that is a number of bytes or packets.
+    /// Marking threshold, if there is one.
     mark: Option<Amount>,
-    /// What it holds at most, likewise.
+    /// Buffer size, or `None` for unlimited buffers.
     buffer: Option<Amount>,
     flows: Vec<Flow>,
     end: Time,
-    /// By departure.
+    /// Packets, sorted by departure.
     packets: Vec<Packet>,
-    /// By time.
+    /// Drops as (time, flow), sorted by time.
     drops: Vec<(Time, usize)>,
-    /// By time: a flow has so many bytes delivered.
+    /// Delivered bytes as (time, flow, bytes), sorted by time.
     delivered: Vec<(Time, usize, u64)>,
-    /// By time: a flow may send so many bits per second (D3).
+    /// Granted rates in D3 as (time, flow, bits per second), sorted by time.
     granted: Vec<(Time, usize, u64)>,
-    /// By time: a flow may have so many bytes on their way (window protocols).
+    /// Windows of window protocols as (time, flow, bytes), sorted by time.
     windows: Vec<(Time, usize, u64)>,
 }
 
-/// A packet that passed.
+/// Packet that passed the port.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     arrived: Time,
-    /// Its first bit left.
+    /// Departure of the first bit.
     began: Time,
-    /// Its last bit left.
+    /// Departure of the last bit.
     departed: Time,
     flow: usize,
     bytes: u64,
@@ -75,7 +75,7 @@ struct Packet {
 }
 
 impl Port {
-    /// The port of `link` over a run in which these flows were watched there, up to `end`.
+    /// Collects the events of the traced flows at the port of `link` until `end`.
     pub fn of(
         scenario: &Scenario,
         network: &Network,
@@ -86,8 +86,8 @@ impl Port {
         let rate = network.links[link as usize].rate;
         let listed = scenario.switch.ecn_threshold.iter();
         let mark = listed
-            .filter(|(of, _)| *of <= rate)
-            .max_by_key(|(of, _)| *of);
+            .filter(|(threshold_rate, _)| *threshold_rate <= rate)
+            .max_by_key(|(threshold_rate, _)| *threshold_rate);
         let buffer = match scenario.switch.buffer {
             Buffer::Static(amount) => Some(amount),
             Buffer::Dynamic { pool, .. } => Some(Amount::Bytes(pool.0)),
@@ -110,16 +110,16 @@ impl Port {
         port
     }
 
-    /// Its flows.
+    /// Returns the flows.
     pub fn flows(&self) -> &[Flow] {
         &self.flows
     }
 
     fn take(&mut self, output: &RunOutput) {
-        let place = |number: u64| self.flows.iter().position(|flow| flow.number == number);
+        let index_of = |number: u64| self.flows.iter().position(|flow| flow.number == number);
         let mut marked: BTreeSet<(Time, usize)> = BTreeSet::new();
         for trace in &output.traces {
-            let Some(flow) = place(trace.flow) else {
+            let Some(flow) = index_of(trace.flow) else {
                 continue;
             };
             let mut delivered = 0;
@@ -164,18 +164,19 @@ impl Port {
         for packet in &mut self.packets {
             packet.marked = marked.contains(&(packet.arrived, packet.flow));
         }
-        let windows = output.windows.iter().filter(|of| of.at <= self.end);
-        let windows = windows.filter_map(|of| Some((of.at, place(of.flow)?, of.window_bytes)));
+        let windows = output.windows.iter().filter(|window| window.at <= self.end);
+        let windows = windows
+            .filter_map(|window| Some((window.at, index_of(window.flow)?, window.window_bytes)));
         self.windows = windows.collect();
         self.packets
             .sort_by_key(|packet| (packet.departed, packet.flow));
         self.drops.sort_unstable();
-        self.delivered.sort_by_key(|of| of.0);
-        self.granted.sort_by_key(|of| of.0);
+        self.delivered.sort_by_key(|entry| entry.0);
+        self.granted.sort_by_key(|entry| entry.0);
     }
 
-    /// The flows, and the run in equal intervals.
-    pub fn tell(&self) -> Value {
+    /// Returns the flows and an overview of the run in equal intervals.
+    pub fn summary(&self) -> Value {
         let bin = self.end.as_ps().div_ceil(BINS).max(1);
         let bins = usize::try_from(BINS).unwrap_or(0);
         let at = |time: Time| {
@@ -193,8 +194,10 @@ impl Port {
             drops[at(*time)] += 1;
         }
         let seconds = bin as f64 / 1e12;
-        let rates = sent.iter().map(|of| {
-            let rates = of.iter().map(|&bytes| whole(bytes as f64 * 8.0 / seconds));
+        let rates = sent.iter().map(|bytes_of_flow| {
+            let rates = bytes_of_flow
+                .iter()
+                .map(|&bytes| whole(bytes as f64 * 8.0 / seconds));
             rates.collect::<Vec<_>>()
         });
         let flows = self.flows.iter().map(|flow| {
@@ -210,7 +213,7 @@ impl Port {
                 "retransmits": flow.retransmits,
             })
         });
-        let (queue, packets, most) = self.queue(bin, bins);
+        let (queue, packets, largest) = self.queue(bin, bins);
         json!({
             "link": self.name,
             "rate_bps": self.rate_bps,
@@ -219,37 +222,37 @@ impl Port {
             "end_ns": self.end.as_ns(),
             "bin_ns": bin as f64 / 1e3,
             "packets": self.packets.len(),
-            "marked": self.packets.iter().filter(|of| of.marked).count(),
+            "marked": self.packets.iter().filter(|packet| packet.marked).count(),
             "dropped": self.drops.len(),
-            "queue_max_bytes": most,
+            "queue_max_bytes": largest,
             "flows": flows.collect::<Vec<_>>(),
             "rates_bps": rates.collect::<Vec<_>>(),
             "queue_bytes": queue,
             "queue_packets": packets,
             "marks": marks,
             "drops": drops,
-            "delivered_bytes": self.held(&self.delivered, bin, bins),
-            "granted_bps": if self.granted.iter().any(|of| of.2 > 0) { Some(self.held(&self.granted, bin, bins)) } else { None },
-            "window_bytes": if self.windows.is_empty() { None } else { Some(self.held(&self.windows, bin, bins)) },
+            "delivered_bytes": self.last_values(&self.delivered, bin, bins),
+            "granted_bps": if self.granted.iter().any(|entry| entry.2 > 0) { Some(self.last_values(&self.granted, bin, bins)) } else { None },
+            "window_bytes": if self.windows.is_empty() { None } else { Some(self.last_values(&self.windows, bin, bins)) },
         })
     }
 
-    /// The largest queue of each interval in bytes and in packets, and of the run in bytes.
+    /// Returns the largest queue of each interval in bytes and in packets, and of the run in bytes.
     fn queue(&self, bin: u64, bins: usize) -> (Vec<u64>, Vec<u32>, u64) {
         let (mut bytes, mut packets) = (vec![0u64; bins], vec![0u32; bins]);
-        let (mut now, mut count, mut most) = (0u64, 0u32, 0u64);
-        // Departures are in order; of a FIFO port arrivals are in the same one.
+        let (mut now, mut count, mut largest) = (0u64, 0u32, 0u64);
+        // Departures are sorted, and arrivals at a FIFO port have the same order.
         let mut arrivals: Vec<(Time, u64)> = self
             .packets
             .iter()
-            .map(|of| (of.arrived, of.bytes))
+            .map(|packet| (packet.arrived, packet.bytes))
             .collect();
-        arrivals.sort_unstable_by_key(|of| of.0);
+        arrivals.sort_unstable_by_key(|arrival| arrival.0);
         let mut departures = self.packets.iter().peekable();
         let mut filled = 0;
         let mut note = |at: Time, now: u64, count: u32| {
             let to = usize::try_from(at.as_ps() / bin).unwrap_or(0).min(bins - 1);
-            // What is there at the beginning of an interval is in it.
+            // An interval includes the queue at its start.
             while filled < to {
                 filled += 1;
                 bytes[filled] = now;
@@ -259,74 +262,76 @@ impl Port {
         };
         let mut peaks = Vec::new();
         for (at, size) in arrivals {
-            // A departure at t precedes an arrival at t.
-            while let Some(gone) = departures.next_if(|of| of.departed <= at) {
-                note(gone.departed, now, count);
-                now = now.saturating_sub(gone.bytes);
+            // Departures precede arrivals at the same time.
+            while let Some(departed) = departures.next_if(|packet| packet.departed <= at) {
+                note(departed.departed, now, count);
+                now = now.saturating_sub(departed.bytes);
                 count = count.saturating_sub(1);
             }
             let to = note(at, now, count);
             now += size;
             count += 1;
-            most = most.max(now);
+            largest = largest.max(now);
             peaks.push((to, now, count));
         }
-        for gone in departures {
-            note(gone.departed, now, count);
-            now = now.saturating_sub(gone.bytes);
+        for departed in departures {
+            note(departed.departed, now, count);
+            now = now.saturating_sub(departed.bytes);
             count = count.saturating_sub(1);
         }
         for (to, now, count) in peaks {
             bytes[to] = bytes[to].max(now);
             packets[to] = packets[to].max(count);
         }
-        (bytes, packets, most)
+        (bytes, packets, largest)
     }
 
-    /// By flow, the last value of each interval.
-    fn held(&self, values: &[(Time, usize, u64)], bin: u64, bins: usize) -> Vec<Vec<u64>> {
-        let mut held = vec![vec![0u64; bins]; self.flows.len()];
+    /// Returns the last value of each interval for each flow.
+    fn last_values(&self, values: &[(Time, usize, u64)], bin: u64, bins: usize) -> Vec<Vec<u64>> {
+        let mut series = vec![vec![0u64; bins]; self.flows.len()];
         let mut filled = vec![0usize; self.flows.len()];
         for &(at, flow, value) in values {
             let to = usize::try_from(at.as_ps() / bin).unwrap_or(0).min(bins - 1);
-            let last = held[flow][filled[flow]];
-            held[flow][filled[flow]..to].fill(last);
-            held[flow][to] = value;
+            let last = series[flow][filled[flow]];
+            series[flow][filled[flow]..to].fill(last);
+            series[flow][to] = value;
             filled[flow] = to;
         }
-        for (held, filled) in held.iter_mut().zip(filled) {
-            let last = held[filled];
-            held[filled..].fill(last);
+        for (series, filled) in series.iter_mut().zip(filled) {
+            let last = series[filled];
+            series[filled..].fill(last);
         }
-        held
+        series
     }
 
-    /// What was at the port between two instants, in nanoseconds since the start: packets as [arrived, first bit left, last
-    /// bit left, flow, bytes, marked], and drops as [at, flow]. At most 4,000 packets, the first ones; `to_ns` says how far
-    /// they go.
+    /// Returns the packets and drops between two instants in nanoseconds. Packets are [arrival, departure of the first bit,
+    /// departure of the last bit, flow, bytes, marked], drops are [time, flow]. Only the first 4,000 packets are included; `to_ns`
+    /// is the end of the covered time.
     pub fn window(&self, from_ns: u64, to_ns: u64) -> Value {
         let ns = |time: Time| time.as_ps() as f64 / 1e3;
         let from = Time::from_ps(from_ns.saturating_mul(1_000));
         let to = Time::from_ps(to_ns.saturating_mul(1_000));
-        let first = self.packets.partition_point(|of| of.departed < from);
-        let there = self.packets[first..]
+        let first = self
+            .packets
+            .partition_point(|packet| packet.departed < from);
+        let packets = self.packets[first..]
             .iter()
-            .take_while(|of| of.arrived <= to);
-        let mut there: Vec<&Packet> = there.take(MOST_PACKETS + 1).collect();
-        let cut = there.len() > MOST_PACKETS;
-        let until = if cut {
-            there.pop().map_or(to, |of| of.arrived.max(from))
+            .take_while(|packet| packet.arrived <= to);
+        let mut packets: Vec<&Packet> = packets.take(MAX_PACKETS + 1).collect();
+        let is_cut = packets.len() > MAX_PACKETS;
+        let until = if is_cut {
+            packets.pop().map_or(to, |packet| packet.arrived.max(from))
         } else {
             to
         };
-        let packets = there.iter().map(|of| {
+        let packets = packets.iter().map(|packet| {
             json!([
-                ns(of.arrived),
-                ns(of.began),
-                ns(of.departed),
-                of.flow,
-                of.bytes,
-                u8::from(of.marked)
+                ns(packet.arrived),
+                ns(packet.began),
+                ns(packet.departed),
+                packet.flow,
+                packet.bytes,
+                u8::from(packet.marked)
             ])
         });
         let drops = self
@@ -342,14 +347,14 @@ impl Port {
     }
 }
 
-fn amount(of: Amount) -> Value {
-    match of {
+fn amount(amount: Amount) -> Value {
+    match amount {
         Amount::Packets(packets) => json!({ "packets": packets }),
         Amount::Bytes(bytes) => json!({ "bytes": bytes }),
     }
 }
 
-/// Rounded to a whole number.
+/// Rounds to an integer.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

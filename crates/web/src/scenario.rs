@@ -1,4 +1,4 @@
-//! A scenario's text, checked: what it contains, or the line that is wrong.
+//! Checks of a scenario's text.
 
 use crate::controls;
 use crate::error::Error;
@@ -8,10 +8,10 @@ use duetime_scenario::{Document, NoFiles, Scenario, Sources};
 use duetime_sim::describe::{Description, describe};
 use serde_json::{Value, json};
 
-/// What messages call the text.
+/// Name of the text in messages.
 pub const NAME: &str = "scenario.toml";
 
-/// Reads the text. Files that it names are not there: a page has its text and nothing else.
+/// Parses the text and describes its contents. References to files are errors, since a page has no files.
 pub fn check(text: &str) -> Result<(Scenario, Value), Error> {
     let document = parse(text)?;
     let (scenario, described) = resolve(&document, &NoFiles)?;
@@ -20,7 +20,7 @@ pub fn check(text: &str) -> Result<(Scenario, Value), Error> {
     Ok((scenario, facts))
 }
 
-/// The text as a document.
+/// Parses the text as a document.
 pub fn parse(text: &str) -> Result<Document, Error> {
     if text.len() > MOST_TEXT {
         let message = format!(
@@ -32,7 +32,7 @@ pub fn parse(text: &str) -> Result<Document, Error> {
     Ok(Document::parse(text, NAME)?)
 }
 
-/// The document as a scenario with what it contains.
+/// Resolves a document to a scenario and its description.
 pub fn resolve(
     document: &Document,
     sources: &dyn Sources,
@@ -52,28 +52,28 @@ pub fn resolve(
     Ok((scenario, described))
 }
 
-fn facts(scenario: &Scenario, of: &Description, controls: &[Value]) -> Value {
-    let workloads = of.workloads.iter().map(|of| {
+fn facts(scenario: &Scenario, description: &Description, controls: &[Value]) -> Value {
+    let workloads = description.workloads.iter().map(|workload| {
         json!({
-            "name": of.name,
-            "kind": of.kind,
-            "flows": of.expected_flows,
-            "queries": of.expected_queries,
+            "name": workload.name,
+            "kind": workload.kind,
+            "flows": workload.expected_flows,
+            "queries": workload.expected_queries,
         })
     });
-    let busiest = of.load.links.first();
+    let busiest = description.load.links.first();
     json!({
         "name": scenario.name,
         "transports": transports::all(scenario),
         "seeds": scenario.seeds,
         "duration_s": scenario.duration.as_secs_f64(),
-        "hosts": of.topology.hosts,
-        "switches": of.topology.switches,
-        "base_rtt_ns": of.topology.base_rtt_ns,
-        "packet_hops": of.load.packet_hops,
-        "busiest": busiest.map(|of| json!({ "link": of.link, "load": of.load })),
-        "overloaded_links": of.load.overloaded_links,
-        "counts_nothing": of.counts_nothing(),
+        "hosts": description.topology.hosts,
+        "switches": description.topology.switches,
+        "base_rtt_ns": description.topology.base_rtt_ns,
+        "packet_hops": description.load.packet_hops,
+        "busiest": busiest.map(|link| json!({ "link": link.link, "load": link.load })),
+        "overloaded_links": description.load.overloaded_links,
+        "counts_nothing": description.counts_nothing(),
         "workloads": workloads.collect::<Vec<_>>(),
         "controls": controls,
     })

@@ -1,4 +1,4 @@
-//! The papers' own small experiments, as their folders under `papers/` have them: played at their bottleneck.
+//! Small experiments of the papers, from their folders under `papers/`, shown at their bottleneck.
 
 use crate::error::Error;
 use crate::port::{Flow, Port};
@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use toml::{Table, Value as Toml};
 
-/// An experiment of a paper.
+/// Experiment of a paper.
 struct Story {
     id: &'static str,
     scenario: &'static str,
     experiment: &'static str,
-    /// What the scenario names, by path.
+    /// Files that the scenario references, by path.
     files: &'static [(&'static str, &'static str)],
-    /// What to look for.
+    /// Description of what to observe.
     about: &'static str,
 }
 
@@ -35,14 +35,14 @@ const STORIES: [Story; 3] = [
         scenario: paper!("d3/fig01", "scenario.toml"),
         experiment: paper!("d3/fig01", "experiment.toml"),
         files: &[],
-        about: "Shared evenly, the flow that is due first is late. Given what it needs and no more, both are in time.",
+        about: "With equal shares, the flow with the earlier deadline is late. If it gets just the rate it needs, both are in time.",
     },
     Story {
         id: "d3-fig02",
         scenario: paper!("d3/fig02", "scenario.toml"),
         experiment: paper!("d3/fig02", "experiment.toml"),
         files: &[],
-        about: "Six flows, and a link that can finish five of them. Shared evenly, all are late: better never than late.",
+        about: "Six flows on a link that can finish five of them in time. With equal shares, all are late; quenching one saves the others.",
     },
     Story {
         id: "d2tcp-fig06",
@@ -54,13 +54,13 @@ const STORIES: [Story; 3] = [
             ("flow-2.csv", paper!("d2tcp/fig06", "flow-2.csv")),
             ("flow-3.csv", paper!("d2tcp/fig06", "flow-3.csv")),
         ],
-        about: "Four flows with near and far deadlines. Under D2TCP those with near ones give way less when marked.",
+        about: "Four flows with near and far deadlines. D2TCP reduces the windows of flows with near deadlines less after marks.",
     },
 ];
 
-/// Each with its panels and schemes.
+/// Returns the stories with their panels and schemes.
 pub fn all() -> Vec<Value> {
-    let told = |story: &Story| {
+    let describe = |story: &Story| {
         let experiment = story.experiment();
         json!({
             "id": story.id,
@@ -71,24 +71,23 @@ pub fn all() -> Vec<Value> {
             "schemes": choices(&experiment, "scheme").iter().map(name).collect::<Vec<_>>(),
         })
     };
-    STORIES.iter().map(told).collect()
+    STORIES.iter().map(describe).collect()
 }
 
-/// Runs a story under one of its schemes, in one of its panels, and tells what its flows did. The first run of the
-/// experiment is the one that is played.
+/// Simulates the first run of a story with a panel and a scheme. Returns the port and a description of its flows.
 pub fn play(id: &str, panel: Option<&str>, scheme: &str) -> Result<(Port, Value), Error> {
     let names = STORIES.map(|story| story.id).join(", ");
     let story = STORIES.iter().find(|story| story.id == id);
     let story =
-        story.ok_or_else(|| Error::plain(format!("`{id}`: no such story")).allowed(names))?;
+        story.ok_or_else(|| Error::plain(format!("`{id}`: unknown story")).allowed(names))?;
     let experiment = story.experiment();
     let scheme = choose(&experiment, "scheme", scheme)?;
     let panel = panel
         .map(|panel| choose(&experiment, "panel", panel))
         .transpose()?;
     let mut document = Document::parse(story.scenario, scenario::NAME)?;
-    for of in panel.iter().chain([&scheme]) {
-        let set = of.get("set").and_then(Toml::as_table);
+    for choice in panel.iter().chain([&scheme]) {
+        let set = choice.get("set").and_then(Toml::as_table);
         for (key, value) in set.into_iter().flatten() {
             document.set(key, &value.to_string())?;
         }
@@ -98,10 +97,10 @@ pub fn play(id: &str, panel: Option<&str>, scheme: &str) -> Result<(Port, Value)
     let late = port
         .flows()
         .iter()
-        .filter(|of| of.met == Some(false))
+        .filter(|flow| flow.met == Some(false))
         .count();
-    let told = port.tell();
-    let told = json!({
+    let summary = port.summary();
+    let description = json!({
         "id": id,
         "title": text(&experiment, "title"),
         "source": text(&experiment, "source"),
@@ -111,13 +110,13 @@ pub fn play(id: &str, panel: Option<&str>, scheme: &str) -> Result<(Port, Value)
         "in_time": port.flows().len() - late,
         "packet_hops": records.totals.packet_hops,
         "digest": duetime_results::digest(&records).to_string(),
-        "port": told,
+        "port": summary,
     });
-    Ok((port, told))
+    Ok((port, description))
 }
 
-/// Runs the scenario's first transport and first run twice: to learn its flows, and to watch them at the port that all of
-/// them cross last.
+/// Simulates the first run with the first transport twice: to find its flows, then to trace them at the last port, which all of
+/// them cross.
 fn watch(scenario: &Scenario) -> Result<(Port, RunRecords), Error> {
     let first = duetime_sim::run(scenario, 0, 0, &Options::default())?.records;
     let network = Network::build(&scenario.topology)?;
@@ -143,14 +142,14 @@ fn watch(scenario: &Scenario) -> Result<(Port, RunRecords), Error> {
         ..Options::default()
     };
     let watched = duetime_sim::run(scenario, 0, 0, &options)?;
-    let single = scenario.workloads.len() == first.flows.len();
-    let named = |(at, flow): (usize, &FlowRecord)| Flow {
-        name: if single {
+    let one_flow_per_workload = scenario.workloads.len() == first.flows.len();
+    let named = |(index, flow): (usize, &FlowRecord)| Flow {
+        name: if one_flow_per_workload {
             scenario.workloads[usize::from(flow.workload)]
                 .name
                 .replace('-', " ")
         } else {
-            format!("flow {}", at + 1)
+            format!("flow {}", index + 1)
         },
         number: flow.flow,
         bytes: flow.size_bytes,
@@ -177,7 +176,7 @@ impl Story {
     fn experiment(&self) -> Table {
         self.experiment
             .parse()
-            .expect("the experiments are TOML: a test reads them")
+            .expect("the experiments are valid TOML, which a test checks")
     }
 }
 
@@ -190,33 +189,34 @@ impl Sources for Story {
     }
 
     fn read_trace(&self, _: &str) -> Result<Vec<TraceRow>, String> {
-        Err("a page reads no Parquet".to_owned())
+        Err("pages do not support Parquet".to_owned())
     }
 }
 
-/// The tables of one kind that are simulated.
+/// Returns the tables of a kind that are simulated.
 fn choices(experiment: &Table, kind: &str) -> Vec<Table> {
     let list = experiment.get(kind).and_then(Toml::as_array);
     let tables = list.into_iter().flatten().filter_map(Toml::as_table);
     tables
-        .filter(|of| !of.contains_key("method"))
+        .filter(|table| !table.contains_key("method"))
         .cloned()
         .collect()
 }
 
 fn choose(experiment: &Table, kind: &str, name: &str) -> Result<Table, Error> {
     let all = choices(experiment, kind);
-    let names: Vec<String> = all.iter().map(|of| text(of, "name")).collect();
-    let found = all.into_iter().find(|of| text(of, "name") == name);
-    found.ok_or_else(|| Error::plain(format!("`{name}`: no such {kind}")).allowed(names.join(", ")))
+    let names: Vec<String> = all.iter().map(|table| text(table, "name")).collect();
+    let found = all.into_iter().find(|table| text(table, "name") == name);
+    found.ok_or_else(|| Error::plain(format!("`{name}`: unknown {kind}")).allowed(names.join(", ")))
 }
 
-fn name(of: &Table) -> Value {
-    json!({ "name": text(of, "name"), "label": text(of, "label") })
+fn name(table: &Table) -> Value {
+    json!({ "name": text(table, "name"), "label": text(table, "label") })
 }
 
-fn text(of: &Table, key: &str) -> String {
-    of.get(key)
+fn text(table: &Table, key: &str) -> String {
+    table
+        .get(key)
         .and_then(Toml::as_str)
         .unwrap_or_default()
         .to_owned()

@@ -1,4 +1,4 @@
-//! The runs of one scenario under several transports, as far as they are made.
+//! Runs of a scenario with several transports, and their results so far.
 
 use crate::answer::{self, Row};
 use crate::error::Error;
@@ -13,10 +13,10 @@ use duetime_sim::topology::Network;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Completion times of a transport that are drawn, at most.
-const MOST_DRAWN: usize = 200_000;
+/// Maximum number of completion times to draw per transport.
+const MAX_DRAWN: usize = 200_000;
 
-/// The runs of one scenario under several transports.
+/// Runs of a scenario with several transports.
 pub struct Study {
     scenario: Scenario,
     network: Network,
@@ -24,38 +24,46 @@ pub struct Study {
     best: BTreeMap<u64, RunBest>,
 }
 
-/// One transport.
+/// Finished runs of a transport.
 #[derive(Default)]
 struct Cell {
     name: String,
-    /// Its number in the scenario.
+    /// Index of the transport in the scenario.
     transport: usize,
     runs: BTreeMap<u64, (RunSummary, Completions)>,
 }
 
-/// How long what a study asks about took, in seconds.
+/// Completion times in seconds.
 #[derive(Default)]
 pub struct Completions {
-    /// Of those that ended.
+    /// Times of those that finished.
     pub ended: Vec<f64>,
-    /// All of them.
+    /// Number of all, finished or not.
     pub all: u64,
 }
 
 impl Study {
-    /// A study of the scenario under those of its transports that are named, and what it contains.
+    /// Starts a study of the named transports, or of all if none are named. Returns the study and the facts about its scenario.
     ///
     /// # Errors
-    /// If the text is no scenario, is too large for a page, or has no transport of such a name.
+    /// If the scenario is invalid or too large for a page, or if a transport is unknown.
     pub fn begin(text: &str, transports: &[String]) -> Result<(Self, Value), Error> {
         let (scenario, facts) = scenario::check(text)?;
         let names = scenario.transport_names();
-        if let Some(unknown) = transports.iter().find(|of| !names.contains(&of.as_str())) {
-            let message = format!("`{unknown}`: the scenario has no such transport");
+        if let Some(unknown) = transports
+            .iter()
+            .find(|name| !names.contains(&name.as_str()))
+        {
+            let message = format!("`{unknown}`: unknown transport of the scenario");
             return Err(Error::plain(message).allowed(names.join(", ")));
         }
-        let wanted = |name: &str| transports.is_empty() || transports.iter().any(|of| of == name);
-        let cells = names.iter().enumerate().filter(|(_, name)| wanted(name));
+        let is_selected = |name: &str| {
+            transports.is_empty() || transports.iter().any(|transport| transport == name)
+        };
+        let cells = names
+            .iter()
+            .enumerate()
+            .filter(|(_, name)| is_selected(name));
         let cells = cells.map(|(transport, name)| Cell {
             name: (*name).to_owned(),
             transport,
@@ -63,7 +71,7 @@ impl Study {
         });
         let cells: Vec<Cell> = cells.collect();
         let names: Vec<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
-        let told = json!({ "facts": facts, "transports": names, "runs": scenario.seeds });
+        let description = json!({ "facts": facts, "transports": names, "runs": scenario.seeds });
         let network = Network::build(&scenario.topology)?;
         let study = Self {
             network,
@@ -71,14 +79,14 @@ impl Study {
             best: BTreeMap::new(),
             scenario,
         };
-        Ok((study, told))
+        Ok((study, description))
     }
 
-    /// Makes run number `run` of the study's transport number `transport`, once.
+    /// Simulates a run with one of the study's transports, by index.
     pub fn run(&mut self, transport: usize, run: u64) -> Result<Value, Error> {
         let seeds = u64::from(self.scenario.seeds);
         let Some(cell) = self.cells.get_mut(transport).filter(|_| run < seeds) else {
-            return Err(Error::plain("the study has no such run"));
+            return Err(Error::plain("unknown run of the study"));
         };
         let output = duetime_sim::run(&self.scenario, cell.transport, run, &Options::default())?;
         let summary = RunSummary::of(run, &output.records);
@@ -92,10 +100,10 @@ impl Study {
         }))
     }
 
-    /// Finds the best possible in run number `run`.
+    /// Computes the bound of a run.
     pub fn best(&mut self, run: u64) -> Result<Value, Error> {
         if run >= u64::from(self.scenario.seeds) {
-            return Err(Error::plain("the study has no such run"));
+            return Err(Error::plain("unknown run of the study"));
         }
         let best = RunBest::of(&self.scenario, run, &self.network)?;
         let known = best.unknown.is_empty();
@@ -103,21 +111,28 @@ impl Study {
         Ok(json!({ "run": run, "known": known }))
     }
 
-    /// Returns the results so far: of the transports that have run, over the seeds that all of them have finished. A share
-    /// over other seeds is not comparable.
+    /// Returns the results so far over the seeds that all started transports have finished, since shares over other seeds are not
+    /// comparable.
     pub fn results(&self) -> Value {
         let target = answer::target(&self.scenario);
-        let cells: Vec<&Cell> = self.cells.iter().filter(|of| !of.runs.is_empty()).collect();
+        let cells: Vec<&Cell> = self
+            .cells
+            .iter()
+            .filter(|cell| !cell.runs.is_empty())
+            .collect();
         let seeds = |cell: &Cell| cell.runs.keys().copied().collect::<BTreeSet<u64>>();
         let complete = cells.iter().map(|cell| seeds(cell));
         let complete = complete.reduce(|a, b| &a & &b).unwrap_or_default();
         let (mut rows, mut curves) = (Vec::new(), Vec::new());
         for cell in cells {
-            let made = complete.iter().map(|run| &cell.runs[run]);
-            let runs: Vec<RunSummary> = made.clone().map(|(summary, _)| summary.clone()).collect();
+            let finished = complete.iter().map(|run| &cell.runs[run]);
+            let runs: Vec<RunSummary> = finished
+                .clone()
+                .map(|(summary, _)| summary.clone())
+                .collect();
             rows.push(Row::of(&Summary::of(&cell.name, &runs), &runs, target));
             let mut completions = Completions::default();
-            made.for_each(|(_, of)| completions.add(of));
+            finished.for_each(|(_, times)| completions.add(times));
             curves.push((cell.name.as_str(), completions));
         }
         curves.retain(|(_, completions)| completions.all > 0);
@@ -140,7 +155,7 @@ impl Study {
         })
     }
 
-    /// Returns the largest share in time that any transport can reach over these runs, or `None` if none of them is known.
+    /// Returns the largest share in time that any transport can reach over these runs, or `None` if it is unknown.
     fn best_share(&self, subject: &str, runs: &BTreeSet<u64>) -> Option<f64> {
         let known = runs.iter().filter_map(|run| self.best.get(run));
         let late = known.map(|run| match subject {
@@ -148,23 +163,24 @@ impl Study {
             _ => run.all,
         });
         let late: Vec<Late> = late.collect::<Option<_>>()?;
-        let asked: u64 = late.iter().map(|of| of.asked).sum();
-        let sum: u64 = late.iter().map(|of| of.late).sum();
+        let asked: u64 = late.iter().map(|late| late.asked).sum();
+        let sum: u64 = late.iter().map(|late| late.late).sum();
         (asked > 0).then(|| 1.0 - sum as f64 / asked as f64)
     }
 }
 
 impl Completions {
-    /// Takes the times of a run's queries; of a run without queries, of its flows with deadlines, or of all flows that have
-    /// an end.
+    /// Collects the times of a run's queries. Without queries, uses its flows with deadlines, or else all flows except long ones.
     fn of(records: &RunRecords) -> Self {
         let queries = records.queries.iter().filter(|query| query.measured);
-        let queries = queries.map(|of| Some(of.enough?.since(of.start).as_secs_f64()));
+        let queries = queries.map(|query| Some(query.enough?.since(query.start).as_secs_f64()));
         let flows = |deadlines: bool| {
-            let flows = records.flows.iter().filter(move |of| {
-                of.measured && of.class != Class::Long && (of.deadline.is_some() || !deadlines)
+            let flows = records.flows.iter().filter(move |flow| {
+                flow.measured
+                    && flow.class != Class::Long
+                    && (flow.deadline.is_some() || !deadlines)
             });
-            flows.map(|of| Some(of.completion()?.as_secs_f64()))
+            flows.map(|flow| Some(flow.completion()?.as_secs_f64()))
         };
         let mut times: Vec<Option<f64>> = queries.collect();
         if times.is_empty() {
@@ -179,9 +195,9 @@ impl Completions {
         }
     }
 
-    /// Adds the times of another run, unless they would be too many to draw. A part of a run would be a wrong share.
+    /// Adds the times of another run if the total is not too large to draw. Adding only a part of a run would bias the shares.
     fn add(&mut self, run: &Self) {
-        if self.ended.len() + run.ended.len() <= MOST_DRAWN {
+        if self.ended.len() + run.ended.len() <= MAX_DRAWN {
             self.all += run.all;
             self.ended.extend(&run.ended);
         }

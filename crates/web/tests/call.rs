@@ -1,4 +1,4 @@
-//! What a page asks, and what it is told: JSON in, JSON out.
+//! Requests of a page and their responses in JSON.
 
 use duetime_scenario::{NoFiles, load};
 use duetime_web::Page;
@@ -46,18 +46,18 @@ fn check(text: &str) -> Value {
 }
 
 #[test]
-fn a_study_is_made_run_by_run_and_equals_the_simulator() {
+fn study_equals_the_simulator() {
     let mut page = Page::default();
-    // More than 100 queries over both runs, so that the 90th percentile exists.
+    // The 90th percentile requires 100 queries over both runs.
     let text = SMALL
         .replace("\"20 ms\"", "\"150 ms\"")
         .replace("300 /s", "500 /s");
-    let begun = ok(
+    let started = ok(
         &mut page,
         &json!({ "ask": "begin", "text": text, "transports": ["d3", "tcp"] }),
     );
     assert_eq!(
-        begun["transports"],
+        started["transports"],
         json!(["tcp", "d3"]),
         "in the order of the file"
     );
@@ -74,16 +74,17 @@ fn a_study_is_made_run_by_run_and_equals_the_simulator() {
             let output =
                 duetime_sim::run(&scenario, transport, run, &duetime_sim::Options::default());
             let records = output.expect("a run").records;
-            let measured = records.queries.iter().filter(|of| of.measured);
-            took.extend(measured.map(|of| {
-                of.enough
-                    .map_or(f64::INFINITY, |at| at.since(of.start).as_secs_f64())
+            let measured = records.queries.iter().filter(|query| query.measured);
+            took.extend(measured.map(|query| {
+                query
+                    .enough
+                    .map_or(f64::INFINITY, |at| at.since(query.start).as_secs_f64())
             }));
             assert_eq!(
                 made["digest"],
                 duetime_results::digest(&records).to_string()
             );
-            // Asked for again it changes nothing.
+            // Repeating the request does not change the result.
             assert_eq!(ok(&mut page, &request), made);
         }
         assert_eq!(
@@ -109,7 +110,7 @@ fn a_study_is_made_run_by_run_and_equals_the_simulator() {
         for (at, (needed, per_mille)) in ranks.into_iter().enumerate() {
             let seconds = row["completion_s"][at].as_f64();
             let pooled = duetime_results::stats::nearest_rank(took, per_mille).copied();
-            let wanted = pooled.filter(|of| asked >= needed && of.is_finite());
+            let wanted = pooled.filter(|query| asked >= needed && query.is_finite());
             assert_eq!(seconds, wanted, "{at} of {row}");
             let ends = &row["completion_intervals_s"][at];
             assert!(
@@ -124,13 +125,13 @@ fn a_study_is_made_run_by_run_and_equals_the_simulator() {
         "{figure}"
     );
     assert!(
-        figure.contains("longer than that (%)") && figure.contains("budget"),
+        figure.contains("share taking longer (%)") && figure.contains("budget"),
         "{figure}"
     );
 }
 
 #[test]
-fn transports_explain_themselves() {
+fn transports_have_descriptions() {
     let mut page = Page::default();
     let text = SMALL.replace(
         r#"["tcp", "d3"]"#,
@@ -145,14 +146,14 @@ fn transports_explain_themselves() {
         (&cubic["name"], &cubic["needs"]),
         (&json!("cubic"), &json!("nothing"))
     );
-    let needs = |of: &Value| of["needs"].as_str().expect("text").to_owned();
+    let needs = |transport: &Value| transport["needs"].as_str().expect("text").to_owned();
     assert!(needs(dctcp).contains("ECN marking"), "{dctcp}");
     assert!(needs(mine).contains("eBPF"), "{mine}");
     assert!(needs(classes).ends_with("strict-priority queues in the switches"));
 }
 
 #[test]
-fn a_transport_has_the_colour_that_it_has_in_figures() {
+fn transports_have_their_figure_colours() {
     let mut page = Page::default();
     let text = SMALL.replace(
         r#"["tcp", "d3"]"#,
@@ -160,13 +161,13 @@ fn a_transport_has_the_colour_that_it_has_in_figures() {
     );
     let facts = ok(&mut page, &check(&text));
     let colour = |at: usize| facts["transports"][at]["colour"].as_str().expect("text");
-    // The report draws all of them with the palette of transports.
+    // The report uses the same palette.
     let names = ["tcp-prio", "cubic", "d3", "rcpdc-prio"];
     let looks = duetime_figures::Palette::of_transports().looks(&names);
     for (at, look) in looks.iter().enumerate() {
         assert_eq!(colour(at), look.colour.svg(), "{}", names[at]);
     }
-    // A figure of one of them keeps its colour.
+    // A figure with a single transport keeps its colour.
     ok(
         &mut page,
         &json!({ "ask": "begin", "text": text, "transports": ["rcpdc-prio"] }),
@@ -181,11 +182,11 @@ fn a_transport_has_the_colour_that_it_has_in_figures() {
 }
 
 #[test]
-fn results_are_of_seeds_that_all_have_finished() {
+fn results_include_only_complete_seeds() {
     let mut page = Page::default();
     let begin = json!({ "ask": "begin", "text": SMALL, "transports": [] });
     ok(&mut page, &begin);
-    // Returns the results after each of these runs, and the best possible share in that seed.
+    // Executes a run and its bound, and returns the results.
     let mut after = |transport: usize, run: u64| {
         ok(
             &mut page,
@@ -197,7 +198,7 @@ fn results_are_of_seeds_that_all_have_finished() {
     let one = after(0, 0);
     assert_eq!(one["rows"].as_array().expect("rows").len(), 1);
     let first = after(1, 0);
-    // The second seed of one transport alone changes nothing but the count of runs.
+    // The second seed of only one transport changes only the count of runs.
     let mut half = after(0, 1);
     assert_eq!((&first["done"], &half["done"]), (&json!(2), &json!(3)));
     half["done"] = first["done"].clone();
@@ -211,47 +212,50 @@ fn results_are_of_seeds_that_all_have_finished() {
 }
 
 #[test]
-fn what_is_wrong_is_pointed_at() {
+fn errors_have_positions() {
     let mut page = Page::default();
     let broken = SMALL.replace("fan_in = 8", "fan_in = 80");
-    let told = error(&mut page, &check(&broken));
+    let response = error(&mut page, &check(&broken));
     assert_eq!(
-        (&told["line"], &told["allowed"]),
+        (&response["line"], &response["allowed"]),
         (&json!(14), &json!("1..=11")),
-        "{told}"
+        "{response}"
     );
     let broken = SMALL.replace("\"20 KB\"", "\"20 KX\"");
-    let told = error(&mut page, &check(&broken));
+    let response = error(&mut page, &check(&broken));
     assert_eq!(
-        (&told["line"], &told["key"]),
+        (&response["line"], &response["key"]),
         (&json!(16), &json!("workload.response")),
-        "{told}"
+        "{response}"
     );
-    assert!(told["allowed"].is_string(), "{told}");
-    let told = error(&mut page, &check("name = \"x\"\nname ="));
-    assert_eq!(told["line"], 2);
-    let told = error(
+    assert!(response["allowed"].is_string(), "{response}");
+    let response = error(&mut page, &check("name = \"x\"\nname ="));
+    assert_eq!(response["line"], 2);
+    let response = error(
         &mut page,
         &check(&format!("{SMALL}\n[record]\nlinks = [\"host0->moon\"]\n")),
     );
     assert_eq!(
-        (&told["line"], &told["key"]),
+        (&response["line"], &response["key"]),
         (&json!(22), &json!("record.links")),
-        "{told}"
+        "{response}"
     );
-    // A file is nowhere to be read from.
-    let told = error(
+    // Pages cannot read files.
+    let response = error(
         &mut page,
         &check(&SMALL.replace("\"20 KB\"", "{ cdf = \"sizes.cdf\" }")),
     );
     assert!(
-        told["message"].as_str().expect("text").contains("no files"),
-        "{told}"
+        response["message"]
+            .as_str()
+            .expect("text")
+            .contains("no files"),
+        "{response}"
     );
 }
 
 #[test]
-fn what_is_too_large_for_a_page_is_refused_with_the_limit() {
+fn large_scenarios_are_refused_with_the_limit() {
     let mut page = Page::default();
     let cases = [
         (SMALL.replace("seeds = 2", "seeds = 1000"), "seeds", "at most 50 "),
@@ -268,26 +272,32 @@ fn what_is_too_large_for_a_page_is_refused_with_the_limit() {
         (format!("{SMALL}{}", "#".repeat(300_000)), "bytes", "at most 262144 bytes"),
     ];
     for (text, limit, allowed) in cases {
-        let told = error(&mut page, &check(&text));
-        let message = told["message"].as_str().expect("text");
+        let response = error(&mut page, &check(&text));
+        let message = response["message"].as_str().expect("text");
         assert!(
             message.contains("too large for a page") && message.contains(limit),
-            "{told}"
+            "{response}"
         );
         assert!(
-            told["allowed"].as_str().expect("text").starts_with(allowed),
-            "{told}"
+            response["allowed"]
+                .as_str()
+                .expect("text")
+                .starts_with(allowed),
+            "{response}"
         );
-        let begun = call(
+        let started = call(
             &mut page,
             &json!({ "ask": "begin", "text": text, "transports": [] }),
         );
-        assert!(begun["error"].is_object(), "{limit}: no way round it");
+        assert!(
+            started["error"].is_object(),
+            "{limit}: also refused by begin"
+        );
     }
 }
 
 #[test]
-fn a_request_that_makes_no_sense_is_an_error_and_no_more() {
+fn malformed_requests_are_errors() {
     let mut page = Page::default();
     for request in [
         "",
@@ -328,7 +338,7 @@ fn a_request_that_makes_no_sense_is_an_error_and_no_more() {
         &json!({ "ask": "run", "transport": 0, "run": 2 }),
     );
     error(&mut page, &json!({ "ask": "best", "run": 2 }));
-    // The page is as it was.
+    // The page still works.
     ok(
         &mut page,
         &json!({ "ask": "run", "transport": 0, "run": 0 }),
@@ -336,13 +346,13 @@ fn a_request_that_makes_no_sense_is_an_error_and_no_more() {
 }
 
 #[test]
-fn every_ready_scenario_is_one_that_a_page_takes() {
+fn ready_scenarios_are_valid() {
     let mut page = Page::default();
     let ready = ok(&mut page, &json!({ "ask": "ready" }));
     let scenarios = ready["scenarios"].as_array().expect("a list");
     assert!(scenarios.len() >= 5);
-    for of in scenarios {
-        let facts = ok(&mut page, &check(of["text"].as_str().expect("text")));
-        assert_eq!(facts["counts_nothing"], false, "{}", of["id"]);
+    for scenario in scenarios {
+        let facts = ok(&mut page, &check(scenario["text"].as_str().expect("text")));
+        assert_eq!(facts["counts_nothing"], false, "{}", scenario["id"]);
     }
 }

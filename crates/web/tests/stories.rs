@@ -1,5 +1,4 @@
-//! The papers' own small experiments, packet by packet: what they show is what the papers say, and what the port's own
-//! counters say.
+//! The papers' small experiments packet by packet, compared with the papers and with the port's counters.
 
 use duetime_web::Page;
 use serde_json::{Value, json};
@@ -10,36 +9,38 @@ fn ok(page: &mut Page, request: &Value) -> Value {
     answer["ok"].clone()
 }
 
-fn play(page: &mut Page, story: &str, panel: Option<&str>, scheme: &str) -> Value {
+fn play(page: &mut Page, id: &str, panel: Option<&str>, scheme: &str) -> Value {
     ok(
         page,
-        &json!({ "ask": "story", "story": story, "panel": panel, "scheme": scheme }),
+        &json!({ "ask": "story", "story": id, "panel": panel, "scheme": scheme }),
     )
 }
 
-fn met(of: &Value) -> Vec<bool> {
-    let flows = of["port"]["flows"].as_array().expect("flows");
+fn met(story: &Value) -> Vec<bool> {
+    let flows = story["port"]["flows"].as_array().expect("flows");
     flows
         .iter()
         .map(|flow| flow["met"].as_bool().expect("a deadline"))
         .collect()
 }
 
-fn sum(of: &Value) -> u64 {
-    let list = of.as_array().expect("numbers");
-    list.iter().map(|of| of.as_u64().expect("a number")).sum()
+fn sum(list: &Value) -> u64 {
+    let list = list.as_array().expect("numbers");
+    list.iter()
+        .map(|number| number.as_u64().expect("a number"))
+        .sum()
 }
 
 #[test]
-fn d3_meets_both_deadlines_of_figure_1_and_an_even_share_one() {
+fn d3_meets_both_deadlines_of_figure_1() {
     let mut page = Page::default();
-    let told = play(&mut page, "d3-fig01", Some("slack"), "d3");
+    let story = play(&mut page, "d3-fig01", Some("slack"), "d3");
     assert_eq!(
-        (met(&told), &told["in_time"]),
+        (met(&story), &story["in_time"]),
         (vec![true, true], &json!(2))
     );
-    // Granted 1 MB in 12 ms, which is two thirds of the link, and not an even share.
-    let granted = told["port"]["granted_bps"][0].as_array().expect("rates");
+    // 1 MB in 12 ms requires two thirds of the link, more than an equal share.
+    let granted = story["port"]["granted_bps"][0].as_array().expect("rates");
     let most = granted
         .iter()
         .filter_map(Value::as_u64)
@@ -47,18 +48,18 @@ fn d3_meets_both_deadlines_of_figure_1_and_an_even_share_one() {
         .expect("a rate");
     assert!((600_000_000..1_000_000_000).contains(&most), "{most}");
     for scheme in ["rcpdc", "tcp", "dctcp"] {
-        let told = play(&mut page, "d3-fig01", Some("slack"), scheme);
-        assert_eq!(met(&told), [false, true], "{scheme}");
+        let story = play(&mut page, "d3-fig01", Some("slack"), scheme);
+        assert_eq!(met(&story), [false, true], "{scheme}");
     }
 }
 
 #[test]
-fn of_figure_2_an_even_share_meets_none() {
+fn equal_shares_of_figure_2_meet_no_deadline() {
     let mut page = Page::default();
-    let told = play(&mut page, "d3-fig02", None, "rcpdc");
-    assert_eq!(met(&told), [false; 6]);
-    let told = play(&mut page, "d3-fig02", None, "d3-quench");
-    let flows = told["port"]["flows"].as_array().expect("flows");
+    let story = play(&mut page, "d3-fig02", None, "rcpdc");
+    assert_eq!(met(&story), [false; 6]);
+    let story = play(&mut page, "d3-fig02", None, "d3-quench");
+    let flows = story["port"]["flows"].as_array().expect("flows");
     assert!(
         flows.iter().any(|flow| flow["quenched"] == true),
         "{flows:?}"
@@ -66,14 +67,14 @@ fn of_figure_2_an_even_share_meets_none() {
 }
 
 #[test]
-fn what_the_port_is_seen_to_do_adds_up() {
+fn packets_agree_with_counters() {
     let mut page = Page::default();
-    for (story, panel, scheme) in [
+    for (id, panel, scheme) in [
         ("d3-fig01", Some("slack"), "dctcp"),
         ("d3-fig02", None, "tcp"),
     ] {
-        let told = play(&mut page, story, panel, scheme);
-        let port = &told["port"];
+        let story = play(&mut page, id, panel, scheme);
+        let port = &story["port"];
         let packets = port["packets"].as_u64().expect("a number");
         let end = port["end_ns"].as_u64().expect("a time");
         let mut seen: Vec<Value> = Vec::new();
@@ -88,7 +89,7 @@ fn what_the_port_is_seen_to_do_adds_up() {
             assert!(list.len() <= 4_000);
             seen.extend(
                 list.iter()
-                    .filter(|of| !seen.contains(of))
+                    .filter(|packet| !seen.contains(packet))
                     .cloned()
                     .collect::<Vec<_>>(),
             );
@@ -97,9 +98,9 @@ fn what_the_port_is_seen_to_do_adds_up() {
             }
             from = to;
         }
-        assert_eq!(seen.len() as u64, packets, "{story}");
-        // No two packets are on the link at once, and each waits for the one before.
-        let time = |of: &Value, at: usize| of[at].as_f64().expect("a time");
+        assert_eq!(seen.len() as u64, packets, "{id}");
+        // Packets do not overlap on the link.
+        let time = |packet: &Value, index: usize| packet[index].as_f64().expect("a time");
         for pair in seen.windows(2) {
             assert!(time(&pair[1], 1) >= time(&pair[0], 2) - 0.001, "{pair:?}");
         }
@@ -109,9 +110,9 @@ fn what_the_port_is_seen_to_do_adds_up() {
                 "{packet}"
             );
         }
-        let marked = seen.iter().filter(|of| of[5] == 1).count() as u64;
-        assert_eq!(sum(&port["marks"]), marked, "{story}");
-        assert_eq!(marked > 0, scheme == "dctcp", "{story}");
+        let marked = seen.iter().filter(|packet| packet[5] == 1).count() as u64;
+        assert_eq!(sum(&port["marks"]), marked, "{id}");
+        assert_eq!(marked > 0, scheme == "dctcp", "{id}");
         for (flow, delivered) in port["flows"]
             .as_array()
             .expect("flows")
@@ -119,26 +120,26 @@ fn what_the_port_is_seen_to_do_adds_up() {
             .zip(port["delivered_bytes"].as_array().expect("bytes"))
         {
             let last = delivered.as_array().expect("bytes").last().expect("some");
-            assert_eq!(last, &flow["bytes"], "all of it is delivered in the end");
+            assert_eq!(last, &flow["bytes"], "the whole flow is delivered");
         }
     }
 }
 
-/// The figure's four flows take four gigabits per second for three seconds, which is much without optimisation.
+/// The four flows of the figure transmit at 4 Gbps for three seconds, which is slow without optimisation.
 #[test]
 #[cfg_attr(
     debug_assertions,
     ignore = "slow without optimisation; script/playground plays it in the browser"
 )]
-fn d2tcp_ends_the_near_flows_of_figure_6_sooner() {
+fn d2tcp_finishes_near_flows_of_figure_6_sooner() {
     let mut page = Page::default();
     let mut ends = |scheme: &str| {
-        let told = play(&mut page, "d2tcp-fig06", Some("4-gbps"), scheme);
-        let flows = told["port"]["flows"].as_array().expect("flows").clone();
+        let story = play(&mut page, "d2tcp-fig06", Some("4-gbps"), scheme);
+        let flows = story["port"]["flows"].as_array().expect("flows").clone();
         let ends = flows
             .iter()
-            .map(|flow| flow["finish_ns"].as_u64().expect("it ends"));
-        (ends.collect::<Vec<_>>(), met(&told))
+            .map(|flow| flow["finish_ns"].as_u64().expect("the flow finishes"));
+        (ends.collect::<Vec<_>>(), met(&story))
     };
     let (dctcp, met) = ends("dctcp");
     assert_eq!(met, [false, false, true, true]);

@@ -54,7 +54,7 @@ def test_a_transport_explains_itself_in_its_colour(opened: Opened) -> None:
 
 def test_the_tail_is_visible(opened: Opened) -> None:
     figure = opened.page.locator("#figure svg")
-    expect(figure).to_contain_text("longer than that (%)", timeout=LONG)
+    expect(figure).to_contain_text("share taking longer (%)", timeout=LONG)
     for share in ["100", "10", "1", "0.1"]:
         expect(figure.get_by_text(share, exact=True).first).to_be_visible()
     expect(figure.get_by_text("budget", exact=True)).to_be_visible()

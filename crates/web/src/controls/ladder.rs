@@ -1,37 +1,38 @@
-//! How the value of a control is written, and which values its slider goes through.
+//! Formats of the controls' values, and the values of their sliders.
 
 use duetime_scenario::{parse_packets, parse_rate, parse_size, parse_time};
 
-/// How a value is written.
+/// Format of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Form {
-    /// A whole number, up to this.
+    /// Integer with this maximum.
     Count(u64),
     Bytes,
-    /// `uniform A..B`, shown by its mean; both ends change in proportion.
+    /// `uniform A..B`, shown as its mean. Both ends change in proportion.
     Uniform(u64, u64),
     Time,
     PerSecond,
-    /// A share of a link.
+    /// Share of a link.
     Load,
     BitsPerSecond,
     Packets,
 }
 
-/// The values that a slider goes through, with the present one among them, smallest first; `is_memory`: bytes of a switch,
-/// not of a message.
-pub fn ladder(own: &str, form: &Form, is_memory: bool) -> Vec<String> {
+/// Returns the values of a slider in ascending order, including the current one. `is_memory` selects sizes of switch buffers
+/// instead of messages.
+pub fn ladder(current: &str, form: &Form, is_memory: bool) -> Vec<String> {
     const STEPS: [f64; 7] = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0];
     let decades = |from: i32, to: i32| {
         let decade = move |power: i32| STEPS.map(|step| round_to(step * 10f64.powi(power)));
         (from..=to).flat_map(decade)
     };
-    // As it is compared, and as it is written.
+    // Pairs of a number for sorting and a text.
     let mut values: Vec<(f64, String)> = match *form {
-        Form::Count(most) => {
-            let whole = decades(0, 3).filter(|value| value.fract() == 0.0 && *value <= most as f64);
+        Form::Count(maximum) => {
+            let whole =
+                decades(0, 3).filter(|value| value.fract() == 0.0 && *value <= maximum as f64);
             whole
-                .chain([most as f64])
+                .chain([maximum as f64])
                 .map(|value| (value, value.to_string()))
                 .collect()
         }
@@ -57,22 +58,22 @@ pub fn ladder(own: &str, form: &Form, is_memory: bool) -> Vec<String> {
             .map(|value| (value, format!("{value} packets")))
             .collect(),
     };
-    let size = size_of(own, form);
+    let size = size_of(current, form);
     values.retain(|(value, _)| Some(*value) != size);
     if let Some(size) = size {
-        values.push((size, own.to_owned()));
+        values.push((size, current.to_owned()));
     }
     values.sort_by(|a, b| a.0.total_cmp(&b.0));
     values.dedup_by(|a, b| a.1 == b.1);
     values.into_iter().map(|(_, text)| text).collect()
 }
 
-/// Ten to a negative power is not exact.
+/// Rounds to three decimals, since negative powers of ten are not exact.
 fn round_to(value: f64) -> f64 {
     (value * 1e3).round() / 1e3
 }
 
-/// A value in the unit of its ladder.
+/// Parses a value in the unit of its slider.
 fn size_of(value: &str, form: &Form) -> Option<f64> {
     match form {
         Form::Count(_) | Form::Load => value.parse().ok(),
@@ -84,7 +85,7 @@ fn size_of(value: &str, form: &Form) -> Option<f64> {
     }
 }
 
-/// A size as it is written.
+/// Formats a size.
 pub fn shown_bytes(bytes: f64) -> String {
     match bytes.round() {
         bytes if bytes >= 1e6 => format!("{} MB", bytes / 1e6),
