@@ -1,4 +1,4 @@
-// A canvas in CSS pixels, with the page's colours and letters.
+// Canvas in CSS pixels with the page's colours and font.
 export class Canvas {
   constructor(element) {
     const scale = devicePixelRatio || 1;

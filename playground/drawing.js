@@ -1,27 +1,27 @@
-// A port on a canvas: its packets at one instant, and its whole run.
+// Drawings of a port: its packets at an instant, and the whole run.
 
 import { Canvas } from "./canvas.js";
 import { bytes, rate } from "./page.js";
 
-// Left and right of the whole run's axes, in CSS pixels.
+// Margins of the whole run's axes in CSS pixels.
 const LEFT = 78;
 const RIGHT = 12;
 
-// Which share of the run's time is at this place of the window.
+// Returns the share of the run's time at a horizontal position.
 export function shareAt(element, x) {
   const box = element.getBoundingClientRect();
   return Math.min(Math.max((x - box.left - LEFT) / (box.width - LEFT - RIGHT), 0), 1);
 }
 
-// Draws a port at the instant `now`, in nanoseconds, with the packets of `window` on their way to it, in its queue and on its link;
-// `reach`: how long a packet is seen on its way. Returns those in the queue.
+// Draws a port at the time `now` in nanoseconds, with the packets of `window` before the port, in its queue and on its link. Packets
+// are visible for the time `reach` before and after the port. Returns the queued packets.
 export function drawPort(element, port, window, now, reach) {
   const canvas = new Canvas(element);
   const { context: c, width, height } = canvas;
   const packets = window?.packets ?? [];
-  const queued = packets.filter((of) => of[0] <= now && now < of[2]);
+  const queued = packets.filter((packet) => packet[0] <= now && now < packet[2]);
   const most = Math.max(...port.queue_packets, 1);
-  // Left to right: on the way to the port, the queue with its head at the right, the link.
+  // From left to right: packets before the port, the queue with its head at the right, the link.
   const [from, to] = [width * 0.2, width * 0.72];
   const [top, bottom] = [26, height - 34];
   const isNarrow = width < 600;
@@ -31,16 +31,16 @@ export function drawPort(element, port, window, now, reach) {
   c.strokeStyle = canvas.colour("line");
   c.lineWidth = 2;
   c.strokeRect(from - 6, top - 6, to - from + 12, bottom - top + 12);
-  // Cells that hold the longest queue.
+  // Choose the cell size to fit the longest queue.
   const area = (to - from) * (bottom - top);
   const cell = Math.max(3, Math.min(26, Math.floor(Math.sqrt(area / (most + 1)))));
   const inColumn = Math.max(1, Math.floor((bottom - top) / cell));
   const place = (i) => [to - (Math.floor(i / inColumn) + 1) * cell, bottom - ((i % inColumn) + 1) * cell];
-  const box = (x, y, size, of, isMarked) => {
-    c.fillStyle = canvas.flow(of[3]);
+  const box = (x, y, size, packet, isMarked) => {
+    c.fillStyle = canvas.flow(packet[3]);
     c.fillRect(x + 0.5, y + 0.5, size - 1, size - 1);
     if (isMarked) {
-      // A mark: a notch that shows without colour.
+      // A notch shows a mark without relying on colour.
       c.fillStyle = canvas.colour("card");
       c.beginPath();
       c.moveTo(x + size * 0.25, y + 0.5);
@@ -49,25 +49,25 @@ export function drawPort(element, port, window, now, reach) {
       c.fill();
     }
   };
-  queued.forEach((of, i) => {
+  queued.forEach((packet, i) => {
     const [x, y] = place(i);
-    box(x, y, cell, of, of[5]);
+    box(x, y, cell, packet, packet[5]);
   });
   if (port.mark && port.marked) {
     const threshold = port.mark.packets ?? Math.round(port.mark.bytes / 1500);
     const x = to - Math.ceil(threshold / inColumn) * cell - 1;
     if (x > from - 4) {
       canvas.dashed(x, top - 6, x, bottom + 6, "dctcp");
-      canvas.text(`marks from ${threshold} packets on`, Math.max(x - 4, 4), height - 6, "quiet", "center");
+      canvas.text(`marks from ${threshold} packets`, Math.max(x - 4, 4), height - 6, "quiet", "center");
     }
   }
   const size = Math.max(6, Math.min(cell, 14));
   const lane = (i) => top + ((i + 0.5) / port.flows.length) * (bottom - top) - size / 2;
-  for (const of of packets) {
-    const coming = (of[0] - now) / reach;
-    if (coming > 0 && coming < 1) box(from - 10 - size - coming * (from - 10 - size), lane(of[3]), size, of, false);
-    const gone = (now - of[2]) / reach;
-    if (gone >= 0 && gone < 1) box(to + 10 + gone * (width - to - 10), (top + bottom) / 2 - size / 2, size, of, of[5]);
+  for (const packet of packets) {
+    const coming = (packet[0] - now) / reach;
+    if (coming > 0 && coming < 1) box(from - 10 - size - coming * (from - 10 - size), lane(packet[3]), size, packet, false);
+    const leaving = (now - packet[2]) / reach;
+    if (leaving >= 0 && leaving < 1) box(to + 10 + leaving * (width - to - 10), (top + bottom) / 2 - size / 2, size, packet, packet[5]);
   }
   c.strokeStyle = canvas.colour("bad");
   c.lineWidth = 2.5;
@@ -83,7 +83,7 @@ export function drawPort(element, port, window, now, reach) {
   return queued;
 }
 
-// Draws a port over its whole run, with a line at the instant `now`: what each flow sends above, the queue below.
+// Draws a port over the whole run, with a line at the time `now`: the rate of each flow above, the queue below.
 export function drawCourse(element, port, now) {
   const canvas = new Canvas(element);
   const { context: c, width, height } = canvas;
@@ -92,7 +92,7 @@ export function drawCourse(element, port, now) {
   const split = Math.round(height * 0.58);
   const upper = [16, split - 14];
   const lower = [split + 8, height - 26];
-  // In a short interval there may be a packet more than the link carries in the mean.
+  // A short interval may contain a packet more than the link's average rate.
   const most = Math.min(Math.max(...port.rates_bps.flat(), 1), port.rate_bps) * 1.05;
   const longest = Math.max(...port.queue_bytes, 1) * 1.05;
   const y = (value, all, [top, bottom]) => bottom - (value / all) * (bottom - top);
@@ -123,15 +123,15 @@ export function drawCourse(element, port, now) {
     c.fillStyle = canvas.colour(name);
     counts.forEach((value, bin) => value && c.fillRect(x((bin + 0.5) * port.bin_ns), lower[1] - 2 - (value / peak) * 12, 1.5, (value / peak) * 12 + 2));
   }
-  // The rates, averaged over some intervals, as a window's bursts would hide all else.
-  const over = 6;
+  // Rates are averaged over some intervals, since bursts of a window would hide everything else.
+  const span = 6;
   port.rates_bps.forEach((values, i) => {
     c.strokeStyle = canvas.flow(i);
     c.lineWidth = 2;
     c.beginPath();
-    for (let bin = 0; bin < values.length; bin += over / 2) {
-      const part = values.slice(Math.max(bin - over / 2, 0), bin + over / 2 + 1);
-      const value = part.reduce((sum, of) => sum + of, 0) / part.length;
+    for (let bin = 0; bin < values.length; bin += span / 2) {
+      const part = values.slice(Math.max(bin - span / 2, 0), bin + span / 2 + 1);
+      const value = part.reduce((sum, rate) => sum + rate, 0) / part.length;
       c.lineTo(x((bin + 0.5) * port.bin_ns), y(value, most, upper));
     }
     c.stroke();
@@ -141,8 +141,8 @@ export function drawCourse(element, port, now) {
       c.strokeStyle = canvas.flow(i);
       c.setLineDash([5, 4]);
       c.lineWidth = 1.5;
-      // Equal deadlines beside each other.
-      const before = port.flows.slice(0, i).filter((of) => of.deadline_ns === flow.deadline_ns).length;
+      // Draw equal deadlines next to each other.
+      const before = port.flows.slice(0, i).filter((other) => other.deadline_ns === flow.deadline_ns).length;
       canvas.line(x(flow.deadline_ns) - before * 2, upper[0] - 8, x(flow.deadline_ns) - before * 2, lower[1]);
       c.setLineDash([]);
     }

@@ -1,6 +1,6 @@
-// What both views make elements and write numbers with.
+// Elements and number formats for both views.
 
-// An element with attributes, classes as `class`, and children.
+// Creates an element with attributes and children.
 export function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -10,10 +10,10 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
-// A text with what is between backquotes as code.
+// Splits a text into nodes, with parts between backquotes as code.
 export const coded = (text) => text.split("`").map((part, i) => (i % 2 ? make("code", {}, part) : part));
 
-// Sets a text only where it changes, so that nothing is announced twice.
+// Sets a text only if it changes, so that screen readers do not announce it twice.
 export function say(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
@@ -33,15 +33,15 @@ export function bytes(value) {
 }
 
 export const count = (value) => (value >= 1e6 ? `${digits(value / 1e6)} M` : value >= 1e4 ? `${digits(value / 1e3)} k` : String(Math.round(value * 10) / 10));
-// The samples that each percentile needs: 10 beyond it.
-const NEEDED = [20, 100, 1000, 10000];
+// Minimum samples for each percentile: 10 beyond it.
+const MIN_SAMPLES = [20, 100, 1000, 10000];
 
-// The percentiles of a row with their intervals, or dashes that say why there is none.
-export const percentiles = (of) =>
-  of.completion_s.map((seconds, i) => {
-    const ends = of.completion_intervals_s[i];
+// Returns the percentiles of a row with their intervals, or dashes with a reason.
+export const percentiles = (row) =>
+  row.completion_s.map((seconds, i) => {
+    const ends = row.completion_intervals_s[i];
     if (seconds !== null) return { text: time(seconds), hint: ends && `95 %: ${time(ends[0])} to ${time(ends[1])}` };
-    const hint = of.completions < NEEDED[i] ? `Needs ${count(NEEDED[i])}, has ${count(of.completions)}` : "So many never finished";
+    const hint = row.completions < MIN_SAMPLES[i] ? `Needs ${count(MIN_SAMPLES[i])}, has ${count(row.completions)}` : "Too many never finished";
     return { text: "–", hint };
   });
 

@@ -1,14 +1,14 @@
-// The simulator, asked by messages.
+// Client of the simulator in a worker.
 
-// What the simulator refuses, with its place in the text.
+// Error response of the simulator, with its position in the text.
 export class Refused extends Error {
-  constructor(of) {
-    super(of.message);
-    this.of = of;
+  constructor(details) {
+    super(details.message);
+    this.details = details;
   }
 }
 
-// The simulator in a worker of its own. Requests are answered in turn; `stop` ends it in the middle of one.
+// Simulator in its own worker. Requests are answered in order; `stop` aborts the current one.
 export class Simulator {
   #module;
   #worker = null;
@@ -51,7 +51,7 @@ export class Simulator {
       else open?.resolve({ ok: told.ok, seconds });
     };
     this.#worker.onerror = (event) => {
-      for (const { reject } of this.#open.values()) reject(new Error(`the worker failed: ${event.message ?? "it cannot be loaded"}`));
+      for (const { reject } of this.#open.values()) reject(new Error(`the worker failed: ${event.message ?? "loading failed"}`));
       this.#open.clear();
       this.#worker = null;
     };

@@ -32,7 +32,7 @@ def test_figure_2_of_d3_plays(opened: Opened) -> None:
     to(opened, 500)
     assert len(progress(opened)) == 6
     opened.picture("d3-figure-2")
-    assert "gives up" in story(opened, "d3-fig02", None, "d3-quench")
+    assert "is quenched" in story(opened, "d3-fig02", None, "d3-quench")
 
 
 def test_figure_6_of_d2tcp_plays(opened: Opened) -> None:

@@ -25,7 +25,7 @@ pub fn play(args: &args::Play) -> Result<(), Failure> {
     let stop = crate::interrupt::flag_saying("stopped");
     writeln!(
         stdout(),
-        "Serving the playground at {}; press Ctrl-C to stop.",
+        "Serving the playground at {} (press Ctrl-C to stop)",
         served.url()
     )?;
     stdout().flush()?;
