@@ -94,11 +94,11 @@ fn section(page: &mut String, level: usize, above: &[&str], command: &Command, s
         cell(&about),
         usage.trim_start_matches("Usage: ").trim()
     );
-    let (common, own): (Vec<&Arg>, Vec<&Arg>) = command
+    let (common, specific): (Vec<&Arg>, Vec<&Arg>) = command
         .get_arguments()
         .filter(|arg| is_listed(arg))
         .partition(|arg| shared.iter().any(|other| row(other) == row(arg)));
-    let rows: Vec<String> = own.into_iter().map(row).collect();
+    let rows: Vec<String> = specific.into_iter().map(row).collect();
     if !rows.is_empty() {
         let _ = write!(
             page,
@@ -201,16 +201,16 @@ fn cell(text: &str) -> String {
 }
 
 /// Checks that the file at `path` is `wanted`, or writes it if UPDATE is set.
-fn check_or_update(path: &str, wanted: &str) {
+fn check_or_update(path: &str, expected: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../..")
         .join(path);
     if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&file, wanted).expect("the page is writable");
+        std::fs::write(&file, expected).expect("the page is writable");
     }
     let found = std::fs::read_to_string(&file).unwrap_or_default();
     assert!(
-        found == wanted,
+        found == expected,
         "{path} is out of date: run this test with UPDATE=1"
     );
 }

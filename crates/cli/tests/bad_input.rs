@@ -322,7 +322,7 @@ fn changed_settings_prevent_resuming() {
     let sandbox = Sandbox::new("resume-key");
     sandbox.file("tiny.toml", TINY);
     sandbox.duetime("run tiny.toml --no-report").ok();
-    for (set, said) in [
+    for (set, message) in [
         (
             "workload.burst.senders=4",
             "its scenario has workload.burst.senders = 5, not 4",
@@ -342,6 +342,6 @@ fn changed_settings_prevent_resuming() {
     ] {
         sandbox
             .duetime_args(&["run", "tiny.toml", "--resume", "--set", set])
-            .refused(&[said]);
+            .refused(&[message]);
     }
 }

@@ -23,9 +23,13 @@ fn text_and_json_agree_and_reuse_runs() {
     sandbox.file("tiny.toml", TINY);
     let command =
         "capacity tiny.toml --of senders --target 95% --seeds 2 --set workload.deadline.base=1ms";
-    let said = sandbox.duetime(command);
-    assert!(said.err.contains("dctcp at 5 senders: "), "{}", said.err);
-    let out = said.ok();
+    let output = sandbox.duetime(command);
+    assert!(
+        output.err.contains("dctcp at 5 senders: "),
+        "{}",
+        output.err
+    );
+    let out = output.ok();
     assert!(
         out.contains("workload.burst.senders at 95 % of flows with deadlines in time, over 2 runs"),
         "{out}"
@@ -127,9 +131,9 @@ fn tightest_budget_is_in_milliseconds() {
         "{out}"
     );
     let curve = row["curve"].as_array().expect("a curve");
-    let at = |wanted: f64| {
-        let tried = curve.iter().find(|tried| tried["value"] == wanted);
-        tried.unwrap_or_else(|| panic!("{wanted} ms was tried: {row}"))
+    let at = |expected: f64| {
+        let tried = curve.iter().find(|tried| tried["value"] == expected);
+        tried.unwrap_or_else(|| panic!("{expected} ms was tried: {row}"))
     };
     assert_eq!(at(value)["reached"], true);
     assert_eq!(at(value - 0.5)["reached"], false);
@@ -197,14 +201,14 @@ fn highest_rate_includes_its_load() {
         .replace("20 KB", "5 KB")
         .replace("layer_share = [1.0, 0.5]\n", "")
         .replace("compute = \"1 ms\"", "compute = \"exponential 300 us\"");
-    let given = flat.replace("every = \"10 ms\"", "rate = \"400 /s\"");
+    let with_rate = flat.replace("every = \"10 ms\"", "rate = \"400 /s\"");
     sandbox.file(
         "every.toml",
         &flat.replace("\"10 ms\"", "\"exponential 2500 us\""),
     );
     sandbox.file(
         "rate.toml",
-        &given.replace("name = \"tree\"", "name = \"rate\""),
+        &with_rate.replace("name = \"tree\"", "name = \"rate\""),
     );
     let command = "capacity rate.toml --of rate --step 200";
     let out = sandbox.duetime(command).ok();

@@ -180,7 +180,7 @@ fn capacity_warns_once_per_overload() {
     let warnings: Vec<&str> = output
         .err
         .lines()
-        .filter(|of| of.contains("WARN"))
+        .filter(|line| line.contains("WARN"))
         .collect();
     assert_eq!(warnings.len(), 1, "for two transports: {}", output.err);
     for part in ["`host", "% of its 1 Gbps at 99 %", "answers 99.0 %"] {
@@ -237,13 +237,13 @@ fn warnings_of(name: &str, from: &str, to: &str) -> Vec<(String, String)> {
     sandbox.file("tiny.toml", &TINY.replacen(from, to, 1));
     let checked: Value =
         serde_json::from_str(&sandbox.duetime("check tiny.toml --json").ok()).unwrap();
-    let text = |of: &Value| of.as_str().unwrap().to_owned();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
     let warnings: Vec<_> = checked["warnings"].as_array().unwrap().iter().collect();
     let human = sandbox.duetime("check tiny.toml").ok();
     let run = sandbox.duetime("run tiny.toml --json").ok();
     let events = run.lines().map(|line| serde_json::from_str(line).unwrap());
     let printed: Vec<Value> = events
-        .filter(|it: &Value| it["event"] == "warning")
+        .filter(|warning: &Value| warning["event"] == "warning")
         .collect();
     assert_eq!(printed.len(), warnings.len(), "{run}");
     for (warning, event) in warnings.iter().zip(&printed) {
@@ -253,7 +253,7 @@ fn warnings_of(name: &str, from: &str, to: &str) -> Vec<(String, String)> {
         );
         assert!(human.contains(&text(&warning["text"])), "{human}");
     }
-    let both = |of: &&Value| (text(&of["about"]), text(&of["text"]));
+    let both = |value: &&Value| (text(&value["about"]), text(&value["text"]));
     warnings.iter().map(both).collect()
 }
 
@@ -344,8 +344,8 @@ fn warning_for_late_hedges() {
         let checked: Value =
             serde_json::from_str(&sandbox.duetime("check hedged.toml --json").ok()).unwrap();
         let all = checked["warnings"].as_array().unwrap().iter();
-        let late = all.filter(|it| it["about"] == "hedge");
-        late.map(|it| it["text"].as_str().unwrap().to_owned())
+        let late = all.filter(|warning| warning["about"] == "hedge");
+        late.map(|warning| warning["text"].as_str().unwrap().to_owned())
             .collect()
     };
     // The first 25 queries provide 100 answers.

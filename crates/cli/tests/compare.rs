@@ -50,7 +50,7 @@ fn equal_runs_have_zero_differences() {
     assert!(rows.len() > 40, "{}", rows.len());
     let differences = rows.iter().map(|row| &row["difference"]);
     let differences = differences.chain([&answer["in_time"]["difference"]]);
-    for difference in differences.filter(|of| !of.is_null()) {
+    for difference in differences.filter(|difference| !difference.is_null()) {
         let interval = &difference["interval"];
         for zero in [&difference["value"], &interval["low"], &interval["high"]] {
             assert_eq!(zero.as_f64(), Some(0.0), "{difference}");
@@ -110,14 +110,17 @@ fn differences_are_paired_by_seed() {
     let row = rows.iter().find(|row| row["number"] == "in time");
     for found in [answer, row.expect("queries")] {
         let number = |value: &Value| value.as_f64().expect("a number");
-        for (found, wanted) in [
+        for (found, expected) in [
             (&found["a"]["value"], pooled(a)),
             (&found["b"]["value"], pooled(b)),
             (&found["difference"]["value"], pooled(b) - pooled(a)),
             (&found["difference"]["interval"]["low"], low),
             (&found["difference"]["interval"]["high"], high),
         ] {
-            assert!((number(found) - wanted).abs() < 1e-12, "{found} {wanted}");
+            assert!(
+                (number(found) - expected).abs() < 1e-12,
+                "{found} {expected}"
+            );
         }
         assert_eq!(found["differs"], "few-seeds");
     }

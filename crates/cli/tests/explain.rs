@@ -30,9 +30,9 @@ compute = "2 ms"
 every = "10 ms"
 "#;
 
-fn json(sandbox: &Sandbox, what: &str) -> Value {
+fn json(sandbox: &Sandbox, selector: &str) -> Value {
     let out = sandbox
-        .duetime(&format!("explain out/tree {what} --json"))
+        .duetime(&format!("explain out/tree {selector} --json"))
         .ok();
     serde_json::from_str(&out).expect("JSON")
 }

@@ -45,13 +45,13 @@ fn exported_run_reproduces_its_scenario() {
         );
     }
     let fitted = sandbox.read("fitted-spans.toml");
-    for wanted in [
+    for expected in [
         "fan_in = 8 ",
         "response = \"uniform 2 KB..6 KB\"",
         "hosts = 16",
         "query = \"1 KB\"",
     ] {
-        assert!(fitted.contains(wanted), "{wanted} in\n{fitted}");
+        assert!(fitted.contains(expected), "{expected} in\n{fitted}");
     }
     sandbox.duetime("check fitted-flows.toml").ok();
     // Options supply what spans do not contain.
@@ -59,8 +59,8 @@ fn exported_run_reproduces_its_scenario() {
     let fit = "fit out/service/csv/runs/dctcp/0/spans.jsonl --budget 2ms --link 1Gbps --other-load 3% -o other-load.toml";
     sandbox.duetime(fit).ok();
     let fitted = sandbox.read("other-load.toml");
-    for wanted in ["size = \"web-search\"", "load = 0.03 "] {
-        assert!(fitted.contains(wanted), "{wanted} in\n{fitted}");
+    for expected in ["size = \"web-search\"", "load = 0.03 "] {
+        assert!(fitted.contains(expected), "{expected} in\n{fitted}");
     }
     // Exported spans can be replayed by `trace`.
     let replay = SERVICE

@@ -60,6 +60,6 @@ fn unusable_folder_is_invalid_input() {
     let sandbox = Sandbox::new("full-place");
     sandbox.file("tiny.toml", TINY);
     sandbox.file("file", "");
-    let said = sandbox.duetime("run tiny.toml --out file");
-    assert_eq!(said.code, 2, "{said:?}");
+    let output = sandbox.duetime("run tiny.toml --out file");
+    assert_eq!(output.code, 2, "{output:?}");
 }

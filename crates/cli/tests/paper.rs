@@ -28,9 +28,9 @@ fn command(sandbox: &Sandbox) -> Command {
 fn complete(sandbox: &Sandbox) -> (String, String) {
     let output = command(sandbox).output().expect("the binary starts");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
-    let said = (text(output.stdout), text(output.stderr));
-    assert!(output.status.success(), "{}", said.1);
-    said
+    let texts = (text(output.stdout), text(output.stderr));
+    assert!(output.status.success(), "{}", texts.1);
+    texts
 }
 
 /// Returns the bytes of every file below a folder, including temporary files, by relative path.
@@ -125,14 +125,14 @@ fn interrupted_campaign_resumes_to_same_files() {
     assert!(run_counts(&err).1 > 0, "some runs were reused: {err}");
     assert_eq!(out, expected);
     let (left, right) = (content(&stopped.0), content(&uninterrupted.0));
-    let names = |of: &BTreeMap<PathBuf, Vec<u8>>| of.keys().cloned().collect::<Vec<_>>();
+    let names = |files: &BTreeMap<PathBuf, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&left), names(&right));
     for (name, bytes) in &left {
         assert!(bytes == &right[name], "{} differs", name.display());
     }
     for ending in ["svg", "png", "html", "md", "jsonl"] {
-        let there = |name: &PathBuf| name.extension().is_some_and(|found| found == ending);
-        assert!(left.keys().any(there), "a campaign leaves .{ending}");
+        let has_ending = |name: &PathBuf| name.extension().is_some_and(|found| found == ending);
+        assert!(left.keys().any(has_ending), "a campaign leaves .{ending}");
     }
 }
 

@@ -75,13 +75,13 @@ fn prompts_and_flags_write_the_same_file() {
     let status = ended(terminal);
     assert!(matches!(status, WaitStatus::Exited(_, 0)), "{status:?}");
 
-    let asked = sandbox.read("mine.toml");
-    assert!(asked.starts_with("# A storage service"), "{asked}");
+    let prompted = sandbox.read("mine.toml");
+    assert!(prompted.starts_with("# A storage service"), "{prompted}");
     sandbox.duetime("check mine.toml").ok();
     let flags = "--fan-in 6 --budget 30ms --rate 800/s --defaults";
     let new = format!("new storage {flags} --overwrite --out mine.toml");
     sandbox.duetime(&new).ok();
-    assert_eq!(asked, sandbox.read("mine.toml"));
+    assert_eq!(prompted, sandbox.read("mine.toml"));
 }
 
 #[test]
@@ -104,11 +104,11 @@ fn flags_suppress_prompts() {
     );
     wait_for(&mut terminal, "wrote mine.toml");
     assert!(matches!(ended(terminal), WaitStatus::Exited(_, 0)));
-    let asked = sandbox.read("mine.toml");
+    let prompted = sandbox.read("mine.toml");
     let flags = "feed --fan-in 2,3 --answer 10KB --rate 50/s --hosts 20 --link 25Gbps";
     let new = format!("new {flags} --defaults --overwrite --out mine.toml");
     sandbox.duetime(&new).ok();
-    assert_eq!(asked, sandbox.read("mine.toml"));
+    assert_eq!(prompted, sandbox.read("mine.toml"));
 }
 
 #[test]

@@ -78,8 +78,8 @@ fn in_network(script: &str) -> Option<String> {
         .env("DUETIME", env!("CARGO_BIN_EXE_duetime"))
         .output()
         .expect("unshare is installed");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{errors}");
     Some(String::from_utf8(output.stdout).expect("text"))
 }
 

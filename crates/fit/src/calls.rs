@@ -141,11 +141,11 @@ fn split_by_server(burst: &[Call]) -> Vec<Vec<Call>> {
 /// calls, consecutive smaller bursts of a client with different servers that add up to that number are one query.
 fn joined(groups: Vec<Vec<Call>>) -> Vec<Vec<Call>> {
     let sizes = Sample::new(groups.iter().map(|group| group.len() as f64).collect());
-    let (usual, share) = sizes.mode();
+    let (mode, share) = sizes.mode();
     if !(MIN_MODE_SHARE..1.0).contains(&share) {
         return groups;
     }
-    let missing = |group: &[Call]| usual - group.len() as f64;
+    let missing = |group: &[Call]| mode - group.len() as f64;
     let mut whole: Vec<Vec<Call>> = Vec::new();
     let mut groups = groups.into_iter().peekable();
     while let Some(first) = groups.next() {
@@ -153,7 +153,7 @@ fn joined(groups: Vec<Vec<Call>>) -> Vec<Vec<Call>> {
         let mut lacks = missing(&parts[0]);
         while lacks > 0.0
             && let Some(next) = groups.next_if(|next| {
-                let asked = |call: &Call| {
+                let is_repeated = |call: &Call| {
                     parts
                         .iter()
                         .flatten()
@@ -161,7 +161,7 @@ fn joined(groups: Vec<Vec<Call>>) -> Vec<Vec<Call>> {
                 };
                 let same = next.first().map(|call| call.client)
                     == parts[0].first().map(|call| call.client);
-                same && next.len() as f64 <= lacks && !next.iter().any(asked)
+                same && next.len() as f64 <= lacks && !next.iter().any(is_repeated)
             })
         {
             lacks -= next.len() as f64;
@@ -235,7 +235,7 @@ fn divide(gaps: &[u64]) -> Option<u64> {
         let under = (index + 1) as f64;
         let (low, high) = (below / under, (all - below) / (many - under));
         let between = under * (many - under) * (high - low) * (high - low);
-        if pair[1] > pair[0] && best.is_none_or(|(most, ..)| between > most) {
+        if pair[1] > pair[0] && best.is_none_or(|(largest, ..)| between > largest) {
             best = Some((between, high - low, f64::midpoint(pair[0], pair[1])));
         }
     }
@@ -286,7 +286,7 @@ mod tests {
             observed
                 .queries
                 .iter()
-                .all(|of| of.children == 5 && of.took_ns == Some(3_800))
+                .all(|query| query.children == 5 && query.took_ns == Some(3_800))
         );
         assert_eq!(observed.roots(), 2);
     }

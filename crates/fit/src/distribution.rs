@@ -378,11 +378,11 @@ mod tests {
                 Shape::LogNormal(2.0, 0.8),
             ),
         ];
-        for (sample, wanted) in cases {
+        for (sample, expected) in cases {
             let found = sample.times();
-            assert_eq!(found.shape.name(), wanted.name());
+            assert_eq!(found.shape.name(), expected.name());
             assert!(
-                (found.shape.mean() / wanted.mean() - 1.0).abs() < 0.01,
+                (found.shape.mean() / expected.mean() - 1.0).abs() < 0.01,
                 "{found:?}"
             );
             assert!(found.ks < 0.01);

@@ -321,9 +321,9 @@ impl Model {
 
 fn layer(observed: &Observed, at: u16, notes: &mut Vec<String>) -> Layer {
     let fan_ins = Sample::new(observed.fan_ins(at));
-    let (usual, share) = fan_ins.mode();
+    let (mode, share) = fan_ins.mode();
     let fan_in = if share >= MIN_MODE_SHARE {
-        usual
+        mode
     } else {
         libm::round(fan_ins.mean())
     };
@@ -340,7 +340,7 @@ fn layer(observed: &Observed, at: u16, notes: &mut Vec<String>) -> Layer {
             "the mean"
         };
         notes.push(format!(
-            "the fan-in{layer} varies from {smallest} to {largest} (p10 {}, p90 {}; {usual} in {:.1} %): the scenario uses \
+            "the fan-in{layer} varies from {smallest} to {largest} (p10 {}, p90 {}; {mode} in {:.1} %): the scenario uses \
              {which}, {fan_in}; the workload `trace` replays the recorded spans",
             fan_ins.quantile(0.1),
             fan_ins.quantile(0.9),
@@ -406,13 +406,13 @@ fn give_up(observed: &Observed, notes: &mut Vec<String>) -> Option<GiveUp> {
     if lacking.is_empty() {
         return None;
     }
-    let usual = lacking.quantile(0.5);
+    let median = lacking.quantile(0.5);
     let counts = format!(
         "{} of {} aggregators answered while their requests were in flight",
         lacking.len(),
         lacking.len() + whole.len()
     );
-    if whole.above(usual) > MAX_LONGER_SHARE {
+    if whole.above(median) > MAX_LONGER_SHARE {
         notes.push(format!(
             "{counts}, but at no common time: clocks seem to differ, so aggregators are assumed to wait for all answers"
         ));
@@ -420,7 +420,7 @@ fn give_up(observed: &Observed, notes: &mut Vec<String>) -> Option<GiveUp> {
     }
     // Their spans do not show their computation, so the median of the others is used.
     let computes = times(false, |answer| answer.compute_ns);
-    let after = span((usual - computes.quantile(0.5)).max(1.0));
+    let after = span((median - computes.quantile(0.5)).max(1.0));
     notes.push(format!(
         "{counts}: their timeout is assumed to be {after}; queries with later answers count as late"
     ));
@@ -465,10 +465,10 @@ fn due(observed: &Observed, known: &Known, notes: &mut Vec<String>) -> Due {
         notes.push("query times and budgets are unknown: set --budget".to_owned());
         return Due::Never;
     }
-    let most = Sample::new(took).quantile(0.99);
+    let p99 = Sample::new(took).quantile(0.99);
     // Round up to two digits.
-    let scale = libm::pow(10.0, libm::floor(libm::log10(most.max(1.0))) - 1.0);
-    let stand_in = span(libm::ceil(most / scale) * scale);
+    let scale = libm::pow(10.0, libm::floor(libm::log10(p99.max(1.0))) - 1.0);
+    let stand_in = span(libm::ceil(p99 / scale) * scale);
     notes.push(format!(
         "the budget is unknown: assumed to be {stand_in}, which 99 % of the queries met (set --budget)"
     ));
@@ -519,12 +519,12 @@ mod tests {
             _ => (2_100_000, 3_000_000),
         }));
         let found = give_up(&hasty, &mut notes);
-        let wanted = GiveUp {
+        let expected = GiveUp {
             after: Span::from_ms(2),
             lacking: 20,
             all: 100,
         };
-        assert_eq!(found, Some(wanted));
+        assert_eq!(found, Some(expected));
         assert!(
             notes[0].contains("timeout is assumed to be 2 ms"),
             "{notes:?}"

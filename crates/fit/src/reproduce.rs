@@ -78,18 +78,18 @@ pub(crate) fn simulate(
     on_progress: &dyn Fn(usize, usize),
 ) -> Result<Vec<Observed>, Failed> {
     let mut runs: Vec<Observed> = Vec::new();
-    let mut wanted = scenario.seeds as usize;
+    let mut target = scenario.seeds as usize;
     loop {
         runs.extend(simulate_runs(
             scenario,
-            runs.len()..wanted,
+            runs.len()..target,
             stop,
             on_progress,
         )?);
-        if wanted >= MAX_RUNS || is_precise(&runs, model) {
+        if target >= MAX_RUNS || is_precise(&runs, model) {
             return Ok(runs);
         }
-        wanted = (2 * wanted).min(MAX_RUNS);
+        target = (2 * target).min(MAX_RUNS);
     }
 }
 

@@ -349,11 +349,11 @@ fn deadline(shape: &Shape) -> String {
             )
         }
         other => {
-            let least = as_points(other).first().map_or(0.0, |point| point.0);
-            let above = (other.mean() - least).max(1.0);
+            let minimum = as_points(other).first().map_or(0.0, |point| point.0);
+            let above = (other.mean() - minimum).max(1.0);
             format!(
                 "{{ base = \"{}\", variation = \"exponential {}\" }}",
-                span(least.max(1.0)),
+                span(minimum.max(1.0)),
                 span(above)
             )
         }

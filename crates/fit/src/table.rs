@@ -190,12 +190,12 @@ impl Columns {
                 Some((at, unit))
             })
         };
-        let missing = |what: &str| {
-            let message = format!("column `{what}` is missing");
+        let missing = |column: &str| {
+            let message = format!("column `{column}` is missing");
             let error = Diagnostic::in_line(file, 1, &line, 0..line.len(), message);
             let known = [QUERY, CLIENT, SERVER, BYTES, REQUEST].concat();
             let unknown = header.iter().find(|name| !known.contains(name));
-            let error = unknown.map_or(error.clone(), |name| error.suggest(name, [what], '`'));
+            let error = unknown.map_or(error.clone(), |name| error.suggest(name, [column], '`'));
             error.allowed(ALLOWED)
         };
         let ends = (find(&["source"]), find(&["destination"]));
@@ -332,17 +332,17 @@ impl Columns {
             let mut calls: Vec<Call> = rows.into_iter().map(|row| row.call).collect();
             if self.client.is_none() || self.server.is_none() {
                 let mut numbers: FxHashMap<Option<u64>, u32> = FxHashMap::default();
-                let mut most = 0;
+                let mut max_number = 0;
                 for call in &mut calls {
                     // Unnamed servers of a query are assumed to be distinct.
                     let number = numbers.entry(call.query).or_default();
                     *number = number.saturating_add(1);
-                    most = most.max(*number);
+                    max_number = max_number.max(*number);
                     if call.server == u32::MAX {
                         call.server = *number;
                     }
                 }
-                let known = usize::try_from(most).unwrap_or(0) + 1;
+                let known = usize::try_from(max_number).unwrap_or(0) + 1;
                 hosts = hosts.max(known.min(if self.query.is_some() { known } else { 2 }));
                 notes.push(
                     "the table does not name both clients and servers, so hosts are unknown"

@@ -108,8 +108,8 @@ fn read(kind: Kind, bytes: &[u8]) -> Result<String, String> {
 #[test]
 fn valid_files_are_read() {
     let toml = read(Kind::Pcap, &capture()).unwrap();
-    for wanted in ["fan_in = 2 ", "response = \"900 B\"", "query = \"100 B\""] {
-        assert!(toml.contains(wanted), "{wanted} in\n{toml}");
+    for expected in ["fan_in = 2 ", "response = \"900 B\"", "query = \"100 B\""] {
+        assert!(toml.contains(expected), "{expected} in\n{toml}");
     }
     assert!(
         !toml.contains("connection = "),
@@ -129,7 +129,7 @@ fn valid_files_are_read() {
 
 #[test]
 fn invalid_files_are_refused() {
-    for (kind, bytes, wanted) in [
+    for (kind, bytes, expected) in [
         (Kind::Pcap, &b""[..], "the file is empty"),
         (
             Kind::Pcap,
@@ -145,7 +145,7 @@ fn invalid_files_are_refused() {
         let error = of_bytes("file", bytes, kind, None, Rate::from_gbps(10))
             .unwrap_err()
             .to_string();
-        assert!(error.contains(wanted), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
 }
 

@@ -148,7 +148,7 @@ fn check(fit: &Fit, kind: Kind, late: f64) {
         let found = fit.rows.iter().find(|row| row.quantity == name);
         found.unwrap_or_else(|| panic!("no {name} in\n{}", fit.text))
     };
-    for (name, wanted) in [
+    for (name, expected) in [
         ("answer size, mean", SIZE),
         ("fan-in, mean", FAN_IN),
         ("queries per second", f64::from(RATE * kind.trees)),
@@ -158,10 +158,10 @@ fn check(fit: &Fit, kind: Kind, late: f64) {
         let (input, fitted) = (row(name).input.unwrap(), row(name).fitted.unwrap());
         for side in [input, fitted] {
             // Hosts delay packets slightly, so a few microseconds of computation count as none.
-            let tolerance = f64::max(0.05 * wanted, 2e4 * f64::from(u8::from(wanted == 0.0)));
+            let tolerance = f64::max(0.05 * expected, 2e4 * f64::from(u8::from(expected == 0.0)));
             assert!(
-                (side - wanted).abs() < tolerance,
-                "{name}: {side}, the service has {wanted}\n{}\n{}",
+                (side - expected).abs() < tolerance,
+                "{name}: {side}, the service has {expected}\n{}\n{}",
                 fit.text,
                 fit.toml
             );
@@ -283,12 +283,12 @@ fn bad_fit_is_reported() {
     // The table has no computation times, and all queries meet the budget.
     let mut csv = "query,client,server,start_ns,end_ns,bytes\n".to_owned();
     let flows = &output.records.flows;
-    let asked = flows.iter().filter(|flow| flow.class == Class::Query);
-    let asked: BTreeMap<_, _> = asked
+    let starts = flows.iter().filter(|flow| flow.class == Class::Query);
+    let starts: BTreeMap<_, _> = starts
         .map(|flow| ((flow.query, flow.source, flow.destination), flow.start))
         .collect();
     for answer in flows.iter().filter(|flow| flow.class == Class::Response) {
-        let start = asked[&(answer.query, answer.destination, answer.source)];
+        let start = starts[&(answer.query, answer.destination, answer.source)];
         let _ = writeln!(
             csv,
             "{},h{},h{},{},{},{}",
@@ -361,17 +361,17 @@ fn calls_without_queries_reproduce_the_service() {
         .map(|flow| ((flow.query, flow.source, flow.destination), flow))
         .collect();
     for answer in flows.iter().filter(|flow| flow.class == Class::Response) {
-        let asked = requests[&(answer.query, answer.destination, answer.source)];
+        let request = requests[&(answer.query, answer.destination, answer.source)];
         let us = |from: Time, to: Time| to.since(from).as_secs_f64() * 1e6;
         let _ = writeln!(
             csv,
             "h{},h{},{:.3},{:.3},{},{:.3}",
             answer.destination,
             answer.source,
-            us(Time::ZERO, asked.start),
-            us(asked.start, answer.finish.unwrap()),
+            us(Time::ZERO, request.start),
+            us(request.start, answer.finish.unwrap()),
             answer.size_bytes,
-            us(asked.finish.unwrap(), answer.start)
+            us(request.finish.unwrap(), answer.start)
         );
     }
     check(

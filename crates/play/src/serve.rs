@@ -143,9 +143,9 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
         (name.trim(), weight.parse::<f64>().unwrap_or(0.0))
     });
     let weights: Vec<(&str, f64)> = weights.collect();
-    let find = |wanted: &str| {
+    let find = |coding_name: &str| {
         let mut all = weights.iter();
-        all.find(|(name, _)| name.eq_ignore_ascii_case(wanted))
+        all.find(|(name, _)| name.eq_ignore_ascii_case(coding_name))
     };
     // `*` matches encodings that are not listed.
     let found = find("gzip").or_else(|| find("*"));

@@ -144,24 +144,24 @@ pub fn sentence(rows: &[Row], best: Option<f64>) -> Option<String> {
     let shares = rows
         .iter()
         .filter_map(|row| Some((row, row.in_time.as_ref()?)));
-    let most = shares
+    let best_text = shares
         .clone()
         .max_by(|a, b| a.1.value.total_cmp(&b.1.value))
         .map(|(row, share)| (row.asked, share.text.clone()));
-    let Some((asked, most)) = most else {
+    let Some((asked, best_text)) = best_text else {
         let first = rows.first()?;
         return Some(format!(
             "The flows of this scenario have no deadlines, so none can be late. {} flows ran.",
             first.asked
         ));
     };
-    let names = shares.filter(|(_, share)| share.text == most);
+    let names = shares.filter(|(_, share)| share.text == best_text);
     let names = names.map(|(row, _)| row.transport.clone());
     let best = best.map_or(String::new(), |best| {
         format!("; the best possible is {}", percent(best))
     });
     Some(format!(
-        "{most} of {asked} {subject} in time under {}{best}.",
+        "{best_text} of {asked} {subject} in time under {}{best}.",
         list(names)
     ))
 }

@@ -55,13 +55,13 @@ pub fn turn(text: &str, control: &str, value: &str) -> Result<String, Error> {
     let invalid = || Error::plain(format!("`{value}`: not a value of `{}`", selected.key));
     match selected.form {
         Form::Uniform(low, high) => {
-            let wanted = parse_size(value).map_err(|_| invalid())?.0 as f64;
-            let factor = wanted * 2.0 / (low + high) as f64;
+            let mean = parse_size(value).map_err(|_| invalid())?.0 as f64;
+            let factor = mean * 2.0 / (low + high) as f64;
             // Round to three digits and choose the other end for the requested mean.
             let low = low as f64 * factor;
             let digit = 10f64.powf((low.max(1.0).log10() - 2.0).floor());
             let low = ((low / digit).round() * digit).round().max(1.0);
-            let high = (2.0 * wanted - low).max(low);
+            let high = (2.0 * mean - low).max(low);
             let [low, high] = [low, high].map(shown_bytes);
             edit(text, &selected.key, &format!("\"uniform {low}..{high}\""))
         }
@@ -341,7 +341,7 @@ mod tests {
 
     #[test]
     fn ready_scenarios_have_working_sliders() {
-        for (id, wanted) in [
+        for (id, expected) in [
             ("feature-store", "fan_in size budget load link buffer seeds"),
             ("search", "fan_in size budget rate link buffer seeds"),
             ("feed", "fan_in size budget rate link buffer seeds"),
@@ -349,7 +349,7 @@ mod tests {
         ] {
             let text = ready(id);
             let ids: Vec<String> = values(&text).into_iter().map(|(id, _)| id).collect();
-            assert_eq!(ids.join(" "), wanted, "{id}");
+            assert_eq!(ids.join(" "), expected, "{id}");
             for control in of(&text) {
                 let name = control["id"].as_str().expect("an id");
                 assert!(

@@ -77,10 +77,10 @@ fn endless(scenario: &Scenario, description: &Description) -> f64 {
     pairs.sum::<f64>() * packets * f64::from(description.topology.longest_path_links) * 1.5
 }
 
-fn over(name: &str, unit: &str, found: impl Into<f64>, most: impl Into<f64>) -> Error {
-    let (found, most) = (found.into(), most.into());
+fn over(name: &str, unit: &str, found: impl Into<f64>, maximum: impl Into<f64>) -> Error {
+    let (found, maximum) = (found.into(), maximum.into());
     Error::plain(format!(
         "too large for a page: {found} {unit}; use `duetime run` (limit `{name}`)"
     ))
-    .allowed(format!("at most {most} {unit} here"))
+    .allowed(format!("at most {maximum} {unit} here"))
 }

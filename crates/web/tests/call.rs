@@ -70,7 +70,7 @@ fn study_equals_the_simulator() {
     for run in 0..2 {
         for (transport, took) in took.iter_mut().enumerate() {
             let request = json!({ "ask": "run", "transport": transport, "run": run });
-            let made = ok(&mut page, &request);
+            let result = ok(&mut page, &request);
             let output =
                 duetime_sim::run(&scenario, transport, run, &duetime_sim::Options::default());
             let records = output.expect("a run").records;
@@ -81,11 +81,11 @@ fn study_equals_the_simulator() {
                     .map_or(f64::INFINITY, |at| at.since(query.start).as_secs_f64())
             }));
             assert_eq!(
-                made["digest"],
+                result["digest"],
                 duetime_results::digest(&records).to_string()
             );
             // Repeating the request does not change the result.
-            assert_eq!(ok(&mut page, &request), made);
+            assert_eq!(ok(&mut page, &request), result);
         }
         assert_eq!(
             ok(&mut page, &json!({ "ask": "best", "run": run }))["known"],
@@ -110,8 +110,8 @@ fn study_equals_the_simulator() {
         for (at, (needed, per_mille)) in ranks.into_iter().enumerate() {
             let seconds = row["completion_s"][at].as_f64();
             let pooled = duetime_results::stats::nearest_rank(took, per_mille).copied();
-            let wanted = pooled.filter(|query| asked >= needed && query.is_finite());
-            assert_eq!(seconds, wanted, "{at} of {row}");
+            let expected = pooled.filter(|query| asked >= needed && query.is_finite());
+            assert_eq!(seconds, expected, "{at} of {row}");
             let ends = &row["completion_intervals_s"][at];
             assert!(
                 ends[0].as_f64() <= seconds && seconds <= ends[1].as_f64(),

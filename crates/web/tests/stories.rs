@@ -41,12 +41,12 @@ fn d3_meets_both_deadlines_of_figure_1() {
     );
     // 1 MB in 12 ms requires two thirds of the link, more than an equal share.
     let granted = story["port"]["granted_bps"][0].as_array().expect("rates");
-    let most = granted
+    let largest = granted
         .iter()
         .filter_map(Value::as_u64)
         .max()
         .expect("a rate");
-    assert!((600_000_000..1_000_000_000).contains(&most), "{most}");
+    assert!((600_000_000..1_000_000_000).contains(&largest), "{largest}");
     for scheme in ["rcpdc", "tcp", "dctcp"] {
         let story = play(&mut page, "d3-fig01", Some("slack"), scheme);
         assert_eq!(met(&story), [false, true], "{scheme}");

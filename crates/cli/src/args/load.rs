@@ -112,12 +112,12 @@ pub struct Query {
 }
 
 /// Parses the size of a message of at least `least` bytes.
-fn size(text: &str, least: u64) -> Result<Bytes, String> {
+fn size(text: &str, min: u64) -> Result<Bytes, String> {
     let size = parsed(parse_size(text))?;
-    if (least..=1_000_000_000).contains(&size.0) {
+    if (min..=1_000_000_000).contains(&size.0) {
         Ok(size)
     } else {
-        Err(format!("allowed: {least} B to 1 GB"))
+        Err(format!("allowed: {min} B to 1 GB"))
     }
 }
 

@@ -81,9 +81,9 @@ fn option(args: &args::New, question: Question) -> Option<&str> {
     text.as_deref()
 }
 
-fn kind(given: Option<&str>, interactive: bool) -> Result<ServiceKind, Failure> {
+fn kind(argument: Option<&str>, interactive: bool) -> Result<ServiceKind, Failure> {
     let names = ServiceKind::ALL.map(ServiceKind::name).join(", ");
-    match given {
+    match argument {
         Some(name) => ServiceKind::named(name)
             .ok_or_else(|| invalid(format!("`{name}`: unknown service; allowed: {names}"))),
         None if !interactive => Err(invalid(format!("missing SERVICE; allowed: {names}"))),

@@ -53,8 +53,8 @@ impl Machine {
 }
 
 /// Prints what was skipped and why.
-pub fn say_skipped(what: &str, why: &str) {
-    writeln!(std::io::stderr(), "skipped {what}: {why}").expect("a terminal or a file");
+pub fn say_skipped(skipped: &str, reason: &str) {
+    writeln!(std::io::stderr(), "skipped {skipped}: {reason}").expect("a terminal or a file");
 }
 
 /// Traces that a testbed can leave on a machine.

@@ -184,8 +184,8 @@ fn clean_removes_file_of_killed_testbed() {
     // The kernel removes namespaces and programs in the background.
     machine::eventually(|| Traces::now().with_files_of(&before) == before);
     assert!(Path::new(&state).is_file());
-    let gone = output_of(&["lab", "shell", "host0", "--", "true"]);
-    assert!(gone.err.contains("no testbed is running"), "{}", gone.err);
+    let shell = output_of(&["lab", "shell", "host0", "--", "true"]);
+    assert!(shell.err.contains("no testbed is running"), "{}", shell.err);
     let clean = output_of(&["lab", "clean"]);
     assert!(clean.out.contains(&state), "{}{}", clean.out, clean.err);
     assert_eq!(Traces::now(), before);

@@ -237,7 +237,12 @@ impl Conversations {
 
     /// Returns the number of connections that carried data.
     pub fn connections(&self) -> usize {
-        let used = |of: &&Connection| of.directions.iter().any(|direction| direction.reached > 0);
+        let used = |connection: &&Connection| {
+            connection
+                .directions
+                .iter()
+                .any(|direction| direction.reached > 0)
+        };
         self.connections.values().filter(used).count()
     }
 

@@ -149,7 +149,7 @@ impl<'m> Order<'m> {
     /// two messages in opposite directions.
     fn pairs(&self, choice: Choice) -> Found {
         let abandoned_ns = match choice {
-            Choice::Nearest(usual) => usual.saturating_mul(ABANDONED),
+            Choice::Nearest(median) => median.saturating_mul(ABANDONED),
             Choice::Earliest | Choice::Latest => u64::MAX,
         };
         let mut open: FxHashMap<u32, Message> = FxHashMap::default();
@@ -228,13 +228,17 @@ fn most_likely(
         .take(MAX_OPEN)
         .enumerate()
         .filter(|(_, request)| request.ends_ns <= message.begins_ns);
-    let usual = match choice {
+    let median = match choice {
         Choice::Earliest => return open.next().map(|(at, _)| at),
         Choice::Latest => return open.next_back().map(|(at, _)| at),
-        Choice::Nearest(usual) => usual,
+        Choice::Nearest(median) => median,
     };
-    let open =
-        open.map(|(at, request)| (at, log_distance(message.begins_ns - request.ends_ns, usual)));
+    let open = open.map(|(at, request)| {
+        (
+            at,
+            log_distance(message.begins_ns - request.ends_ns, median),
+        )
+    });
     let nearest = open.min_by(|a, b| a.1.total_cmp(&b.1));
     let limit = libm::log(f64::from(MAX_WAIT_RATIO));
     nearest

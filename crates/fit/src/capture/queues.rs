@@ -31,11 +31,11 @@ struct Passed {
 impl<'s> Network<'s> {
     /// Estimates delays from connections that opened without queueing or, if there are none, from the quickest answers.
     pub fn of(conversations: &'s Conversations, pairs: &[Pair]) -> Self {
-        let asked: FxHashSet<(u32, u32)> = pairs.iter().map(Pair::ends).collect();
+        let called: FxHashSet<(u32, u32)> = pairs.iter().map(Pair::ends).collect();
         let mut took: FxHashMap<(u32, u32), Vec<f64>> = FxHashMap::default();
         let echoes = || {
             let echoes = conversations.echoes.iter();
-            echoes.filter(|echo| asked.contains(&(echo.from, echo.to)))
+            echoes.filter(|echo| called.contains(&(echo.from, echo.to)))
         };
         for echo in echoes().filter(|echo| echo.busy.is_none()) {
             let ns = echo.seen_ns.saturating_sub(echo.sent_ns) as f64;
@@ -114,12 +114,12 @@ impl<'s> Network<'s> {
 /// waited behind other packets to its client.
 pub(crate) fn computed(pairs: &[Pair], network: &Network) -> Vec<f64> {
     let bounds = pairs.iter().map(|pair| {
-        let asked = pair.request.ends_ns;
-        let asked = asked.saturating_add(network.between(pair.ends()));
+        let request_arrival = pair.request.ends_ns;
+        let request_arrival = request_arrival.saturating_add(network.between(pair.ends()));
         let (low, high) = network.came(&pair.answer);
         Bounds {
-            low: low.saturating_sub(asked) as f64,
-            high: high.saturating_sub(asked) as f64,
+            low: low.saturating_sub(request_arrival) as f64,
+            high: high.saturating_sub(request_arrival) as f64,
         }
     });
     likely(&bounds.collect::<Vec<_>>(), EXACT * network.usual as f64)

@@ -98,9 +98,9 @@ fn errors_name_line_column_and_value() {
         ),
         ("start_s,end_s,bytes\n5,6,1\n500000,500001,1\n", "hours"),
     ];
-    for (text, wanted) in cases {
+    for (text, expected) in cases {
         let error = read("calls.csv", text.as_bytes()).unwrap_err().to_string();
-        assert!(error.contains(wanted), "{text:?}: {error}");
+        assert!(error.contains(expected), "{text:?}: {error}");
     }
     let error = read("f", &b"start_ns,end_ns,bytes\n1,2,\xff\n"[..]).unwrap_err();
     assert!(error.to_string().contains("UTF-8"), "{error}");

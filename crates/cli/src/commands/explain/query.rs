@@ -135,7 +135,7 @@ fn stations(steps: &[QueryStep]) -> Vec<(u32, Doing, Span)> {
     for step in steps {
         let time = step.to.since(step.from);
         match stations.last_mut() {
-            Some((node, doing, sum)) if *node == step.node && same(*doing, step.doing) => {
+            Some((node, activity, sum)) if *node == step.node && same(*activity, step.doing) => {
                 *sum += time;
             }
             _ => stations.push((step.node, step.doing, time)),
