@@ -1,5 +1,5 @@
-//! With the feature `page`, builds `duetime-web` for wasm32 and stores the module, plain and compressed with gzip, where the
-//! crate includes it. The build uses a separate target directory to avoid the lock of the outer cargo.
+//! With the feature `page`, builds `duetime-web` for wasm32 and stores the module, plain and compressed with gzip,
+//! where the crate includes it. The build uses a separate target directory to avoid the lock of the outer cargo.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

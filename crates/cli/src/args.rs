@@ -53,7 +53,7 @@ pub enum Command {
     /// Run a grid of settings, reusing the runs that are already in the folder.
     #[command(after_long_help = SWEEP_EXAMPLES)]
     Sweep(Sweep),
-    /// Find the most senders, the highest rate, the tightest deadlines or the tightest budget that each transport sustains.
+    /// Find the most senders, highest rate, tightest deadlines or tightest budget that each transport sustains.
     #[command(after_long_help = CAPACITY_EXAMPLES)]
     Capacity(Capacity),
     /// Compute the fewest late answers and queries that any transport could achieve, without running the scenario.
@@ -81,7 +81,7 @@ pub enum Command {
     /// Serve the playground, a web page that contains the simulator, on this machine.
     #[command(after_long_help = PLAY_EXAMPLES)]
     Play(Play),
-    /// Forward packets between interfaces like a datacenter switch: rate, delay, buffer, ECN, D3 router (requires root).
+    /// Forward packets like a datacenter switch: rate, delay, buffer, ECN, D3 router (requires root).
     #[cfg(all(feature = "lab", target_os = "linux"))]
     Switch(switch::Switch),
     /// Run DCTCP and D2TCP in this machine's kernel, for sockets that select them (requires root).
@@ -314,8 +314,8 @@ pub struct Run {
 /// `duetime sweep`
 #[derive(Args, Debug)]
 pub struct Sweep {
-    /// Scenario file, `-` for standard input (relative paths in it then start at the current folder), or a sweep's plan in
-    /// JSON: a file written by the Python package, or a sweep's `manifest.json`
+    /// Scenario file, `-` for standard input (relative paths in it then start at the current folder), or a sweep's plan
+    /// in JSON: a file written by the Python package, or a sweep's `manifest.json`
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
     /// Axis of the grid, e.g. `workload.fan_in=5..40:5` or `workload.load=0.1,0.2`; repeatable [default: the file's
@@ -355,8 +355,8 @@ pub struct Capacity {
     /// Names of the workloads to vary (comma-separated) [default: those with deadlines, if they agree]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub workload: Vec<String>,
-    /// Resolution, such as `2`, `50 /s`, `1%`, `0.01` (deadlines) or `0.1 ms` (budget) [default: 1 sender; about 1/20 of the
-    /// file's rate or budget; 0.05 of its deadlines]
+    /// Resolution, such as `2`, `50 /s`, `1%`, `0.01` (deadlines) or `0.1 ms` (budget) [default: 1 sender; about 1/20
+    /// of the file's rate or budget; 0.05 of its deadlines]
     #[arg(long, value_name = "STEP", allow_hyphen_values = true)]
     pub step: Option<String>,
     /// Test every value below the result
@@ -437,9 +437,9 @@ pub struct Explain {
     /// Folder of a study
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
-    /// A query: `query:ID` or `worst-query`. A flow: its ID, `row:N` (row of flows.parquet, from 0), `worst-flow` (latest
-    /// relative to its deadline; without deadlines, slowest) or `worst-missed`. `worst`: the worst query, or the worst
-    /// flow in a run without queries
+    /// A query: `query:ID` or `worst-query`. A flow: its ID, `row:N` (row of flows.parquet, from 0), `worst-flow`
+    /// (latest relative to its deadline; without deadlines, slowest) or `worst-missed`. `worst`: the worst query, or
+    /// the worst flow in a run without queries
     #[arg(value_name = "WHAT")]
     pub what: String,
     /// Transport of the run [default: the only one]

@@ -32,8 +32,8 @@ struct Cell {
 pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
-    /// True if each interval of a row states its number of seeds. Otherwise only the first does, since the others have the
-    /// same number.
+    /// True if each interval of a row states its number of seeds. Otherwise only the first does, since the others have
+    /// the same number.
     repeats_seeds: bool,
     /// Parts that were omitted to fit the width.
     omitted: Vec<String>,
@@ -130,7 +130,8 @@ impl Table {
         self
     }
 
-    /// Omits intervals, then columns that may be omitted, until lines have at most `width` characters. `None` omits nothing.
+    /// Omits intervals, then columns that may be omitted, until lines have at most `width` characters. `None` omits
+    /// nothing.
     #[must_use]
     pub fn within(mut self, width: Option<usize>) -> Table {
         let Some(width) = width else { return self };

@@ -28,7 +28,8 @@ pub enum Process {
     Gaps(Shape),
 }
 
-/// Maximum distance from exponential gaps for which arrivals are a Poisson process; for few gaps, `CHANCE` / √n if larger.
+/// Maximum distance from exponential gaps for which arrivals are a Poisson process; for few gaps, `CHANCE` / √n if
+/// larger.
 const NEAR: f64 = 0.05;
 const CHANCE: f64 = 1.36;
 /// Maximum coefficient of variation of periodic arrivals.

@@ -137,8 +137,9 @@ fn split_by_server(burst: &[Call]) -> Vec<Vec<Call>> {
     groups
 }
 
-/// Joins partial bursts. A busy host may send some requests of a query later, so if nearly all bursts have the same number of
-/// calls, consecutive smaller bursts of a client with different servers that add up to that number are one query.
+/// Joins partial bursts. A busy host may send some requests of a query later, so if nearly all bursts have the same
+/// number of calls, consecutive smaller bursts of a client with different servers that add up to that number are one
+/// query.
 fn joined(groups: Vec<Vec<Call>>) -> Vec<Vec<Call>> {
     let sizes = Sample::new(groups.iter().map(|group| group.len() as f64).collect());
     let (mode, share) = sizes.mode();

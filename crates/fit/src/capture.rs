@@ -1,5 +1,5 @@
-//! Calls from a packet capture: segments form messages, messages form pairs of requests and answers, and pairs form calls
-//! with estimates of queueing and computation.
+//! Calls from a packet capture: segments form messages, messages form pairs of requests and answers, and pairs form
+//! calls with estimates of queueing and computation.
 
 mod calls;
 mod censored;

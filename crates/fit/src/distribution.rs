@@ -231,7 +231,8 @@ impl Sample {
             .then(|| Shape::LogNormal(libm::exp(mean), sigma))
     }
 
-    /// Returns a piecewise-linear CDF near the values with few points, by repeatedly adding a point where the error is largest.
+    /// Returns a piecewise-linear CDF near the values with few points, by repeatedly adding a point where the error is
+    /// largest.
     fn points(&self) -> Vec<(f64, f64)> {
         let many = self.sorted.len() as f64;
         // The CDF just below and at each distinct value.

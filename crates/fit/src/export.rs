@@ -27,10 +27,10 @@ struct Span<'s> {
 /// Kind of a client's span in OTLP.
 const CLIENT: u8 = 3;
 
-/// Writes the queries of a run as spans, one per line. The root's span lasts from the query's arrival until it is complete.
-/// Below it, each request has a client's span, from the request until the answer arrives, and a server's span, from the
-/// arrival of the request until the submission of the answer. Queries without an answer by the end of the run are skipped.
-/// Returns the numbers of written and skipped queries.
+/// Writes the queries of a run as spans, one per line. The root's span lasts from the query's arrival until it is
+/// complete. Below it, each request has a client's span, from the request until the answer arrives, and a server's
+/// span, from the arrival of the request until the submission of the answer. Queries without an answer by the end of
+/// the run are skipped. Returns the numbers of written and skipped queries.
 pub fn spans(records: &RunRecords, to: &mut impl Write) -> io::Result<(u64, u64)> {
     let mut workloads: Vec<u16> = records.queries.iter().map(|query| query.workload).collect();
     workloads.sort_unstable();

@@ -100,8 +100,8 @@ impl From<Diagnostic> for FitError {
     }
 }
 
-/// Fits a scenario to the file `input`. Setting `stop` ends the fit early. `on_progress` receives the number of started runs
-/// of the fitted scenario and their total, which may grow.
+/// Fits a scenario to the file `input`. Setting `stop` ends the fit early. `on_progress` receives the number of started
+/// runs of the fitted scenario and their total, which may grow.
 ///
 /// # Errors
 /// If the file is unreadable or invalid, or if the service cannot be simulated.

@@ -361,8 +361,8 @@ fn layer(observed: &Observed, at: u16, notes: &mut Vec<String>) -> Layer {
     }
 }
 
-/// Returns the latency of a link, in nanoseconds, for which calls of the scenario in an idle network take as long as the
-/// quickest calls of the input, which are within a rack. Returns `None` if the input does not show network times.
+/// Returns the latency of a link, in nanoseconds, for which calls of the scenario in an idle network take as long as
+/// the quickest calls of the input, which are within a rack. Returns `None` if the input does not show network times.
 fn idle_latency(observed: &Observed, link: Rate) -> Option<f64> {
     // Captures measure round trips themselves.
     if observed.reuses_connections.is_some() {

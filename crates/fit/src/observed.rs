@@ -1,5 +1,5 @@
-//! Observations of a service, independent of the input format. Runs of the simulator are converted to the same form for the
-//! comparison.
+//! Observations of a service, independent of the input format. Runs of the simulator are converted to the same form for
+//! the comparison.
 
 use duetime_core::{Bytes, Span};
 use duetime_results::record::Class;
@@ -81,8 +81,8 @@ pub struct Answer {
     pub deadline_ns: Option<u64>,
     /// Time from the arrival of the request until the submission of the answer in nanoseconds, or `None` if unknown.
     pub took_ns: Option<u64>,
-    /// Time from the arrival of the request until the sender received its last answer, in nanoseconds. It exceeds `took_ns` if
-    /// the sender did not wait for that answer. `None` if the sender has no children or if unknown.
+    /// Time from the arrival of the request until the sender received its last answer, in nanoseconds. It exceeds
+    /// `took_ns` if the sender did not wait for that answer. `None` if the sender has no children or if unknown.
     pub waited_ns: Option<u64>,
     /// Time of the request and the answer in the network in nanoseconds, or `None` if unknown.
     pub network_ns: Option<u64>,
@@ -247,8 +247,8 @@ impl<'f> Calls<'f> {
         self.by_query.get(&query).map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the calls of a query, the root's first, each with its layer and the index of the call that caused it. If a host
-    /// has several roles in a query, the one that received its request first is used.
+    /// Returns the calls of a query, the root's first, each with its layer and the index of the call that caused it. If
+    /// a host has several roles in a query, the one that received its request first is used.
     pub fn layered(&self, query: u64, root: u32) -> Vec<(u16, Option<usize>, &Call<'f>)> {
         let calls = self.of_query(query);
         let mut found: Vec<(u16, Option<usize>, &Call<'f>)> = Vec::new();

@@ -69,8 +69,8 @@ const MAX_RUNS: usize = 40;
 /// Number of blocks of time for the interval of the input's missed share.
 const BLOCKS: usize = 20;
 
-/// Simulates the scenario with its first transport, at least once per seed, and returns the measured queries of each run.
-/// `on_progress` receives the number of started runs and their total.
+/// Simulates the scenario with its first transport, at least once per seed, and returns the measured queries of each
+/// run. `on_progress` receives the number of started runs and their total.
 pub(crate) fn simulate(
     scenario: &Scenario,
     model: &Model,

@@ -336,8 +336,8 @@ fn shown(ns: f64) -> String {
     }
 }
 
-/// Formats deadlines whose shape is in nanoseconds. Shapes other than fixed and uniform become a minimum plus an exponential
-/// variation.
+/// Formats deadlines whose shape is in nanoseconds. Shapes other than fixed and uniform become a minimum plus an
+/// exponential variation.
 fn deadline(shape: &Shape) -> String {
     match shape {
         Shape::Fixed(ns) => format!("\"{}\"", span(ns.max(1.0))),

@@ -1,5 +1,5 @@
-//! Fits of a simulated service to its spans, its flows as CSV and a capture of its roots' links. Each fit reproduces sizes,
-//! fan-in, load and computation within 5 %, and the share of late queries within 2 points.
+//! Fits of a simulated service to its spans, its flows as CSV and a capture of its roots' links. Each fit reproduces
+//! sizes, fan-in, load and computation within 5 %, and the share of late queries within 2 points.
 
 use duetime_core::{Rate, Span, Time};
 use duetime_fit::{Fit, FitError, Known, Request, fit, spans};
@@ -68,8 +68,8 @@ const SLOW: Kind = Kind {
     buffer: "4 MB",
     budget: Span::from_ms(5),
 };
-/// Service with short computations, so that answers seldom overtake each other. A capture with a connection per answer does not
-/// identify its request.
+/// Service with short computations, so that answers seldom overtake each other. A capture with a connection per answer
+/// does not identify its request.
 const QUICK: Kind = Kind {
     trees: 2,
     compute: "exponential 100 us",
@@ -77,7 +77,8 @@ const QUICK: Kind = Kind {
     buffer: "4 MB",
     budget: Span::from_us(1_500),
 };
-/// Service whose late queries are caused by drops. Without computation, the answers of a leaf do not overtake each other.
+/// Service whose late queries are caused by drops. Without computation, the answers of a leaf do not overtake each
+/// other.
 const SHALLOW: Kind = Kind {
     trees: 1,
     compute: "0 us",
@@ -227,7 +228,8 @@ give_up = "GIVE_UP"
 objective = { within = "BUDGET", answers = 1, share = "99 %" }
 "#;
 
-/// Fits the exported spans of a service with two layers, and compares the missed shares of the run, its spans and the fit.
+/// Fits the exported spans of a service with two layers, and compares the missed shares of the run, its spans and the
+/// fit.
 fn check_layers(name: &str, give_up: &str, budget: Span) -> Fit {
     let text = LAYERS.replace("GIVE_UP", give_up);
     let text = text.replace("BUDGET", &budget.to_string());

@@ -5,7 +5,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Writes the files, and their compressed forms with the suffix `.gz`, to the folder `to`, which must be empty or not exist.
+/// Writes the files, and their compressed forms with the suffix `.gz`, to the folder `to`, which must be empty or not
+/// exist.
 ///
 /// # Errors
 /// If the folder is not empty or not writable. The folder is then unchanged.

@@ -1,5 +1,5 @@
-//! The playground, a web page that contains the simulator. It can be exported as files for any web server ([`export`]) or served
-//! over HTTP on this machine ([`serve`]). The feature `page` embeds the files ([`page`]).
+//! The playground, a web page that contains the simulator. It can be exported as files for any web server ([`export`])
+//! or served over HTTP on this machine ([`serve`]). The feature `page` embeds the files ([`page`]).
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Exports of the wasm32 module. A caller allocates a buffer with [`request`], writes a request to it as UTF-8, invokes [`call`],
-//! and reads the returned number of bytes at [`response`] before the next call.
+//! Exports of the wasm32 module. A caller allocates a buffer with [`request`], writes a request to it as UTF-8, invokes
+//! [`call`], and reads the returned number of bytes at [`response`] before the next call.
 //!
 //! The module has no imports. A panic traps; its message is then at `response`, with the length [`fault`].
 
@@ -54,7 +54,8 @@ pub extern "C" fn response() -> *const u8 {
     RESPONSE.with_borrow(|response| response.as_ptr())
 }
 
-/// Returns the length of the panic's message after a trap, or 0 if there is none, for example after running out of memory.
+/// Returns the length of the panic's message after a trap, or 0 if there is none, for example after running out of
+/// memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn fault() -> usize {
     RESPONSE.with_borrow(String::len)

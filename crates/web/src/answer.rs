@@ -31,8 +31,8 @@ pub struct Row {
     answers_in_time: Option<f64>,
     /// Number of requested answers.
     answers_asked: u64,
-    /// The 50th, 90th, 99th and 99.9th percentiles of the completion times in seconds. Null if too many never finished or if
-    /// there are too few values.
+    /// The 50th, 90th, 99th and 99.9th percentiles of the completion times in seconds. Null if too many never finished
+    /// or if there are too few values.
     completion_s: [Option<f64>; 4],
     /// Ends of the percentiles' 95 % intervals, or null without an interval.
     completion_intervals_s: [Option<[f64; 2]>; 4],

@@ -208,7 +208,8 @@ fn find(text: &str) -> Vec<Control> {
     found
 }
 
-/// Returns the workload that the sliders change, with its position: the first one with queries, else the first one with sizes.
+/// Returns the workload that the sliders change, with its position: the first one with queries, else the first one with
+/// sizes.
 fn principal(tree: &Table) -> Option<(usize, &Table)> {
     let workloads = || {
         let list = tree.get("workload").and_then(Toml::as_array);

@@ -6,8 +6,9 @@ use duetime_figures::{Axis, Figure, Guide, Palette, Panel, Point, Series, Style}
 /// Approximate number of points of a curve.
 const POINTS: usize = 160;
 
-/// Draws the share that takes longer than each time for each transport, and the budget in seconds. Both axes are logarithmic, so
-/// that the 99th and 99.9th percentiles are as visible as the median. Returns `None` without completions.
+/// Draws the share that takes longer than each time for each transport, and the budget in seconds. Both axes are
+/// logarithmic, so that the 99th and 99.9th percentiles are as visible as the median. Returns `None` without
+/// completions.
 pub fn tails(
     curves: &[(&str, Completions)],
     budget_s: Option<f64>,

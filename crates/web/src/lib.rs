@@ -12,8 +12,8 @@
 //! | `story` | `story`, `panel`, `scheme` | run of a paper's experiment at its bottleneck |
 //! | `window` | `from_ns`, `to_ns` | packets of the story between two instants |
 //!
-//! Responses are `{"ok": …}` or `{"error": {"message": …}}`, with the line, key, value and allowed values if known. Times are in
-//! nanoseconds, or in seconds if the name ends in `_s`; sizes are in bytes, shares in [0, 1].
+//! Responses are `{"ok": …}` or `{"error": {"message": …}}`, with the line, key, value and allowed values if known.
+//! Times are in nanoseconds, or in seconds if the name ends in `_s`; sizes are in bytes, shares in [0, 1].
 
 #![cfg_attr(not(target_arch = "wasm32"), forbid(unsafe_code))]
 

@@ -304,9 +304,9 @@ impl Port {
         series
     }
 
-    /// Returns the packets and drops between two instants in nanoseconds. Packets are [arrival, departure of the first bit,
-    /// departure of the last bit, flow, bytes, marked], drops are [time, flow]. Only the first 4,000 packets are included; `to_ns`
-    /// is the end of the covered time.
+    /// Returns the packets and drops between two instants in nanoseconds. Packets are [arrival, departure of the first
+    /// bit, departure of the last bit, flow, bytes, marked], drops are [time, flow]. Only the first 4,000 packets are
+    /// included; `to_ns` is the end of the covered time.
     pub fn window(&self, from_ns: u64, to_ns: u64) -> Value {
         let ns = |time: Time| time.as_ps() as f64 / 1e3;
         let from = Time::from_ps(from_ns.saturating_mul(1_000));

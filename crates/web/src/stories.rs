@@ -115,8 +115,8 @@ pub fn play(id: &str, panel: Option<&str>, scheme: &str) -> Result<(Port, Value)
     Ok((port, description))
 }
 
-/// Simulates the first run with the first transport twice: to find its flows, then to trace them at the last port, which all of
-/// them cross.
+/// Simulates the first run with the first transport twice: to find its flows, then to trace them at the last port,
+/// which all of them cross.
 fn watch(scenario: &Scenario) -> Result<(Port, RunRecords), Error> {
     let first = duetime_sim::run(scenario, 0, 0, &Options::default())?.records;
     let network = Network::build(&scenario.topology)?;

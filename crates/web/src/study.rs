@@ -43,7 +43,8 @@ pub struct Completions {
 }
 
 impl Study {
-    /// Starts a study of the named transports, or of all if none are named. Returns the study and the facts about its scenario.
+    /// Starts a study of the named transports, or of all if none are named. Returns the study and the facts about its
+    /// scenario.
     ///
     /// # Errors
     /// If the scenario is invalid or too large for a page, or if a transport is unknown.
@@ -111,8 +112,8 @@ impl Study {
         Ok(json!({ "run": run, "known": known }))
     }
 
-    /// Returns the results so far over the seeds that all started transports have finished, since shares over other seeds are not
-    /// comparable.
+    /// Returns the results so far over the seeds that all started transports have finished, since shares over other
+    /// seeds are not comparable.
     pub fn results(&self) -> Value {
         let target = answer::target(&self.scenario);
         let cells: Vec<&Cell> = self
@@ -170,7 +171,8 @@ impl Study {
 }
 
 impl Completions {
-    /// Collects the times of a run's queries. Without queries, uses its flows with deadlines, or else all flows except long ones.
+    /// Collects the times of a run's queries. Without queries, uses its flows with deadlines, or else all flows except
+    /// long ones.
     fn of(records: &RunRecords) -> Self {
         let queries = records.queries.iter().filter(|query| query.measured);
         let queries = queries.map(|query| Some(query.enough?.since(query.start).as_secs_f64()));
@@ -195,7 +197,8 @@ impl Completions {
         }
     }
 
-    /// Adds the times of another run if the total is not too large to draw. Adding only a part of a run would bias the shares.
+    /// Adds the times of another run if the total is not too large to draw. Adding only a part of a run would bias the
+    /// shares.
     fn add(&mut self, run: &Self) {
         if self.ended.len() + run.ended.len() <= MAX_DRAWN {
             self.all += run.all;

@@ -25,8 +25,8 @@ pub struct Fit {
     /// Kind of the input [default: detected from its first bytes]
     #[arg(long, value_enum, value_name = "KIND")]
     pub kind: Option<InputKind>,
-    /// Time by which a query needs all its answers, such as `50ms` [default: the answers' deadlines, or the 99th percentile
-    /// of the query times]
+    /// Time by which a query needs all its answers, such as `50ms` [default: the answers' deadlines, or the 99th
+    /// percentile of the query times]
     #[arg(long, value_name = "TIME")]
     pub budget: Option<String>,
     /// Rate of each host's link, such as `'10 Gbps'` [default: 10 Gbps]
@@ -38,15 +38,15 @@ pub struct Fit {
     /// Switch buffers, such as `'250 packets'` per port or `'16 MB'` per switch [default: 4 MB]
     #[arg(long, value_name = "SIZE")]
     pub buffer: Option<String>,
-    /// Mean share of each host's link used by other transfers, such as `'2 %'` [default: as in the input; spans and tables
-    /// of calls contain none]
+    /// Mean share of each host's link used by other transfers, such as `'2 %'` [default: as in the input; spans and
+    /// tables of calls contain none]
     #[arg(long, value_name = "SHARE")]
     pub other_load: Option<String>,
     /// Transports of the scenario (comma-separated), first the one that the service used [default: tcp,dctcp,d2tcp,d3]
     #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
     pub transport: Vec<String>,
-    /// Longest gap between calls of the same query, such as `'100 us'`, for inputs that do not identify queries [default:
-    /// derived from the gaps]
+    /// Longest gap between calls of the same query, such as `'100 us'`, for inputs that do not identify queries
+    /// [default: derived from the gaps]
     #[arg(long, value_name = "TIME")]
     pub burst: Option<String>,
     /// Scenario file to write [default: none]

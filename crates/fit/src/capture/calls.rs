@@ -8,8 +8,8 @@ use crate::distribution::{Sample, quantile_of, whole};
 use crate::observed::Others;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Computation counts as 0 if it is below this share of the calls' time and its median is below the network's time, because
-/// captures cannot distinguish it from queueing.
+/// Computation counts as 0 if it is below this share of the calls' time and its median is below the network's time,
+/// because captures cannot distinguish it from queueing.
 const NEGLIGIBLE: f64 = 0.1;
 /// Quantile of the round trips that is assumed to be nearly free of queueing.
 const QUIET: f64 = 0.1;
@@ -108,9 +108,9 @@ fn unanswered(request: &Message) -> Call {
     }
 }
 
-/// Selects the calls of the captured clients. A capture contains all calls of a host whose link was captured, but only part of
-/// the calls of others. A captured host is an end of many calls, so hosts with the most remaining calls are chosen until every
-/// call has a chosen end. If the chosen hosts are mostly not clients, all calls are kept.
+/// Selects the calls of the captured clients. A capture contains all calls of a host whose link was captured, but only
+/// part of the calls of others. A captured host is an end of many calls, so hosts with the most remaining calls are
+/// chosen until every call has a chosen end. If the chosen hosts are mostly not clients, all calls are kept.
 fn at_clients(calls: Vec<Call>) -> Vec<Call> {
     let mut remaining: FxHashMap<u32, u64> = FxHashMap::default();
     let mut between: FxHashMap<(u32, u32), u64> = FxHashMap::default();

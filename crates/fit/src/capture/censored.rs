@@ -1,6 +1,6 @@
-//! Estimation of values with known bounds. An answer that was captured while the link to the client was busy may have waited in
-//! the queue of that link, so the end of its computation is only bounded by other packets of the queue. Such values are
-//! estimated from the distribution of all values.
+//! Estimation of values with known bounds. An answer that was captured while the link to the client was busy may have
+//! waited in the queue of that link, so the end of its computation is only bounded by other packets of the queue. Such
+//! values are estimated from the distribution of all values.
 
 /// Bounds of a value. They must be independent of the value except that they contain it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,9 +14,9 @@ const ROUNDS: usize = 60;
 /// Fraction of the golden ratio. The fractional parts of its multiples are evenly spread over 0 to 1.
 const GOLDEN_FRACTION: f64 = 0.618_033_988_749_894_9;
 
-/// Returns a value within each pair of bounds. Values whose bounds differ by at most `exact` are known and equal their upper
-/// bound. The others are drawn, deterministically, from the maximum-likelihood distribution (Turnbull's estimator, by
-/// self-consistency).
+/// Returns a value within each pair of bounds. Values whose bounds differ by at most `exact` are known and equal their
+/// upper bound. The others are drawn, deterministically, from the maximum-likelihood distribution (Turnbull's
+/// estimator, by self-consistency).
 pub(crate) fn likely(bounds: &[Bounds], exact: f64) -> Vec<f64> {
     let is_exact = |bound: &&Bounds| bound.high - bound.low <= exact;
     let mut support: Vec<f64> = bounds
@@ -65,7 +65,8 @@ pub(crate) fn likely(bounds: &[Bounds], exact: f64) -> Vec<f64> {
     values.collect()
 }
 
-/// Estimates the share of each value. `counts` are the numbers of known values; each of `ranges` contains an unknown one.
+/// Estimates the share of each value. `counts` are the numbers of known values; each of `ranges` contains an unknown
+/// one.
 fn shares(counts: &[f64], ranges: &[std::ops::Range<usize>]) -> Vec<f64> {
     let all = (counts.iter().sum::<f64>() + ranges.len() as f64).max(1.0);
     let mut shares = vec![1.0 / counts.len().max(1) as f64; counts.len()];
@@ -129,7 +130,8 @@ mod tests {
         let mut random = |mean: f64| -mean * libm::log(1.0 - stream.unit());
         let (mut bounds, mut observed) = (Vec::new(), Vec::new());
         for _ in 0..20_000 {
-            // The link alternates between idle and busy. Packets that arrive while it is busy leave in the same busy period.
+            // The link alternates between idle and busy. Packets that arrive while it is busy leave in the same busy
+            // period.
             let computed = random(1_000.0);
             let (mut busy, mut idle) = (0.0, 0.0);
             while idle <= computed {

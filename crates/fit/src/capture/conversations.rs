@@ -27,8 +27,8 @@ pub(crate) struct Message {
     /// Time of the last packet of the message in nanoseconds.
     pub ends_ns: u64,
     pub bytes: u64,
-    /// True if the sender is the client of the connection: it opened the connection or, if that was not captured, has the
-    /// higher port.
+    /// True if the sender is the client of the connection: it opened the connection or, if that was not captured, has
+    /// the higher port.
     pub by_client: bool,
     /// Position of the first byte in the stream.
     start: u64,
@@ -58,8 +58,8 @@ pub(crate) struct Conversations {
     pub last_ns: u64,
 }
 
-/// Busy period of a link, in which packets follow each other without gaps. A packet captured in it may have arrived at the
-/// link's queue at any time during the period.
+/// Busy period of a link, in which packets follow each other without gaps. A packet captured in it may have arrived at
+/// the link's queue at any time during the period.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Busy {
     pub from_ns: u64,
@@ -71,7 +71,8 @@ const FRAMING: u32 = 38;
 /// Size of a large packet on the wire. A pause of up to two such packets is not a gap.
 const LARGE: u64 = 1538;
 
-/// Packet that a host sent immediately on receiving another one. Their round trip shows how long the second packet waited.
+/// Packet that a host sent immediately on receiving another one. Their round trip shows how long the second packet
+/// waited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Echo {
     /// Sender of the first packet.
@@ -251,7 +252,8 @@ impl Conversations {
         *self.hosts.entry(address).or_insert(next)
     }
 
-    /// Records that the segment occupied the link to its receiver. Returns the busy period, unless the segment starts one.
+    /// Records that the segment occupied the link to its receiver. Returns the busy period, unless the segment starts
+    /// one.
     fn busy(&mut self, segment: &Segment) -> Option<u32> {
         let sending = self
             .link

@@ -66,8 +66,8 @@ enum Choice {
     Nearest(u64),
 }
 
-/// Returns the pairs whose waits vary the least. Pairing with the earliest request fails after a missing answer, which shifts
-/// all later pairs; pairing with the latest request fails if answers take longer than the gaps between requests.
+/// Returns the pairs whose waits vary the least. Pairing with the earliest request fails after a missing answer, which
+/// shifts all later pairs; pairing with the latest request fails if answers take longer than the gaps between requests.
 pub(crate) fn likely_pairs(messages: &[Message]) -> Found {
     let order = Order::of(messages);
     let from = |first: Choice| {
@@ -145,8 +145,8 @@ impl<'m> Order<'m> {
         }
     }
 
-    /// Pairs messages: in a connection in which both ends send data, a client's message with the server's next one; otherwise,
-    /// two messages in opposite directions.
+    /// Pairs messages: in a connection in which both ends send data, a client's message with the server's next one;
+    /// otherwise, two messages in opposite directions.
     fn pairs(&self, choice: Choice) -> Found {
         let abandoned_ns = match choice {
             Choice::Nearest(median) => median.saturating_mul(ABANDONED),
@@ -215,8 +215,8 @@ impl<'m> Order<'m> {
     }
 }
 
-/// Returns the index of the open request that a message answers, or `None` if it answers none. If the sender may also send
-/// requests, a wait far beyond the median means that the message is a request.
+/// Returns the index of the open request that a message answers, or `None` if it answers none. If the sender may also
+/// send requests, a wait far beyond the median means that the message is a request.
 fn most_likely(
     open_requests: &VecDeque<Message>,
     message: &Message,
@@ -246,8 +246,8 @@ fn most_likely(
         .map(|(at, _)| at)
 }
 
-/// Returns the directions between hosts whose messages are only answers: these messages follow much sooner after messages in
-/// the opposite direction than the reverse.
+/// Returns the directions between hosts whose messages are only answers: these messages follow much sooner after
+/// messages in the opposite direction than the reverse.
 fn only_answer<'m>(messages: impl Iterator<Item = &'m Message>) -> FxHashSet<(u32, u32)> {
     let mut last: FxHashMap<(u32, u32), u64> = FxHashMap::default();
     let mut waits: FxHashMap<(u32, u32), Vec<f64>> = FxHashMap::default();

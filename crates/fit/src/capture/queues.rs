@@ -89,8 +89,8 @@ impl<'s> Network<'s> {
         busy.map_or((then, then), |busy| (busy.from_ns, busy.to_ns.max(then)))
     }
 
-    /// Returns bounds on the arrival of an answer at the queue of the link to its client, in nanoseconds: between the packets
-    /// that left the queue before and after it, and within the busy period.
+    /// Returns bounds on the arrival of an answer at the queue of the link to its client, in nanoseconds: between the
+    /// packets that left the queue before and after it, and within the busy period.
     fn came(&self, answer: &Message) -> (u64, u64) {
         let (mut low, mut high) = self.busy(answer.busy, answer.begins_ns);
         if let Some(queue) = self
@@ -110,8 +110,8 @@ impl<'s> Network<'s> {
     }
 }
 
-/// Estimates the computation time of each pair in nanoseconds: the wait minus the network's time and the time that the answer
-/// waited behind other packets to its client.
+/// Estimates the computation time of each pair in nanoseconds: the wait minus the network's time and the time that the
+/// answer waited behind other packets to its client.
 pub(crate) fn computed(pairs: &[Pair], network: &Network) -> Vec<f64> {
     let bounds = pairs.iter().map(|pair| {
         let request_arrival = pair.request.ends_ns;

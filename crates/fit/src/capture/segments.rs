@@ -232,8 +232,8 @@ fn scaled(units: u128, unit_ns: f64) -> u64 {
     }
 }
 
-/// Returns the packet from its IP header on, if it has one, and its number of bytes from there. Returns `None` for an unknown
-/// link type.
+/// Returns the packet from its IP header on, if it has one, and its number of bytes from there. Returns `None` for an
+/// unknown link type.
 fn network(link: DataLink, data: &[u8]) -> Option<(Option<LaxSlicedPacket<'_>>, usize)> {
     let of_type = |protocol: Option<&[u8]>, from: usize| {
         let parsed = protocol.zip(data.get(from..)).and_then(|(protocol, rest)| {

@@ -18,8 +18,8 @@ pub enum Form {
     Packets,
 }
 
-/// Returns the values of a slider in ascending order, including the current one. `is_memory` selects sizes of switch buffers
-/// instead of messages.
+/// Returns the values of a slider in ascending order, including the current one. `is_memory` selects sizes of switch
+/// buffers instead of messages.
 pub fn ladder(current: &str, form: &Form, is_memory: bool) -> Vec<String> {
     const STEPS: [f64; 7] = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0];
     let decades = |from: i32, to: i32| {
