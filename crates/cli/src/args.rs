@@ -69,9 +69,9 @@ pub enum Command {
     Report(Report),
     /// Print the load of each link and what will be measured, without running the scenario.
     Check(Check),
-    /// Print the properties of a scenario's network, without running the scenario.
+    /// Print the properties of a scenario's network.
     Topology(Show),
-    /// Print the flows that a scenario offers, without running the scenario.
+    /// Print the flows that a scenario offers.
     Workload(Show),
     /// Export the tables of a study as CSV, or its queries as spans.
     Export(Export),
@@ -122,16 +122,14 @@ Examples:
 
 const SWEEP_EXAMPLES: &str = "\
 Examples:
-  duetime sweep scenarios/search-fanout.toml --vary workload.fan_in=5..40:5
   duetime sweep scenarios/search-fanout.toml --vary 'workload.deadline.base=20 ms..50 ms:10 ms' --vary workload.load=0.1,0.2
   duetime sweep scenarios/search-fanout.toml --vary workload.fan_in=5..40:5 --dry-run
 
-Values: FIRST..LAST:STEP, both ends included, or a comma-separated list; units as in the scenario file.
-Several --vary options form a grid. Runs that are already in the folder are reused.";
+Values have the units of the scenario file. Several --vary options form a grid. Runs that are already in the folder are
+reused.";
 
 const CAPACITY_EXAMPLES: &str = "\
 Examples:
-  duetime capacity scenarios/incast.toml --of senders
   duetime capacity scenarios/incast.toml --of deadline --transport d2tcp,dctcp --seeds 20
   duetime capacity scenarios/search-fanout.toml --of rate --target 95% --step 1%
   duetime capacity feed.toml --of budget --step '0.1 ms' --transport dctcp,d2tcp
@@ -156,9 +154,7 @@ const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   duetime explain out/incast worst --transport dctcp
   duetime explain out/incast worst-missed --transport d3 --run 2
-  duetime explain out/search-fanout worst-query --transport d2tcp
   duetime explain out/search-fanout query:12884901890 --transport d2tcp
-  duetime explain out/incast 12884901888
   duetime explain out/incast row:17
 
 Runs are deterministic: `explain` repeats the run and traces the selected flow or query.";
@@ -238,7 +234,7 @@ pub struct Work {
     /// Folder for the results [default: out/NAME, where NAME is the scenario's name]
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Replace the contents of the folder
+    /// Replace existing output
     #[arg(long)]
     pub overwrite: bool,
     /// Table output options.
@@ -258,8 +254,8 @@ pub struct Work {
 /// `duetime new`
 #[derive(Args, Debug)]
 pub struct New {
-    /// search: a root queries leaves. feed: a root queries aggregators, which query leaves. storage: fragments, some of
-    /// them spare. inference: inputs as large as outputs [default: prompt on a terminal]
+    /// search: a root queries leaves. feed: a root queries aggregators, which query leaves. storage: some fragments are
+    /// spare. inference: inputs as large as outputs [default: prompt on a terminal]
     #[arg(value_name = "SERVICE")]
     pub kind: Option<String>,
     /// Servers per query; for two layers, aggregators and leaves per aggregator, such as `4,10`
@@ -283,7 +279,7 @@ pub struct New {
     /// File to write [default: standard output]
     #[arg(long, short, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Replace an existing file
+    /// Replace existing output
     #[arg(long, requires = "out")]
     pub overwrite: bool,
     /// Do not prompt; use defaults for missing options
@@ -318,8 +314,8 @@ pub struct Sweep {
     /// in JSON: a file written by the Python package, or a sweep's `manifest.json`
     #[arg(value_name = "SCENARIO.toml")]
     pub scenario: PathBuf,
-    /// Axis of the grid, e.g. `workload.fan_in=5..40:5` or `workload.load=0.1,0.2`; repeatable [default: the file's
-    /// `[sweep]`]
+    /// Axis of the grid, as a range FIRST..LAST:STEP with both ends, e.g. `workload.fan_in=5..40:5`, or as a list, e.g.
+    /// `workload.load=0.1,0.2`; repeatable [default: the file's `[sweep]`]
     #[arg(long, value_name = "KEY=VALUES")]
     pub vary: Vec<String>,
     /// Transports and settings.
@@ -400,7 +396,7 @@ pub struct Bound {
     /// Table output options.
     #[command(flatten)]
     pub tables: Tables,
-    /// Print one JSON object
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -408,17 +404,17 @@ pub struct Bound {
 /// Quantity that `duetime capacity` searches for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Quantity {
-    /// Most senders of a burst, or largest fan-in of a tree.
+    /// Most senders of a burst, or largest fan-in.
     Senders,
     /// Largest fan-in of one layer of trees.
     FanIn,
-    /// Highest rate of flows or queries, or highest load if the scenario sets a load.
+    /// Highest rate of flows or queries, or load if the scenario sets it.
     Rate,
     /// Highest load.
     Load,
-    /// Tightest deadlines, as a factor of the file's deadlines.
+    /// Tightest deadlines, as a factor of the file's.
     Deadline,
-    /// Tightest query budget, in milliseconds; deadlines shrink in proportion.
+    /// Tightest budget in milliseconds; deadlines shrink in proportion.
     Budget,
 }
 
@@ -427,7 +423,7 @@ pub enum Quantity {
 pub enum Criterion {
     /// Queries that meet their objective.
     Queries,
-    /// Answers, as a share of all requested ones, and other flows with deadlines.
+    /// Requested answers, and other flows with deadlines.
     Answers,
 }
 
@@ -454,7 +450,7 @@ pub struct Explain {
     /// Also print every event of the flow, or of the flows on the query's critical path
     #[arg(long)]
     pub events: bool,
-    /// Print one JSON object
+    /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
@@ -477,7 +473,7 @@ pub struct Compare {
     /// Print JSON lines: the summary, each differing setting and each compared value (docs/events.md)
     #[arg(long)]
     pub json: bool,
-    /// Suppress progress output: print only warnings and errors
+    /// Suppress progress output: print only warnings, failures and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -519,7 +515,7 @@ pub struct Paper {
     /// Paper, optionally followed by names of its experiments; or `all` [default: list them; with --quick, all]
     #[arg(value_name = "PAPER [EXPERIMENT]")]
     pub which: Vec<String>,
-    /// Use fewer repetitions and points: much faster, with wider intervals
+    /// Use fewer repetitions and points, which is faster but widens the intervals
     #[arg(long)]
     pub quick: bool,
     /// Number of parallel runs [default: one per core]

@@ -10,25 +10,39 @@ use crate::args::Cli;
 /// Commands that require the feature `lab`. The page omits them so that it does not depend on the build.
 const LAB_COMMANDS: [&str; 4] = ["switch", "kernel", "lab", "load"];
 
-/// Options that are documented once if at least this many commands share them.
-const SHARED_BY: usize = 3;
+/// Arguments are documented once if at least this many commands share them.
+const SHARED_BY: usize = 2;
+
+/// Documents with more about a command, which then lists only its examples here, without the notes below them.
+const DOCUMENTS: [(&str, &str); 12] = [
+    ("new", "new.md"),
+    ("fit", "fit.md"),
+    ("sweep", "sweeps.md"),
+    ("capacity", "capacity.md"),
+    ("bound", "bound.md"),
+    ("explain", "explain.md"),
+    ("compare", "compare.md"),
+    ("report", "report.md"),
+    ("export", "spans.md"),
+    ("paper", "papers.md"),
+    ("play", "playground.md"),
+    ("schema", "scenario.md"),
+];
 
 /// Renders the page.
 fn page() -> String {
     let mut page = "# Command reference\n\n\
-        <!-- Generated from the declarations in `crates/cli/src/args.rs` by a test; after a change run UPDATE=1 cargo test -p \
-        duetime-cli --lib. -->\n\n\
-        `duetime COMMAND --help` prints the same information. Builds with the feature `lab` also have the commands \
+        <!-- Generated from `crates/cli/src/args.rs`; to update, run UPDATE=1 cargo test -p duetime-cli --lib. -->\n\n\
+        `duetime COMMAND --help` prints this information and further notes. Builds with the feature `lab` also have the commands \
         [`switch`](switch.md), [`kernel`](d2tcp.md), [`lab`](lab.md) and [`load`](load.md).\n"
         .to_owned();
     let cli = built();
     let _ = write!(page, "\n{}\n", after_help(&cli));
-    let shared = shared_options(&cli);
+    let shared = shared_arguments(&cli);
     let rows: Vec<String> = shared.iter().map(row).collect();
     let _ = write!(
         page,
-        "\n## Shared options\n\nThese options have the same meaning in every command that lists them.\n\n\
-         | option | meaning |\n|---|---|\n{}\n",
+        "\n## Shared arguments\n\n| argument | meaning |\n|---|---|\n{}\n",
         rows.join("\n")
     );
     for command in cli.get_subcommands() {
@@ -58,22 +72,28 @@ fn is_listed(arg: &Arg) -> bool {
     !arg.is_hide_set() && !["help", "version"].contains(&arg.get_id().as_str())
 }
 
-/// Returns the options that [`SHARED_BY`] or more commands declare identically.
-fn shared_options(cli: &Command) -> Vec<Arg> {
+/// Returns the arguments that [`SHARED_BY`] or more commands declare identically, in the most frequent form of each name.
+fn shared_arguments(cli: &Command) -> Vec<Arg> {
     let commands = cli
         .get_subcommands()
         .filter(|command| !LAB_COMMANDS.contains(&command.get_name()));
     let all: Vec<&Arg> = commands
         .flat_map(Command::get_arguments)
-        .filter(|arg| is_listed(arg) && !arg.is_positional())
+        .filter(|arg| is_listed(arg))
         .collect();
+    let count = |arg: &Arg| all.iter().filter(|other| row(other) == row(arg)).count();
     let mut shared: Vec<Arg> = Vec::new();
-    for arg in &all {
-        let count = all.iter().filter(|other| row(other) == row(arg)).count();
-        if count >= SHARED_BY && !shared.iter().any(|other| row(other) == row(arg)) {
-            shared.push((*arg).clone());
+    for &arg in &all {
+        let same_name = all.iter().filter(|other| name(other) == name(arg));
+        let most = same_name.map(|other| count(other)).max();
+        if count(arg) >= SHARED_BY
+            && most == Some(count(arg))
+            && !shared.iter().any(|other| name(other) == name(arg))
+        {
+            shared.push(arg.clone());
         }
     }
+    shared.sort_by_key(|arg| std::cmp::Reverse(count(arg)));
     shared
 }
 
@@ -86,9 +106,13 @@ fn section(page: &mut String, level: usize, above: &[&str], command: &Command, s
         .map(ToString::to_string)
         .unwrap_or_default();
     let usage = command.clone().render_usage().to_string();
+    let document = DOCUMENTS
+        .iter()
+        .find(|(name, _)| *name == command.get_name());
+    let more = document.map_or(String::new(), |(_, file)| format!(" ([{file}]({file}))"));
     let _ = write!(
         page,
-        "\n{} `{}`\n\n{}\n\n<!-- not compared: how it is called -->\n```text\n{}\n```\n",
+        "\n{} `{}`\n\n{}{more}\n\n`{}`\n",
         "#".repeat(level),
         path.join(" "),
         cell(&about),
@@ -109,12 +133,11 @@ fn section(page: &mut String, level: usize, above: &[&str], command: &Command, s
     if !common.is_empty() {
         let names: Vec<String> = common
             .iter()
-            .filter_map(|arg| arg.get_long())
-            .map(|name| format!("`--{name}`"))
+            .map(|arg| format!("`{}`", name(arg)))
             .collect();
         let _ = write!(
             page,
-            "\n[Shared options](#shared-options): {}\n",
+            "\n[Shared](#shared-arguments): {}\n",
             names.join(", ")
         );
     }
@@ -123,16 +146,29 @@ fn section(page: &mut String, level: usize, above: &[&str], command: &Command, s
         .or_else(|| command.get_after_help())
         .map(ToString::to_string);
     if let Some(examples) = examples {
+        let commands = match (document, examples.split_once("\n\n")) {
+            (Some(_), Some((commands, _))) => commands,
+            _ => &examples,
+        };
         let _ = write!(
             page,
-            "\n<!-- not compared: a test reads each of these commands -->\n```text\n{}\n```\n",
-            examples.trim()
+            "\n<!-- not compared: parsed by a test -->\n```text\n{}\n```\n",
+            commands.trim_start_matches("Examples:\n").trim_end()
         );
     }
     for below in command.get_subcommands() {
         if below.get_name() != "help" {
             section(page, level + 1, &path, below, shared);
         }
+    }
+}
+
+/// Returns the long option of an argument, or its value's name.
+fn name(arg: &Arg) -> String {
+    let value = || arg.get_value_names().and_then(|names| names.first());
+    match arg.get_long() {
+        Some(long) => format!("--{long}"),
+        None => format!("<{}>", value().map_or("", |name| name.as_str())),
     }
 }
 

@@ -52,10 +52,10 @@ pub struct Fit {
     /// Scenario file to write [default: none]
     #[arg(long, short, value_name = "FILE.toml")]
     pub out: Option<PathBuf>,
-    /// Replace an existing file
+    /// Replace existing output
     #[arg(long, requires = "out")]
     pub overwrite: bool,
-    /// Print JSON lines: each quantity in the input and in the simulation, then the scenario (docs/events.md)
+    /// Print JSON lines: each quantity, then the scenario (docs/events.md)
     #[arg(long)]
     pub json: bool,
 }

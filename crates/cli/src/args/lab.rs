@@ -78,7 +78,7 @@ pub struct LabRun {
     /// Keep finished runs in the folder and run only the missing ones
     #[arg(long)]
     pub resume: bool,
-    /// Replace the contents of the folder
+    /// Replace existing output
     #[arg(long, conflicts_with = "resume")]
     pub overwrite: bool,
     /// Table output options.

@@ -100,7 +100,7 @@ pub struct Query {
     /// Folder for the results
     #[arg(long, short, value_name = "DIR", default_value = "out/load")]
     pub out: PathBuf,
-    /// Replace the contents of the folder
+    /// Replace existing output
     #[arg(long)]
     pub overwrite: bool,
     /// Table output options.
