@@ -125,7 +125,7 @@ Examples:
   duetime sweep scenarios/search-fanout.toml --vary 'workload.deadline.base=20 ms..50 ms:10 ms' --vary workload.load=0.1,0.2
   duetime sweep scenarios/search-fanout.toml --vary workload.fan_in=5..40:5 --dry-run
 
-Values have the units of the scenario file. Several --vary options form a grid. Runs that are already in the folder are
+Values have the units of the scenario file. Several --vary options form a grid. Runs that are already in the folder are \
 reused.";
 
 const CAPACITY_EXAMPLES: &str = "\
@@ -135,9 +135,9 @@ Examples:
   duetime capacity feed.toml --of budget --step '0.1 ms' --transport dctcp,d2tcp
   duetime capacity feed.toml --of fan-in --layer 2 --on answers
 
-The result is the largest value for which it and all smaller values reach the target (deadlines and budgets: all looser
-values). If a workload has an objective, the target applies to queries; --on answers counts flows with deadlines instead.
-The search bisects, then tests smaller values where the curve is not monotonic or is close to the target; --check-all
+The result is the largest value for which it and all smaller values reach the target (deadlines and budgets: all looser \
+values). If a workload has an objective, the target applies to queries; --on answers counts flows with deadlines instead. \
+The search bisects, then tests smaller values where the curve is not monotonic or is close to the target; --check-all \
 tests all of them. The interval is 95 %, by bootstrap over seeds. A journal stores finished runs for reuse.";
 
 const BOUND_EXAMPLES: &str = "\
@@ -145,9 +145,9 @@ Examples:
   duetime bound scenarios/search-fanout.toml
   duetime bound scenarios/incast.toml --set workload.senders=60 --json
 
-The bound counts answers that are late under every transport: those that are late even without other traffic, and those
-that exceed the capacity of a sender's link, a receiver's link or the links between racks. A second column shows what
-earliest deadline first on the receivers' links would miss. For queries the bound is a relaxation: each query needs only
+The bound counts answers that are late under every transport: those that are late even without other traffic, and those \
+that exceed the capacity of a sender's link, a receiver's link or the links between racks. A second column shows what \
+earliest deadline first on the receivers' links would miss. For queries the bound is a relaxation: each query needs only \
 the smallest answers that suffice.";
 
 const EXPLAIN_EXAMPLES: &str = "\
@@ -164,9 +164,9 @@ Examples:
   duetime run scenarios/feed.toml --out out/marks
   duetime run scenarios/feed.toml --set switch.ecn_threshold=off --out out/no-marks
   duetime compare out/marks out/no-marks
-  duetime compare out/marks out/no-marks --transport dctcp,d2tcp --json | jq 'select(.differs == \"lower\")'
+  duetime compare out/marks out/no-marks --json | jq 'select(.differs == \"lower\")'
 
-Differences are B minus A. Runs with the same seed share their random draws, so they are compared in pairs, which cancels
+Differences are B minus A. Runs with the same seed share their random draws, so they are compared in pairs, which cancels \
 the common variation. The interval is 95 %, by percentile bootstrap over the pairs; a single pair has no interval.";
 
 const PAPER_EXAMPLES: &str = "\
@@ -176,8 +176,8 @@ Examples:
   duetime paper all --quick              run all, with few repetitions
   duetime paper d2tcp --json | jq 'select(.verdict == \"missed\")'
 
-Runs that are already in the folder are reused, also those of --quick, so a campaign can be stopped and restarted.
-A value is met if it is within 15 % of the published one, or if our 95 % interval contains the published value and is no
+Runs that are already in the folder are reused, also those of --quick, so a campaign can be stopped and restarted. \
+A value is met if it is within 15 % of the published one, or if our 95 % interval contains the published value and is no \
 wider than ± 5 % of it or ± 1 point.";
 
 const PLAY_EXAMPLES: &str = "\
@@ -186,7 +186,7 @@ Examples:
   duetime play --port 0
   duetime play --export site/playground
 
-The simulator runs in the browser; no data leaves it. Any web server can publish the files that --export writes.
+The simulator runs in the browser; no data leaves it. Any web server can publish the files that --export writes. \
 Requires a build with the feature `play`.";
 
 /// Options that select transports and change settings of a scenario.
@@ -324,7 +324,7 @@ pub struct Sweep {
     /// Execution and output options.
     #[command(flatten)]
     pub work: Work,
-    /// Print the number of runs and an estimate of their duration, without running them
+    /// Only print the number of runs and their estimated duration
     #[arg(long)]
     pub dry_run: bool,
 }

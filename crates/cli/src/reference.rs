@@ -33,7 +33,7 @@ const DOCUMENTS: [(&str, &str); 12] = [
 fn page() -> String {
     let mut page = "# Command reference\n\n\
         <!-- Generated from `crates/cli/src/args.rs`; to update, run UPDATE=1 cargo test -p duetime-cli --lib. -->\n\n\
-        `duetime COMMAND --help` prints this information and further notes. Builds with the feature `lab` also have the commands \
+        `duetime COMMAND --help` prints this information and further notes. Builds with the feature `lab` add \
         [`switch`](switch.md), [`kernel`](d2tcp.md), [`lab`](lab.md) and [`load`](load.md).\n"
         .to_owned();
     let cli = built();

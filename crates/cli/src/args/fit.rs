@@ -11,9 +11,9 @@ Examples:
   duetime fit spans.jsonl --budget 5ms --hosts 64 -o service.toml
   duetime fit calls.csv --json | jq 'select(.event == \"fitted\") | [.quantity, .input, .fitted]'
 
-`fit` simulates the fitted scenario and compares it with the input. Inputs (docs/fit.md has the details): a capture of
-TCP packets in both directions at a host that sends queries; spans in the format of the workload `trace`; or a table with
-one row per call and the columns start_ns, end_ns or duration_ns, and bytes, optionally also query, client, server,
+`fit` simulates the fitted scenario and compares it with the input. Inputs (docs/fit.md has the details): a capture of \
+TCP packets in both directions at a host that sends queries; spans in the format of the workload `trace`; or a table with \
+one row per call and the columns start_ns, end_ns or duration_ns, and bytes, optionally also query, client, server, \
 request_bytes, compute_ns and deadline_ns.";
 
 /// `duetime fit`

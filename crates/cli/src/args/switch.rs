@@ -15,7 +15,7 @@ Examples:
   sudo duetime switch --interfaces veth0,veth1 --rate '1 Gbps' --buffer '512 KB' --ecn-threshold '30 KB' --json
   sudo duetime switch switch.toml --for '60 s'
 
-Turn off offloads at both ends: ethtool -K DEVICE tx off sg off tso off gso off gro off. docs/switch.md describes the keys
+Turn off offloads at both ends: ethtool -K DEVICE tx off sg off tso off gso off gro off. docs/switch.md describes the keys \
 of the file.";
 
 const PORT_OPTIONS: [&str; 7] = [
