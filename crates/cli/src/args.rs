@@ -348,7 +348,7 @@ pub struct Capacity {
     /// `--of deadline`]
     #[arg(long, value_name = "SHARE")]
     pub target: Option<Target>,
-    /// Names of the workloads to vary (comma-separated) [default: those with deadlines, if they agree]
+    /// Workloads to vary (comma-separated) [default: those with deadlines, if they agree]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub workload: Vec<String>,
     /// Resolution, such as `2`, `50 /s`, `1%`, `0.01` (deadlines) or `0.1 ms` (budget) [default: 1 sender; about 1/20
@@ -364,7 +364,7 @@ pub struct Capacity {
     /// Number of parallel runs [default: one per core]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,
-    /// Folder for the journal of runs and the report [default: out/NAME-capacity, where NAME is the scenario's name]
+    /// Folder for the journal and the report [default: out/NAME-capacity, where NAME is the scenario's name]
     #[arg(long, short, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Table output options.
@@ -515,7 +515,7 @@ pub struct Paper {
     /// Paper, optionally followed by names of its experiments; or `all` [default: list them; with --quick, all]
     #[arg(value_name = "PAPER [EXPERIMENT]")]
     pub which: Vec<String>,
-    /// Use fewer repetitions and points, which is faster but widens the intervals
+    /// Use fewer repetitions and points: faster, with wider intervals
     #[arg(long)]
     pub quick: bool,
     /// Number of parallel runs [default: one per core]
