@@ -1,8 +1,8 @@
 //! `duetime explain`.
 
 mod digits;
+mod labels;
 mod query;
-mod words;
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 use crate::table::{Align, Table};
 use crate::terminal::stdout;
 use digits::Digits;
-use words::{happened, spent, waited};
+use labels::{cause_label, event_label, stage_label};
 
 /// Repeats a run and breaks down the time of one flow or query.
 pub fn explain(args: &args::Explain) -> Result<(), Failure> {
@@ -40,20 +40,20 @@ pub fn explain(args: &args::Explain) -> Result<(), Failure> {
     Ok(())
 }
 
-fn human(out: &mut impl Write, flow: &Explained, events: bool) -> std::io::Result<()> {
-    writeln!(out, "{}\n", summary(flow))?;
-    write!(out, "{}", parts(flow))?;
-    for line in incidents(flow) {
+fn human(out: &mut impl Write, explained: &Explained, events: bool) -> std::io::Result<()> {
+    writeln!(out, "{}\n", summary(explained))?;
+    write!(out, "{}", parts(explained))?;
+    for line in incidents(explained) {
         writeln!(out, "{line}")?;
     }
-    if let (Some(first), Some(last)) = (flow.before.first(), flow.before.last()) {
+    if let (Some(first), Some(last)) = (explained.before.first(), explained.before.last()) {
         let total = last.to.since(first.from);
         writeln!(
             out,
             "\nbefore its submission, since the query arrived at its root {}:\n",
-            flow.names.node(0)
+            explained.names.node(0)
         )?;
-        let parts = query::rows(&flow.before, &flow.names);
+        let parts = query::rows(&explained.before, &explained.names);
         write!(
             out,
             "{}",
@@ -62,9 +62,14 @@ fn human(out: &mut impl Write, flow: &Explained, events: bool) -> std::io::Resul
     }
     if events {
         writeln!(out)?;
-        for event in &flow.events {
-            let at = event.at.since(flow.flow.start);
-            writeln!(out, "{:>14}  {}", moment(at), happened(event, &flow.names))?;
+        for event in &explained.events {
+            let at = event.at.since(explained.flow.start);
+            writeln!(
+                out,
+                "{:>14}  {}",
+                moment(at),
+                event_label(event, &explained.names)
+            )?;
         }
     }
     Ok(())
@@ -132,7 +137,10 @@ fn summary(explained: &Explained) -> String {
 fn parts(explained: &Explained) -> Table {
     let parts = explained.explanation.parts().into_iter();
     let parts = parts.map(|((stage, cause), time)| {
-        let cells = vec![waited(stage).to_owned(), spent(cause, &explained.names)];
+        let cells = vec![
+            stage_label(stage).to_owned(),
+            cause_label(cause, &explained.names),
+        ];
         (time, cells)
     });
     let end = if explained.explanation.finished {
@@ -206,7 +214,7 @@ fn incidents(explained: &Explained) -> Vec<String> {
 }
 
 fn to_json(explained: &Explained, events: bool) -> Value {
-    let part = |((stage, cause), time): ((Stage, Cause), Span)| json!({ "waiting_for": waited(stage), "spent_on": spent(cause, &explained.names), "ps": time.as_ps() });
+    let part = |((stage, cause), time): ((Stage, Cause), Span)| json!({ "waiting_for": stage_label(stage), "spent_on": cause_label(cause, &explained.names), "ps": time.as_ps() });
     let mut value = json!({
         "event": "explanation",
         "run": explained.run,
@@ -225,7 +233,7 @@ fn to_json(explained: &Explained, events: bool) -> Value {
         "before": before_json(&explained.before, &explained.names),
     });
     if events {
-        let event = |event: &FlowEvent| json!({ "at_ps": event.at.as_ps(), "what": happened(event, &explained.names) });
+        let event = |event: &FlowEvent| json!({ "at_ps": event.at.as_ps(), "what": event_label(event, &explained.names) });
         value["events"] = explained.events.iter().map(event).collect();
     }
     value

@@ -8,7 +8,7 @@ use duetime_results::explain::query::{Doing, QueryStep, sums};
 use duetime_study::{ExplainedQuery, Names, text};
 use serde_json::{Value, json};
 
-use super::words::{doing, happened};
+use super::labels::{activity_labels, event_label};
 use super::{breakdown, moment};
 
 /// Columns of a breakdown after the times.
@@ -35,7 +35,7 @@ pub fn human(
     let stations = stations(&explanation.steps);
     for &(node, activity, time) in &stations {
         let time = text::seconds(time.as_secs_f64());
-        let [place, _, spent] = doing(node, activity, &explained.names);
+        let [place, _, spent] = activity_labels(node, activity, &explained.names);
         let in_transit = matches!(activity, Doing::Down(..) | Doing::Up(..));
         let spent = if in_transit { String::new() } else { spent };
         let text = [place, spent].join(" ");
@@ -61,7 +61,7 @@ pub fn human(
                     out,
                     "{:>14}  {}",
                     moment(at),
-                    happened(event, &explained.names)
+                    event_label(event, &explained.names)
                 )?;
             }
         }
@@ -97,7 +97,7 @@ pub fn to_json(explained: &ExplainedQuery, events: bool) -> Value {
     if events {
         let flows = explained.flows.iter().map(|(flow, trace)| {
             let events = trace.events.iter().map(
-                |event| json!({ "at_ps": event.at.as_ps(), "what": happened(event, &explained.names) }),
+                |event| json!({ "at_ps": event.at.as_ps(), "what": event_label(event, &explained.names) }),
             );
             json!({ "flow": flow.flow, "class": flow.class, "events": events.collect::<Vec<_>>() })
         });
@@ -110,14 +110,14 @@ pub fn to_json(explained: &ExplainedQuery, events: bool) -> Value {
 pub fn rows(steps: &[QueryStep], names: &Names) -> Vec<(Span, Vec<String>)> {
     let parts = sums(steps).into_iter();
     parts
-        .map(|((node, activity), time)| (time, doing(node, activity, names).to_vec()))
+        .map(|((node, activity), time)| (time, activity_labels(node, activity, names).to_vec()))
         .collect()
 }
 
 /// Converts the parts of a path to JSON. They add up to the path's time.
 pub fn parts_json(parts: &BTreeMap<(u32, Doing), Span>, names: &Names) -> Vec<Value> {
     let part = |(&(node, activity), time): (&(u32, Doing), &Span)| {
-        let [place, waiting, spent] = doing(node, activity, names);
+        let [place, waiting, spent] = activity_labels(node, activity, names);
         json!({ "where": place, "waiting_for": waiting, "spent_on": spent, "ps": time.as_ps() })
     };
     parts.iter().map(part).collect()

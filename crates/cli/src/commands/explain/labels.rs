@@ -8,10 +8,10 @@ use duetime_study::{Names, text};
 use super::moment;
 
 /// Returns the labels of a part of a query's time: its place, the state of the sender there and its cause.
-pub fn doing(node: u32, doing: Doing, names: &Names) -> [String; 3] {
+pub fn activity_labels(node: u32, activity: Doing, names: &Names) -> [String; 3] {
     let (host, parent) = (names.node(node), names.parent(node));
     let at = |place: &str, spent: &str| [place.to_owned(), String::new(), spent.to_owned()];
-    match doing {
+    match activity {
         Doing::Asking => at(parent, "start jitter before it asks"),
         Doing::Hedging => at(parent, &format!("waiting to hedge {}", names.first(node))),
         Doing::Retrying => at(parent, &format!("waiting to retry {}", names.first(node))),
@@ -25,19 +25,19 @@ pub fn doing(node: u32, doing: Doing, names: &Names) -> [String; 3] {
         Doing::Untraced => at("", "not traced"),
         Doing::Down(stage, cause) => [
             format!("query {parent} -> {host}"),
-            waited(stage).to_owned(),
-            spent(cause, names),
+            stage_label(stage).to_owned(),
+            cause_label(cause, names),
         ],
         Doing::Up(stage, cause) => [
             format!("answer {host} -> {parent}"),
-            waited(stage).to_owned(),
-            spent(cause, names),
+            stage_label(stage).to_owned(),
+            cause_label(cause, names),
         ],
     }
 }
 
 /// Returns the label of the sender's state.
-pub fn waited(stage: Stage) -> &'static str {
+pub fn stage_label(stage: Stage) -> &'static str {
     match stage {
         Stage::Handshake => "the handshake",
         Stage::Window => "window space",
@@ -51,14 +51,14 @@ pub fn waited(stage: Stage) -> &'static str {
 }
 
 /// Returns the label of a cause.
-pub fn spent(cause: Cause, names: &Names) -> String {
+pub fn cause_label(cause: Cause, names: &Names) -> String {
     match cause {
         Cause::Queue(link) => format!("queue of {}", names.link(link)),
         Cause::Transmission(link) => format!("transmission on {}", names.link(link)),
         Cause::Propagation => "propagation".to_owned(),
         Cause::Reception => "receiving host: from the NIC to the transport".to_owned(),
         Cause::SendJitter => "sending host: send jitter".to_owned(),
-        Cause::Timer(timer) => waiting_for(timer).to_owned(),
+        Cause::Timer(timer) => timer_label(timer).to_owned(),
         Cause::Nic => "sending host: NIC busy with other flows".to_owned(),
         Cause::ReplyNic => "receiving host: NIC busy with other packets".to_owned(),
         Cause::Receiver => "receiver holding the acknowledgement".to_owned(),
@@ -71,7 +71,7 @@ pub fn spent(cause: Cause, names: &Names) -> String {
 }
 
 /// Returns the label of the time before a timer expires.
-fn waiting_for(timer: Timer) -> &'static str {
+fn timer_label(timer: Timer) -> &'static str {
     match timer {
         Timer::Handshake => "silence until the SYN was sent again",
         Timer::Retransmission => "silence until the retransmission timeout",
@@ -85,7 +85,7 @@ fn waiting_for(timer: Timer) -> &'static str {
 }
 
 /// Returns the label of an event.
-pub fn happened(event: &FlowEvent, names: &Names) -> String {
+pub fn event_label(event: &FlowEvent, names: &Names) -> String {
     use FlowEventKind as Kind;
     match event.what {
         Kind::Submitted => "submitted".to_owned(),
@@ -120,7 +120,7 @@ pub fn happened(event: &FlowEvent, names: &Names) -> String {
         Kind::Marked { link } => format!("marked at {}", names.link(link)),
         Kind::Delivered { seq, len } => format!("delivered {seq}+{len}"),
         Kind::Acked { seq } => format!("acknowledged to {seq}"),
-        Kind::Timer(timer) => expired(timer).to_owned(),
+        Kind::Timer(timer) => expiry_label(timer).to_owned(),
         Kind::Ready => "ready, NIC busy".to_owned(),
         Kind::ReplyQueued { seq } => format!("reply {seq} made, NIC busy"),
         Kind::Aborted => "aborted".to_owned(),
@@ -139,7 +139,7 @@ pub fn happened(event: &FlowEvent, names: &Names) -> String {
 }
 
 /// Returns the label of a timer's expiry.
-fn expired(timer: Timer) -> &'static str {
+fn expiry_label(timer: Timer) -> &'static str {
     match timer {
         Timer::Handshake => "handshake timer",
         Timer::Retransmission => "timeout",
