@@ -84,7 +84,7 @@ impl Arrivals {
     }
 
     /// Returns a description of the process.
-    pub fn words(&self) -> &'static str {
+    pub fn description(&self) -> &'static str {
         match self.process {
             Process::Poisson => "random (Poisson)",
             Process::Periodic => "periodic",

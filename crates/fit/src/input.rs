@@ -1,6 +1,6 @@
 //! Kinds of input files and their readers.
 
-use crate::observed::{Observed, USUAL_REQUEST};
+use crate::observed::{DEFAULT_REQUEST, Observed};
 use crate::{capture, table};
 use duetime_core::{Rate, Span};
 use duetime_scenario::{Diagnostic, decode, is_json, recorded};
@@ -107,7 +107,11 @@ pub fn of_bytes(
                 return Err(error.allowed(format!("at most {MAX_SPANS_BYTES} bytes")));
             }
             let text = decode(bytes, file)?;
-            Ok(Observed::of_spans(&recorded(&text, file, USUAL_REQUEST)?))
+            Ok(Observed::from_spans(&recorded(
+                &text,
+                file,
+                DEFAULT_REQUEST,
+            )?))
         }
         Kind::Csv => Ok(table::read(file, input)?.into_observed(burst_ns)),
     }

@@ -28,7 +28,7 @@ mod verdict;
 pub use export::spans;
 pub use input::{Kind, observe, of_bytes};
 pub use model::Known;
-pub use reproduce::{COMPLETION, KS, POINTS, Row, WITHIN};
+pub use reproduce::{COMPLETION, KS_THRESHOLD, MISSED_THRESHOLD, RELATIVE_THRESHOLD, Row};
 
 use duetime_core::Span;
 use duetime_scenario::{Diagnostic, NoFiles};

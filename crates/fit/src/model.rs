@@ -2,7 +2,7 @@
 
 use crate::arrivals::Arrivals;
 use crate::distribution::{Fitted, Sample, Shape, whole};
-use crate::observed::{Answer, DeadlineFrom, Observed, Query, USUAL_REQUEST, span};
+use crate::observed::{Answer, DEFAULT_REQUEST, DeadlineFrom, Observed, Query, span};
 use duetime_core::{Rate, Span};
 use duetime_scenario::service::longest_way;
 
@@ -83,7 +83,7 @@ pub struct GiveUp {
     /// Timeout from the arrival of the request.
     pub after: Span,
     /// Number of aggregators that answered before they had all answers.
-    pub lacking: usize,
+    pub timed_out: usize,
     /// Number of all aggregators that answered.
     pub all: usize,
 }
@@ -96,7 +96,7 @@ pub struct Other {
     /// Amount of transfers.
     pub amount: Amount,
     /// Number of observed transfers.
-    pub seen: usize,
+    pub observed: usize,
 }
 
 /// Amount of transfers.
@@ -114,7 +114,7 @@ pub enum Due {
     /// Budget given by the owner.
     Budget(Span),
     /// Budget derived from the 99th percentile of the query times.
-    StandIn(Span),
+    Derived(Span),
     /// Deadlines of the answers in nanoseconds, and the start of their clock.
     Deadlines(Fitted, DeadlineFrom),
     /// Unknown.
@@ -179,8 +179,9 @@ impl Model {
         let compute = fit_times(leaves.filter_map(|answer| answer.compute_ns), negligible);
         let give_up = give_up(observed, &mut notes);
         // The span of an aggregator that timed out does not show its computation.
-        let aggregators = all_answers()
-            .filter(|answer| answer.children > 0 && (give_up.is_none() || !answer.is_hasty()));
+        let aggregators = all_answers().filter(|answer| {
+            answer.children > 0 && (give_up.is_none() || !answer.answered_early())
+        });
         let aggregate_compute = fit_times(
             aggregators.filter_map(|answer| answer.compute_ns),
             negligible,
@@ -194,7 +195,7 @@ impl Model {
                 .collect(),
         );
         let request_bytes = if requests.is_empty() {
-            USUAL_REQUEST.0 as f64
+            DEFAULT_REQUEST.0 as f64
         } else {
             requests.quantile(0.5)
         };
@@ -236,7 +237,7 @@ impl Model {
             let hosts = f64::from(hosts);
             let share = observed
                 .others
-                .of_hosts
+                .observed_hosts
                 .map_or(1.0, |count| hosts / count.max(1) as f64);
             if many < FEW {
                 notes.push(format!(
@@ -246,14 +247,14 @@ impl Model {
             Other {
                 sizes: Some(Sample::new(observed.others.bytes.clone()).sizes()),
                 amount: Amount::PerSecond(many as f64 / over * share),
-                seen: many,
+                observed: many,
             }
         });
         let others = match known.other_load {
             None => others,
             Some(load) => Some(Other {
                 amount: Amount::Load(load),
-                seen: observed.others.bytes.len(),
+                observed: observed.others.bytes.len(),
                 sizes: others.and_then(|other| other.sizes),
             })
             .filter(|_| load > 0.0),
@@ -300,7 +301,7 @@ impl Model {
             return query.late;
         }
         let due_ns = match &self.due {
-            Due::Budget(within) | Due::StandIn(within) => within.as_ns(),
+            Due::Budget(within) | Due::Derived(within) => within.as_ns(),
             Due::Deadlines(deadlines, _) => match deadlines.shape {
                 Shape::Fixed(ns) => whole(ns),
                 _ => query.due_ns?,
@@ -372,7 +373,7 @@ fn idle_latency(observed: &Observed, link: Rate) -> Option<f64> {
     let times = answers.filter_map(|answer| {
         // Requests and answers cross the links of both hosts, packet by packet.
         let sent = |bytes: u64| link.transmit(bytes + bytes.min(PACKET)).as_ns() as f64;
-        let request = answer.request_bytes.unwrap_or(USUAL_REQUEST.0);
+        let request = answer.request_bytes.unwrap_or(DEFAULT_REQUEST.0);
         if request.max(answer.bytes) > INITIAL_WINDOW {
             return None;
         }
@@ -395,22 +396,22 @@ fn links_of(round_trip_ns: f64) -> f64 {
 fn give_up(observed: &Observed, notes: &mut Vec<String>) -> Option<GiveUp> {
     let all = || observed.queries.iter().flat_map(|query| &query.answers);
     let aggregators = || all().filter(|answer| answer.children > 0);
-    let times = |hasty: bool, ns: fn(&Answer) -> Option<u64>| {
-        let some = aggregators().filter(|answer| answer.is_hasty() == hasty);
+    let times = |early: bool, ns: fn(&Answer) -> Option<u64>| {
+        let some = aggregators().filter(|answer| answer.answered_early() == early);
         Sample::new(some.filter_map(ns).map(|ns| ns as f64).collect())
     };
-    let (lacking, whole) = (
+    let (timed_out, whole) = (
         times(true, |answer| answer.took_ns),
         times(false, |answer| answer.took_ns),
     );
-    if lacking.is_empty() {
+    if timed_out.is_empty() {
         return None;
     }
-    let median = lacking.quantile(0.5);
+    let median = timed_out.quantile(0.5);
     let counts = format!(
         "{} of {} aggregators answered while their requests were in flight",
-        lacking.len(),
-        lacking.len() + whole.len()
+        timed_out.len(),
+        timed_out.len() + whole.len()
     );
     if whole.above(median) > MAX_LONGER_SHARE {
         notes.push(format!(
@@ -426,8 +427,8 @@ fn give_up(observed: &Observed, notes: &mut Vec<String>) -> Option<GiveUp> {
     ));
     Some(GiveUp {
         after,
-        lacking: lacking.len(),
-        all: lacking.len() + whole.len(),
+        timed_out: timed_out.len(),
+        all: timed_out.len() + whole.len(),
     })
 }
 
@@ -472,7 +473,7 @@ fn due(observed: &Observed, known: &Known, notes: &mut Vec<String>) -> Due {
     notes.push(format!(
         "the budget is unknown: assumed to be {stand_in}, which 99 % of the queries met (set --budget)"
     ));
-    Due::StandIn(stand_in)
+    Due::Derived(stand_in)
 }
 
 #[cfg(test)]
@@ -514,14 +515,14 @@ mod tests {
         assert_eq!(give_up(&waiting, &mut notes), None);
         assert!(notes.is_empty());
         // One in five receives its last answer after 2 ms.
-        let hasty = aggregators((0..100).map(|at| match at {
+        let early = aggregators((0..100).map(|at| match at {
             0..80 => whole(at),
             _ => (2_100_000, 3_000_000),
         }));
-        let found = give_up(&hasty, &mut notes);
+        let found = give_up(&early, &mut notes);
         let expected = GiveUp {
             after: Span::from_ms(2),
-            lacking: 20,
+            timed_out: 20,
             all: 100,
         };
         assert_eq!(found, Some(expected));

@@ -32,7 +32,7 @@ pub struct Others {
     /// Sizes in bytes.
     pub bytes: Vec<f64>,
     /// Number of hosts whose transfers were all observed, or `None` for all hosts.
-    pub of_hosts: Option<usize>,
+    pub observed_hosts: Option<usize>,
 }
 
 /// Start of the clock of deadlines.
@@ -90,7 +90,7 @@ pub struct Answer {
 
 impl Answer {
     /// Returns true if the sender answered before it had all of its own answers.
-    pub fn is_hasty(&self) -> bool {
+    pub fn answered_early(&self) -> bool {
         self.waited_ns > self.took_ns
     }
 }
@@ -133,7 +133,7 @@ impl Observed {
     }
 
     /// Converts recorded queries.
-    pub fn of_spans(recorded: &[RecordedQuery]) -> Self {
+    pub fn from_spans(recorded: &[RecordedQuery]) -> Self {
         let mut hosts = FxHashSet::default();
         let mut max_nodes = 0;
         let queries = recorded.iter().map(|query| {
@@ -179,7 +179,7 @@ impl Observed {
     }
 
     /// Converts the measured queries of a workload in a run, without their deadlines.
-    pub fn of_run(records: &RunRecords, workload: u16) -> Self {
+    pub fn from_run(records: &RunRecords, workload: u16) -> Self {
         let calls = Calls::of(&records.flows, workload);
         let measured = records.queries.iter();
         let measured = measured.filter(|query| query.measured && query.workload == workload);
@@ -304,7 +304,7 @@ impl<'f> Calls<'f> {
 }
 
 /// Default size of a request that spans do not state.
-pub(crate) const USUAL_REQUEST: Bytes = Bytes(1_000);
+pub(crate) const DEFAULT_REQUEST: Bytes = Bytes(1_000);
 
 /// Converts nanoseconds to a span.
 pub(crate) fn span(ns: f64) -> Span {

@@ -36,11 +36,11 @@ pub struct Row {
 }
 
 /// Threshold of sizes, fan-in and load, relative to the input.
-pub const WITHIN: f64 = 0.05;
+pub const RELATIVE_THRESHOLD: f64 = 0.05;
 /// Threshold of the share of late queries, as an absolute difference.
-pub const POINTS: f64 = 0.02;
+pub const MISSED_THRESHOLD: f64 = 0.02;
 /// Threshold of the distance between the distributions of completion times. It is larger for small samples.
-pub const KS: f64 = 0.2;
+pub const KS_THRESHOLD: f64 = 0.2;
 /// Quantiles of completion times with the names of their rows and their relative thresholds.
 pub const COMPLETION: [(f64, &str, f64); 3] = [
     (0.5, "completion, p50", 0.1),
@@ -64,7 +64,7 @@ pub(crate) enum Failed {
 }
 
 /// Runs are added until the interval of the missed share extends at most this far to either side, up to `MAX_RUNS`.
-const PRECISE: f64 = POINTS / 2.0;
+const PRECISE: f64 = MISSED_THRESHOLD / 2.0;
 const MAX_RUNS: usize = 40;
 /// Number of blocks of time for the interval of the input's missed share.
 const BLOCKS: usize = 20;
@@ -115,7 +115,7 @@ fn simulate_runs(
     let stopped = || stop.load(Ordering::Relaxed);
     let one = |at| {
         let output = run(scenario, 0, (numbers.start + at) as u64, &options)?;
-        Ok(Observed::of_run(&output.records, 0))
+        Ok(Observed::from_run(&output.records, 0))
     };
     let tick = |at| {
         if stopped() {
@@ -179,7 +179,7 @@ pub(crate) fn rows(input: &Observed, runs: Vec<Observed>, model: &Model) -> Vec<
             )
         });
         rows.quantity(&named(SIZE), "B", &sizes, Sample::mean);
-        rows.judge(WITHIN);
+        rows.judge(RELATIVE_THRESHOLD);
         rows.ks(&sizes);
         rows.quantity(&named("answer size, p50"), "B", &sizes, |side| {
             side.quantile(0.5)
@@ -189,7 +189,7 @@ pub(crate) fn rows(input: &Observed, runs: Vec<Observed>, model: &Model) -> Vec<
         });
         let fan_ins = sides.map(|side| Sample::new(side.fan_ins(layer)));
         rows.quantity(&named(FAN_IN), "", &fan_ins, Sample::mean);
-        rows.judge(WITHIN);
+        rows.judge(RELATIVE_THRESHOLD);
         rows.quantity(&named("fan-in, p99"), "", &fan_ins, |side| {
             side.quantile(0.99)
         });
@@ -208,7 +208,7 @@ pub(crate) fn rows(input: &Observed, runs: Vec<Observed>, model: &Model) -> Vec<
     });
     rows.add(LOAD, "share", loads);
     rows.relative();
-    rows.judge(WITHIN);
+    rows.judge(RELATIVE_THRESHOLD);
     let compute = sides.map(|side| {
         let leaves = side
             .queries
@@ -241,7 +241,7 @@ pub(crate) fn rows(input: &Observed, runs: Vec<Observed>, model: &Model) -> Vec<
             rows.judge_ks(&took);
         }
     }
-    if let Due::Budget(due) | Due::StandIn(due) = &model.due {
+    if let Due::Budget(due) | Due::Derived(due) = &model.due {
         let due = due.as_ns() as f64;
         rows.quantity("slack, p50", "ns", &took, |side| due - side.quantile(0.5));
         rows.quantity("slack, p1", "ns", &took, |side| due - side.quantile(0.99));
@@ -282,7 +282,7 @@ impl Rows {
             "share",
             sides.map(|side| side.map(|estimate| estimate.value)),
         );
-        self.judge(POINTS);
+        self.judge(MISSED_THRESHOLD);
         if let Some(row) = self.0.last_mut() {
             [row.input_interval, row.fitted_interval] = sides.map(|side| side?.interval);
         }
@@ -332,7 +332,7 @@ impl Rows {
             .iter()
             .map(|side| 1.0 / side.len().max(1) as f64)
             .sum();
-        let threshold = KS.max(CHANCE * libm::sqrt(few));
+        let threshold = KS_THRESHOLD.max(CHANCE * libm::sqrt(few));
         if let Some(row) = self.0.last_mut()
             && let Some(ks) = row.ks
         {

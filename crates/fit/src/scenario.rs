@@ -171,7 +171,7 @@ impl Model {
                     &format!("give_up = \"{}\"", give_up.after),
                     &format!(
                         "{} of {} aggregators answered without some answers",
-                        give_up.lacking, give_up.all
+                        give_up.timed_out, give_up.all
                     ),
                 )?,
             }
@@ -196,7 +196,7 @@ impl Model {
         line(
             to,
             "name = \"other\"",
-            &format!("{} transfers were observed", other.seen),
+            &format!("{} transfers were observed", other.observed),
         )?;
         match &other.sizes {
             Some(sizes) => line(
@@ -226,7 +226,7 @@ impl Model {
         let arrivals = &self.arrivals;
         let why = format!(
             "{}: coefficient of variation {:.2}, KS distance {:.3} from random gaps",
-            arrivals.words(),
+            arrivals.description(),
             arrivals.variation,
             arrivals.ks
         );
@@ -254,7 +254,7 @@ impl Model {
                 DeadlineFrom::Query,
                 within(budget, "the budget, as given; the share is a choice"),
             ),
-            Due::StandIn(budget) => (
+            Due::Derived(budget) => (
                 format!("\"{budget}\""),
                 DeadlineFrom::Query,
                 within(budget, "a choice: 99 % of the queries met it"),

@@ -324,7 +324,7 @@ impl Columns {
                 .filter_map(|row| row.call.bytes)
                 .map(|bytes| bytes as f64)
                 .collect(),
-            of_hosts: None,
+            observed_hosts: None,
         };
         let calls = if self.class.is_some() {
             Self::joined(&rows, &mut notes)

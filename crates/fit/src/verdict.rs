@@ -1,7 +1,9 @@
 //! Verdict on a fit, with likely reasons for differences.
 
 use crate::model::Model;
-use crate::reproduce::{COMPLETION, FAN_IN, LOAD, MISSED, POINTS, Row, SIZE, WITHIN};
+use crate::reproduce::{
+    COMPLETION, FAN_IN, LOAD, MISSED, MISSED_THRESHOLD, RELATIVE_THRESHOLD, Row, SIZE,
+};
 use crate::text::both;
 use duetime_study::text::{list, percent};
 
@@ -31,7 +33,11 @@ pub(crate) fn verdict(rows: &[Row], model: &Model, transport: &str) -> Verdict {
     }
     let mut parts = Vec::new();
     if !near.is_empty() {
-        parts.push(format!("{} within {}", list(near), percent(WITHIN)));
+        parts.push(format!(
+            "{} within {}",
+            list(near),
+            percent(RELATIVE_THRESHOLD)
+        ));
     }
     let completion = || completion(rows);
     let missing: Vec<&Row> = completion().filter(|row| row.near == Some(false)).collect();
@@ -55,7 +61,7 @@ pub(crate) fn verdict(rows: &[Row], model: &Model, transport: &str) -> Verdict {
     match missed.map(|row| (row, row.near)) {
         Some((row, Some(true))) => parts.push(format!(
             "the missed share within {:.0} points: {}",
-            POINTS * 100.0,
+            MISSED_THRESHOLD * 100.0,
             both(row)
         )),
         Some((row, Some(false))) => far.push(format!(

@@ -23,7 +23,7 @@ thread_local! {
 pub extern "C" fn request(bytes: usize) -> *mut u8 {
     REQUEST.with_borrow_mut(|request| {
         request.clear();
-        request.resize(bytes.min(crate::limits::MOST_REQUEST), 0);
+        request.resize(bytes.min(crate::limits::MAX_REQUEST_BYTES), 0);
         request.as_mut_ptr()
     })
 }

@@ -203,7 +203,7 @@ fn find(text: &str) -> Vec<Control> {
         "seeds",
         "Runs of each transport",
         "seeds",
-        count(tree.get("seeds"), u64::from(crate::MOST_SEEDS)),
+        count(tree.get("seeds"), u64::from(crate::MAX_SEEDS)),
     );
     found
 }

@@ -37,7 +37,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use study::Study;
 
-pub use limits::{MOST_FLOWS, MOST_HOPS, MOST_HOSTS, MOST_SEEDS, MOST_TEXT};
+pub use limits::{MAX_FLOWS, MAX_HOSTS, MAX_PACKET_HOPS, MAX_SEEDS, MAX_TEXT_BYTES};
 
 /// State of a page between calls: its study and its story.
 #[derive(Default)]

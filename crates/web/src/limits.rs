@@ -6,38 +6,34 @@ use duetime_scenario::model::WorkloadKind;
 use duetime_sim::describe::Description;
 
 /// Maximum size of a scenario's text in bytes.
-pub const MOST_TEXT: usize = 256 << 10;
+pub const MAX_TEXT_BYTES: usize = 256 << 10;
 /// Maximum size of a request in bytes.
 #[cfg(target_arch = "wasm32")]
-pub(crate) const MOST_REQUEST: usize = 2 * MOST_TEXT + 4096;
+pub(crate) const MAX_REQUEST_BYTES: usize = 2 * MAX_TEXT_BYTES + 4096;
 /// Maximum number of hosts.
-pub const MOST_HOSTS: u32 = 2_048;
+pub const MAX_HOSTS: u32 = 2_048;
 /// Maximum number of runs per transport.
-pub const MOST_SEEDS: u32 = 50;
+pub const MAX_SEEDS: u32 = 50;
 /// Maximum number of flows per run, each of which takes up to 1.3 KB while it is open.
-pub const MOST_FLOWS: f64 = 200_000.0;
+pub const MAX_FLOWS: f64 = 200_000.0;
 /// Maximum number of packet-hops per run, which take some seconds.
-pub const MOST_HOPS: f64 = 30e6;
+pub const MAX_PACKET_HOPS: f64 = 30e6;
 
 /// Checks the limits that do not require the description of the scenario.
 pub fn network(scenario: &Scenario) -> Result<(), Error> {
-    if scenario.seeds > MOST_SEEDS {
-        return Err(over(
-            "seeds",
-            "runs of each transport",
-            scenario.seeds,
-            MOST_SEEDS,
-        )
-        .of_key("seeds"));
+    if scenario.seeds > MAX_SEEDS {
+        return Err(
+            over("seeds", "runs of each transport", scenario.seeds, MAX_SEEDS).of_key("seeds"),
+        );
     }
     Ok(())
 }
 
 /// Checks the limits on the scenario's contents.
 pub fn contents(scenario: &Scenario, description: &Description) -> Result<(), Error> {
-    if description.topology.hosts > MOST_HOSTS {
+    if description.topology.hosts > MAX_HOSTS {
         return Err(
-            over("hosts", "hosts", description.topology.hosts, MOST_HOSTS).of_key("topology"),
+            over("hosts", "hosts", description.topology.hosts, MAX_HOSTS).of_key("topology"),
         );
     }
     let flows: f64 = description
@@ -45,14 +41,18 @@ pub fn contents(scenario: &Scenario, description: &Description) -> Result<(), Er
         .iter()
         .filter_map(|workload| workload.expected_flows)
         .sum();
-    if flows > MOST_FLOWS {
-        return Err(over("flows", "flows in a run", flows.round(), MOST_FLOWS).of_key("duration"));
+    if flows > MAX_FLOWS {
+        return Err(over("flows", "flows in a run", flows.round(), MAX_FLOWS).of_key("duration"));
     }
     let hops = description.load.packet_hops + endless(scenario, description);
-    if hops > MOST_HOPS {
-        return Err(
-            over("hops", "packet-hops in a run", hops.round(), MOST_HOPS).of_key("duration"),
-        );
+    if hops > MAX_PACKET_HOPS {
+        return Err(over(
+            "hops",
+            "packet-hops in a run",
+            hops.round(),
+            MAX_PACKET_HOPS,
+        )
+        .of_key("duration"));
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use crate::controls;
 use crate::error::Error;
-use crate::limits::{self, MOST_TEXT};
+use crate::limits::{self, MAX_TEXT_BYTES};
 use crate::transports;
 use duetime_scenario::{Document, NoFiles, Scenario, Sources};
 use duetime_sim::describe::{Description, describe};
@@ -22,12 +22,12 @@ pub fn check(text: &str) -> Result<(Scenario, Value), Error> {
 
 /// Parses the text as a document.
 pub fn parse(text: &str) -> Result<Document, Error> {
-    if text.len() > MOST_TEXT {
+    if text.len() > MAX_TEXT_BYTES {
         let message = format!(
             "too large for a page: the scenario has {} bytes",
             text.len()
         );
-        return Err(Error::plain(message).allowed(format!("at most {MOST_TEXT} bytes")));
+        return Err(Error::plain(message).allowed(format!("at most {MAX_TEXT_BYTES} bytes")));
     }
     Ok(Document::parse(text, NAME)?)
 }

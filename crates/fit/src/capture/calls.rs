@@ -24,7 +24,9 @@ pub(crate) fn calls(conversations: &Conversations, others: u64) -> Calls {
     let took: f64 = calls.iter().map(Call::took).sum();
     let computed = Sample::new(computed);
     let mut notes = Vec::new();
-    if computed.sum() < NEGLIGIBLE * took && computed.quantile(0.5) < network.usual as f64 {
+    if computed.sum() < NEGLIGIBLE * took
+        && computed.quantile(0.5) < network.median_round_trip_ns as f64
+    {
         for call in &mut calls {
             call.compute_ns = Some(0);
         }
@@ -72,9 +74,9 @@ pub(crate) fn calls(conversations: &Conversations, others: u64) -> Calls {
         ends.filter(|end| clients.contains(end))
             .map(|_| message.bytes as f64)
     });
-    let of_others = Others {
+    let other_transfers = Others {
         bytes: ends.collect(),
-        of_hosts: Some(2 * clients.len()),
+        observed_hosts: Some(2 * clients.len()),
     };
     let connections = conversations.connections() as f64;
     Calls {
@@ -85,7 +87,7 @@ pub(crate) fn calls(conversations: &Conversations, others: u64) -> Calls {
             quantile_of(trips.collect(), QUIET).map(whole)
         },
         list: calls,
-        others: of_others,
+        others: other_transfers,
         notes,
         ..Calls::default()
     }

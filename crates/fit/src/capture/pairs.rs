@@ -74,7 +74,7 @@ pub(crate) fn likely_pairs(messages: &[Message]) -> Found {
         let mut found = order.pairs(first);
         let mut median = None;
         for _ in 0..ROUNDS {
-            let new_median = found.usual_ns();
+            let new_median = found.median_wait_ns();
             if new_median == median {
                 break;
             }
@@ -94,24 +94,26 @@ pub(crate) fn likely_pairs(messages: &[Message]) -> Found {
 
 impl Found {
     /// Returns the median wait in nanoseconds, or `None` without pairs.
-    fn usual_ns(&self) -> Option<u64> {
+    fn median_wait_ns(&self) -> Option<u64> {
         let waits = self.pairs.iter().map(|pair| pair.wait_ns() as f64);
         quantile_of(waits.collect(), 0.5).map(|median| whole(median).max(1_000))
     }
 
     /// Returns the mean logarithmic distance of the waits from the median.
-    fn spread(&self, usual_ns: u64) -> f64 {
+    fn spread(&self, median_wait_ns: u64) -> f64 {
         let distances = self
             .pairs
             .iter()
-            .map(|pair| log_distance(pair.wait_ns(), usual_ns));
+            .map(|pair| log_distance(pair.wait_ns(), median_wait_ns));
         distances.sum::<f64>() / self.pairs.len().max(1) as f64
     }
 }
 
 /// Returns the absolute logarithm of the ratio of two waits.
-fn log_distance(waited_ns: u64, usual_ns: u64) -> f64 {
-    libm::fabs(libm::log(waited_ns.max(1) as f64 / usual_ns.max(1) as f64))
+fn log_distance(waited_ns: u64, median_wait_ns: u64) -> f64 {
+    libm::fabs(libm::log(
+        waited_ns.max(1) as f64 / median_wait_ns.max(1) as f64,
+    ))
 }
 
 /// Messages of a capture sorted by start, with properties of their connections and directions.

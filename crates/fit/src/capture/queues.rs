@@ -15,7 +15,7 @@ pub(crate) struct Network<'s> {
     /// Round trip from the capture to the server and back in nanoseconds, by client and server.
     between: FxHashMap<(u32, u32), u64>,
     /// Median of the round trips over all servers.
-    pub usual: u64,
+    pub median_round_trip_ns: u64,
     /// Packets that passed the queue of the link to each client.
     queues: FxHashMap<u32, Vec<Passed>>,
 }
@@ -50,7 +50,7 @@ impl<'s> Network<'s> {
         let mut network = Self {
             conversations,
             between: between.collect(),
-            usual: usual.map_or(0, whole),
+            median_round_trip_ns: usual.map_or(0, whole),
             queues: FxHashMap::default(),
         };
         for echo in echoes() {
@@ -80,7 +80,10 @@ impl<'s> Network<'s> {
     }
 
     fn between(&self, ends: (u32, u32)) -> u64 {
-        self.between.get(&ends).copied().unwrap_or(self.usual)
+        self.between
+            .get(&ends)
+            .copied()
+            .unwrap_or(self.median_round_trip_ns)
     }
 
     /// Returns the start and end of a busy period in nanoseconds, or `then` twice without a busy period.
@@ -122,5 +125,8 @@ pub(crate) fn computed(pairs: &[Pair], network: &Network) -> Vec<f64> {
             high: high.saturating_sub(request_arrival) as f64,
         }
     });
-    likely(&bounds.collect::<Vec<_>>(), EXACT * network.usual as f64)
+    likely(
+        &bounds.collect::<Vec<_>>(),
+        EXACT * network.median_round_trip_ns as f64,
+    )
 }
