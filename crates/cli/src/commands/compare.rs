@@ -90,7 +90,7 @@ fn write_text(to: &mut String, compared: &Compared, room: Room) -> fmt::Result {
 /// Returns the first line, the difference of the shares in time.
 fn answer(compared: &Compared) -> String {
     let (Some(counted), Some(difference)) = (compared.counted, compared.in_time.difference) else {
-        return "B - A: no budgets or deadlines in both folders, so shares in time are undefined; compare the completion times"
+        return "B - A: the folders have no budgets or deadlines in common, so no share in time is defined; compare completion times"
             .to_owned();
     };
     let unit = match counted {
