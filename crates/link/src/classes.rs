@@ -1,4 +1,4 @@
-//! Strict priority: one queue per class, served first class first; the memory is the port's, shared by all classes.
+//! Strict priority: one queue per class, lowest class number first. All classes share the port's memory.
 
 use crate::ring::Slot;
 use crate::{Frame, Ring};
@@ -7,14 +7,15 @@ use duetime_core::Time;
 /// The waiting packets of a strict-priority port.
 #[derive(Clone, Debug)]
 pub(crate) struct Classes<F> {
-    /// With the instant at which each packet came, in the place of its arrival at the far end.
+    /// One queue per class. Each slot holds the packet's arrival time at the port in place of its arrival at the far
+    /// end.
     queues: Vec<Ring<F>>,
-    /// One bit per class with a packet.
+    /// Bit mask of classes with waiting packets.
     waiting: u32,
 }
 
 impl<F: Frame> Classes<F> {
-    /// At most 32 classes.
+    /// Creates at most 32 empty classes.
     pub(crate) fn new(classes: usize) -> Self {
         assert!(classes <= 32, "{classes} classes");
         Self {
@@ -30,7 +31,8 @@ impl<F: Frame> Classes<F> {
         self.waiting |= 1 << class;
     }
 
-    /// Takes the first packet of the first class that has one, which there must be, with the instant at which it came.
+    /// Removes and returns the first packet of the highest-priority non-empty class, with its arrival time at the port.
+    /// At least one packet must be waiting.
     #[inline(always)]
     pub(crate) fn pop(&mut self) -> Slot<F> {
         let queue = &mut self.queues[self.waiting.trailing_zeros() as usize];

@@ -1,4 +1,4 @@
-//! One output port and the link behind it.
+//! Output port and its link.
 
 use crate::classes::Classes;
 use crate::{Frame, Ring};
@@ -14,70 +14,70 @@ mod tests;
 
 pub use outcome::{Counters, Offer, Sent};
 
-/// How much a port may hold, the packet in service included.
+/// Limit on the occupancy of a port, or threshold for marking; the packet in service is included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Anything; less than 2³² bytes, which no port holds.
+    /// No limit other than 2³² bytes, which no port reaches.
     Unlimited,
-    /// This many packets of any size.
+    /// Number of packets of any size.
     Packets(u32),
-    /// This many bytes; a packet is charged whole until its last bit has left.
+    /// Number of bytes. A packet is counted in full until its last bit has left.
     Bytes(u64),
 }
 
-/// One output port and its link: queue, marking, transmission and propagation.
+/// Output port and its link: queue, marking, transmission and propagation.
 ///
-/// Time only moves forward between calls. A departure at t comes before an arrival at t. What the packet path touches
-/// fits into two cache lines; the rest lies apart.
+/// Time never goes backwards between calls. A departure at time t precedes an arrival at t. The packet path touches
+/// only the first two cache lines; the remaining state is boxed.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Port<F> {
-    // First what an arrival at the far end needs.
-    /// Packets in service or on the link; of a FIFO port also those that wait.
+    // Fields used by an arrival at the far end.
+    /// Packets in service or on the link; in a FIFO port, also the waiting packets.
     wire: Ring<F>,
-    /// When the last accepted packet (FIFO) or the packet in service (strict priority) has left.
+    /// Departure time of the last accepted packet (FIFO) or of the packet in service (strict priority).
     busy_until: Time,
     latency: Span,
-    /// Two words of the driver's own, where an arrival and an offer find them at hand.
+    /// Two words for the driver, in the cache line that arrivals and offers use.
     pub tag: [u32; 2],
-    /// Of the bytes accepted, what was still here at the last drain.
+    /// Bytes accepted that were still in the port at the last drain.
     queue_bytes: u32,
-    /// How many packets at the end of `wire` had not left at the last drain.
+    /// Number of packets at the end of `wire` that had not left at the last drain.
     staying: u32,
-    // Then what a packet that is offered needs besides.
-    /// Picoseconds per byte, or 0 where that is not a whole number of 32 bits.
+    // Additional fields used by an offer.
+    /// Picoseconds per byte, or 0 if that is not an integer of 32 bits.
     ps_per_byte: u32,
-    /// What a shared memory believes this port to hold.
+    /// Bytes that the shared memory has charged to this port.
     charged_bytes: u32,
     mark_packets: u32,
     mark_bytes: u32,
     limit_packets: u32,
     limit_bytes: u32,
-    /// The lower of limit and threshold: with less in the port a packet is accepted and not marked.
+    /// Lower of limit and threshold: below it, a packet is accepted without a mark.
     sure_packets: u32,
-    /// The same in bytes, with the packet itself.
+    /// Lower of limit and threshold in bytes, with the new packet included.
     sure_bytes: u32,
     queue_max_bytes: u32,
-    /// Packets that wait in `rare.classes`.
+    /// Packets waiting in `rare.classes`.
     waiting: u32,
     accepted_bytes: u64,
     queue_integral: u64,
     rare: Box<Rare<F>>,
 }
 
-/// Which packet is next, and when that is decided.
+/// Scheduling discipline: the choice of the next packet and the time of the choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Service {
-    /// The one that came first; on arrival.
+    /// First come, first served; decided on arrival.
     Fifo,
-    /// The first of the first class that has one; when anybody next looks at the port. Nothing that comes later can
-    /// change what was to be decided before.
+    /// First packet of the highest-priority class, chosen when the port is next accessed. Later arrivals cannot change
+    /// earlier choices.
     OnDemand,
-    /// The same; when the driver says that the link is free.
+    /// First packet of the highest-priority class, chosen when the driver reports that the link is free.
     AtDeparture,
 }
 
-/// What a port rarely needs.
+/// State outside the packet path.
 #[derive(Clone, Debug)]
 struct Rare<F> {
     cost: TransmitCost,
@@ -89,7 +89,7 @@ struct Rare<F> {
 }
 
 impl<F: Frame> Port<F> {
-    /// A FIFO port of this rate, in front of a link with this propagation delay.
+    /// Creates a FIFO port of this rate in front of a link with this propagation delay.
     pub fn new(rate: Rate, latency: Span) -> Self {
         let cost = rate.transmit_cost();
         Self {
@@ -125,28 +125,28 @@ impl<F: Frame> Port<F> {
         }
     }
 
-    /// With a limit on its occupancy.
+    /// Sets the limit on the occupancy.
     #[must_use]
     pub fn with_limit(mut self, limit: Limit) -> Self {
         (self.limit_packets, self.limit_bytes) = limit.parts();
-        self.made_sure()
+        self.with_thresholds_updated()
     }
 
-    /// Marks packets that find at least this much in the port, the packet in service included (D2TCP §3, K).
+    /// Marks packets that find at least this occupancy, the packet in service included (D2TCP §3, K).
     #[must_use]
     pub fn with_mark_at(mut self, threshold: Limit) -> Self {
         (self.mark_packets, self.mark_bytes) = threshold.parts();
-        self.made_sure()
+        self.with_thresholds_updated()
     }
 
-    fn made_sure(mut self) -> Self {
+    fn with_thresholds_updated(mut self) -> Self {
         self.sure_packets = self.mark_packets.min(self.limit_packets);
         self.sure_bytes = self.mark_bytes.min(self.limit_bytes);
         self
     }
 
-    /// With this many strict-priority classes, at most 32, instead of FIFO. Which packet follows is decided when the
-    /// port is next looked at, so that a packet costs no event of its own: the driver takes what arrives by
+    /// Replaces FIFO by strict priority with this number of classes, at most 32. The next packet is chosen when the
+    /// port is next accessed, so packets need no departure event. The driver takes arriving packets with
     /// [`Port::arrived_classed`].
     #[must_use]
     pub fn with_classes(mut self, classes: usize) -> Self {
@@ -157,8 +157,8 @@ impl<F: Frame> Port<F> {
         self
     }
 
-    /// Strict priority whose driver must know of each packet when the link begins to send it: [`Offer::Queued`] and
-    /// [`Port::departure`] say when the driver is to call the latter next. Only before the first packet.
+    /// Notifies the driver of each departure under strict priority: [`Offer::Queued`] and [`Port::departure`] return
+    /// the time at which to call [`Port::departure`] next. Must be called before the first packet.
     pub fn tell_departures(&mut self) {
         if self.rare.service == Service::OnDemand {
             self.rare.service = Service::AtDeparture;
@@ -167,7 +167,7 @@ impl<F: Frame> Port<F> {
 }
 
 impl Limit {
-    /// In packets and in bytes.
+    /// Returns the limit in packets and in bytes.
     fn parts(self) -> (u32, u32) {
         match self {
             Self::Unlimited => (u32::MAX, u32::MAX),
@@ -177,10 +177,9 @@ impl Limit {
     }
 }
 
-// The packet path touches two cache lines of a port.
 const _: () = assert!(size_of::<Port<()>>() == 128);
 
-/// Bytes × time from `since` to `until` on a clock of 1024 ps: stays that follow each other add up exactly.
+/// Returns bytes × time from `since` to `until` on a clock of 1024 ps, so that consecutive intervals add up exactly.
 #[inline(always)]
 fn byte_time<F: Frame>(frame: F, since: Time, until: Time) -> u64 {
     u64::from(frame.wire_bytes()) * ((until.as_ps() >> 10) - (since.as_ps() >> 10))

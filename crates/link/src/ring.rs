@@ -1,4 +1,4 @@
-//! A small growing ring of packets with the instant at which each arrives at the far end of its link.
+//! Growable ring buffer of packets with their arrival times at the far end of the link.
 
 use crate::Frame;
 use duetime_core::Time;
@@ -6,19 +6,18 @@ use duetime_core::Time;
 /// Packets of one link in order of arrival at its far end: first those on the wire, then (FIFO ports) those queued.
 #[derive(Clone, Debug)]
 pub struct Ring<F> {
-    /// A power of two of slots, or none.
+    /// The length is zero or a power of two.
     slots: Box<[Slot<F>]>,
-    /// How many packets had been pushed when the ring was last empty.
+    /// Number of packets pushed before the ring was last empty.
     before: u64,
-    /// How many have been taken since, modulo 2³²: the position of the first one.
+    /// Number of packets removed since then, modulo 2³²: the position of the first packet.
     begin: u32,
-    /// How many have been pushed since, modulo 2³²: the position after the last one. An empty ring starts again at the
-    /// first slot, so that a link that carries little takes little of the processor's caches, however long its queue
-    /// once was.
+    /// Number of packets pushed since then, modulo 2³²: the position after the last packet. An empty ring restarts at
+    /// the first slot, so a lightly loaded link uses few cache lines even if its queue was once long.
     end: u32,
 }
 
-/// A packet and its arrival at the far end.
+/// Packet and its arrival time at the far end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slot<F> {
     pub(crate) arrival: Time,
@@ -37,36 +36,36 @@ impl<F: Frame> Default for Ring<F> {
 }
 
 impl<F: Frame> Ring<F> {
-    /// Returns the index of the slot at a position. In 32 bits, it takes one instruction less than in 64.
+    /// Returns the index of the slot at a position. 32-bit arithmetic takes one instruction less than 64-bit.
     #[inline(always)]
     fn place(&self, position: u32) -> usize {
         (position & (self.slots.len() as u32).wrapping_sub(1)) as usize
     }
 
-    /// Packets held.
+    /// Returns the number of packets in the ring.
     #[inline(always)]
     pub fn len(&self) -> u32 {
         self.end.wrapping_sub(self.begin)
     }
 
-    /// Whether no packet is held.
+    /// Returns true if the ring holds no packets.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.begin == self.end
     }
 
-    /// Whether the next packet takes more memory.
+    /// Returns true if the next push must allocate.
     #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
         self.len() as usize == self.slots.len()
     }
 
-    /// How many packets have ever been pushed.
+    /// Returns the number of packets ever pushed.
     pub fn pushed(&self) -> u64 {
         self.before + u64::from(self.end)
     }
 
-    /// When the first packet arrives.
+    /// Returns the arrival time of the first packet, or `None` if the ring is empty.
     #[inline(always)]
     pub fn next_arrival(&self) -> Option<Time> {
         if self.is_empty() {
@@ -76,10 +75,10 @@ impl<F: Frame> Ring<F> {
         }
     }
 
-    /// Takes the first packet.
+    /// Removes and returns the first packet.
     ///
     /// # Panics
-    /// If there is none; unchecked in release builds.
+    /// Panics if the ring is empty; unchecked in release builds.
     #[inline(always)]
     pub fn pop(&mut self) -> F {
         let frame = self.first();
@@ -87,23 +86,23 @@ impl<F: Frame> Ring<F> {
         frame
     }
 
-    /// The first packet.
+    /// Returns the first packet.
     ///
     /// # Panics
-    /// If there is none; unchecked in release builds.
+    /// Panics if the ring is empty; unchecked in release builds.
     #[inline(always)]
     pub(crate) fn first(&self) -> F {
         self.first_slot().frame
     }
 
-    /// The same with its time.
+    /// Returns the first packet and its time.
     #[inline(always)]
     pub(crate) fn first_slot(&self) -> Slot<F> {
-        debug_assert!(!self.is_empty(), "nothing is on the way");
+        debug_assert!(!self.is_empty(), "the ring is empty");
         self.slots[self.place(self.begin)]
     }
 
-    /// Forgets the first packet, which there must be; gives when the one after it arrives.
+    /// Removes the first packet and returns the arrival time of the next. The ring must not be empty.
     #[inline(always)]
     pub(crate) fn drop_first(&mut self) -> Option<Time> {
         let begin = self.begin.wrapping_add(1);
@@ -116,7 +115,7 @@ impl<F: Frame> Ring<F> {
         Some(self.slots[self.place(begin)].arrival)
     }
 
-    /// Forgets all packets but the last `count`.
+    /// Removes all packets except the last `count`.
     #[inline]
     pub(crate) fn keep_last(&mut self, count: u32) {
         debug_assert!(count <= self.len());
@@ -127,7 +126,7 @@ impl<F: Frame> Ring<F> {
         }
     }
 
-    /// Appends a packet that arrives no earlier than those held.
+    /// Appends a packet that arrives no earlier than the packets in the ring.
     #[inline(always)]
     pub fn push(&mut self, arrival: Time, frame: F) {
         if self.is_full() {
@@ -138,7 +137,7 @@ impl<F: Frame> Ring<F> {
         self.end = self.end.wrapping_add(1);
     }
 
-    /// Lets the last packet arrive at `arrival`, later than it would.
+    /// Postpones the arrival of the last packet to `arrival`.
     pub(crate) fn delay_last(&mut self, arrival: Time) {
         let place = self.place(self.end.wrapping_sub(1));
         let last = &mut self.slots[place];
@@ -146,13 +145,13 @@ impl<F: Frame> Ring<F> {
         last.arrival = arrival;
     }
 
-    /// The slot that is `count`-th from the end: 1 is the last packet.
+    /// Returns the slot at position `count` from the end; 1 is the last packet.
     #[inline(always)]
     pub(crate) fn back(&self, count: u32) -> &Slot<F> {
         &self.slots[self.place(self.end.wrapping_sub(count))]
     }
 
-    /// Reads the slots next to be left and to be filled; see [`crate::Port::prefetch_wire`].
+    /// Prefetches the slots of the next packets to leave and to be added; see [`crate::Port::prefetch_wire`].
     #[inline]
     pub(crate) fn prefetch(&self) -> u64 {
         if self.slots.is_empty() {
@@ -163,7 +162,7 @@ impl<F: Frame> Ring<F> {
         free.arrival.as_ps() ^ oldest.arrival.as_ps()
     }
 
-    /// Reads the slot of the first packet; see [`crate::Port::prefetch_first`].
+    /// Prefetches the slot of the first packet; see [`crate::Port::prefetch_first`].
     #[inline(always)]
     pub(crate) fn prefetch_first(&self) -> u64 {
         self.slots
@@ -171,12 +170,12 @@ impl<F: Frame> Ring<F> {
             .map_or(0, |slot| slot.arrival.as_ps())
     }
 
-    /// Packets held, first to last.
+    /// Returns the packets in the ring, first to last.
     pub fn iter(&self) -> impl Iterator<Item = F> + '_ {
         self.timed().map(|(_, frame)| frame)
     }
 
-    /// The same with their times.
+    /// Returns the packets with their times, first to last.
     pub(crate) fn timed(&self) -> impl Iterator<Item = (Time, F)> + '_ {
         let slots = (1..=self.len()).rev().map(|count| self.back(count));
         slots.map(|slot| (slot.arrival, slot.frame))
@@ -203,11 +202,11 @@ mod tests {
     fn grows_and_wraps_in_order() {
         let (mut ring, mut plain) = (Ring::default(), VecDeque::new());
         let mut pushed = 0;
-        // Longer and longer bursts, taken down to one: every growth comes with the first packet anywhere in the slots.
+        // Growing bursts, drained to one packet each, so that the ring grows with its first packet at every position.
         for burst in 1..100 {
             for _ in 0..burst {
                 pushed += 1;
-                ring.push(Time::from_ps(10 * u64::from(pushed)), Sample::of(pushed));
+                ring.push(Time::from_ps(10 * u64::from(pushed)), Sample::new(pushed));
                 plain.push_back(pushed);
                 assert_eq!(ring.back(1).frame.bytes, pushed);
                 assert_eq!(ring.back(ring.len()).frame.bytes, plain[0]);
@@ -235,12 +234,12 @@ mod tests {
         assert_eq!(
             ring.slots.len(),
             128,
-            "the largest burst and the one that stayed"
+            "the largest burst and the remaining packet"
         );
     }
 
     #[test]
-    fn a_new_ring_takes_no_memory() {
+    fn new_ring_allocates_nothing() {
         let ring = Ring::<Sample>::default();
         assert!(ring.is_empty() && ring.next_arrival().is_none() && ring.iter().next().is_none());
         assert_eq!(ring.slots.len(), 0);

@@ -1,8 +1,7 @@
-//! A packet for unit tests.
+//! Packet for unit tests.
 
 use crate::Frame;
 
-/// A length and a class; marked or not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Sample {
     pub(crate) bytes: u32,
@@ -11,7 +10,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    pub(crate) fn of(bytes: u32) -> Self {
+    pub(crate) fn new(bytes: u32) -> Self {
         Self {
             bytes,
             class: 0,

@@ -1,26 +1,27 @@
-//! One memory shared by the ports of a switch, with a dynamic threshold per port (Choudhury and Hahne, 1998).
+//! Memory shared by the ports of a switch, with a dynamic threshold per port (Choudhury and Hahne, 1998).
 
 use crate::{Frame, Offer, Port, Sent};
 use duetime_core::{Span, Time};
 
-/// The shared memory of one switch.
+/// Shared memory of one switch.
 ///
-/// A packet is charged whole until its last bit has left. The total is drained lazily: between sweeps it is an upper
-/// bound, and a packet that fits under the upper bound fits under the exact total, so all ports are drained only when
-/// the answer depends on it.
+/// A packet is charged in full until its last bit has left. The total is updated lazily: between sweeps it is an upper
+/// bound. A packet that fits under the upper bound also fits under the exact total, so all ports are drained only when
+/// the packet does not fit.
 #[derive(Clone, Debug)]
 pub struct SharedBuffer {
     capacity_bytes: u64,
-    /// The dynamic threshold's α in 1/256.
+    /// α of the dynamic threshold, in units of 1/256.
     alpha_256: u64,
-    /// At least the bytes now held by all member ports.
+    /// Upper bound on the bytes now held by all member ports.
     charged_bytes: u64,
     /// Indices of the ports that share the memory.
     members: Vec<u32>,
 }
 
 impl SharedBuffer {
-    /// A memory of `capacity_bytes`, at most 4 GiB, for the ports `members`; each may hold up to `alpha × free`.
+    /// Creates a memory of `capacity_bytes`, at most 4 GiB, for the ports `members`. Each port may hold up to `alpha ×
+    /// free`.
     pub fn new(capacity_bytes: u64, alpha: f64, members: Vec<u32>) -> Self {
         Self {
             capacity_bytes: capacity_bytes.min(u64::from(u32::MAX)),
@@ -30,7 +31,8 @@ impl SharedBuffer {
         }
     }
 
-    /// Offers a packet to the member port at index `to` of `ports`, which must get packets in no other way.
+    /// Offers a packet to the member port at index `to` of `ports`. Member ports must receive all packets through this
+    /// method or [`Self::offer_fifo`].
     #[inline]
     pub fn offer<F: Frame>(
         &mut self,
@@ -46,7 +48,7 @@ impl SharedBuffer {
         }
     }
 
-    /// The same for a port without classes; `None`: dropped.
+    /// Offers a packet to a port without classes. Returns `None` if the packet is dropped.
     #[inline]
     pub fn offer_fifo<F: Frame>(
         &mut self,
@@ -62,7 +64,7 @@ impl SharedBuffer {
         None
     }
 
-    /// Charges the packet to the port if both the memory and the port admit it.
+    /// Charges the packet to the port if both the memory and the port admit it. Returns true if they do.
     #[inline(always)]
     fn charge<F: Frame>(
         &mut self,
@@ -121,47 +123,47 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_holds_memory_until_its_last_bit_has_left() {
+    fn packet_holds_memory_until_fully_sent() {
         let (mut ports, mut memory) = (ports(), SharedBuffer::new(3_000, 8.0, vec![0, 1]));
         let mut fits =
-            |to, us| memory.offer(&mut ports, to, at(us), Sample::of(1_500)) != Offer::Dropped;
+            |to, us| memory.offer(&mut ports, to, at(us), Sample::new(1_500)) != Offer::Dropped;
         assert_eq!(
             [fits(0, 0), fits(0, 0), fits(1, 0), fits(1, 11)],
             [true, true, false, false]
         );
-        // The other port is drained for it.
+        // The full memory forces a drain of port 0.
         assert_eq!([fits(1, 12), fits(1, 12), fits(1, 24)], [true, false, true]);
     }
 
     #[test]
-    fn what_left_inside_an_arrival_is_free_for_the_other_port() {
+    fn bytes_removed_by_an_arrival_are_released() {
         let (mut ports, mut memory) = (ports(), SharedBuffer::new(1_500, 8.0, vec![0, 1]));
         assert!(matches!(
-            memory.offer(&mut ports, 0, at(0), Sample::of(1_500)),
+            memory.offer(&mut ports, 0, at(0), Sample::new(1_500)),
             Offer::Sent(_)
         ));
         ports[0].arrive();
         assert_eq!(memory.charged_bytes, 1_500, "an upper bound");
         assert!(matches!(
-            memory.offer(&mut ports, 1, at(12), Sample::of(1_500)),
+            memory.offer(&mut ports, 1, at(12), Sample::new(1_500)),
             Offer::Sent(_)
         ));
         assert_eq!(memory.charged_bytes, 1_500);
     }
 
     #[test]
-    fn a_port_holds_at_most_alpha_times_what_is_free() {
+    fn port_is_limited_to_alpha_times_free() {
         let (mut ports, mut memory) = (ports(), SharedBuffer::new(9_000, 1.0, vec![0, 1]));
-        // Free are 9, 8, 7, 6, 5 KB for 1, 2, 3, 4, 5 KB: the fifth just fits.
+        // With 1, 2, 3, 4 and 5 KB in the port, 9, 8, 7, 6 and 5 KB are free: the fifth packet just fits.
         for _ in 0..4 {
-            assert!(memory.offer(&mut ports, 0, at(0), Sample::of(1_000)) != Offer::Dropped);
+            assert!(memory.offer(&mut ports, 0, at(0), Sample::new(1_000)) != Offer::Dropped);
         }
-        assert!(memory.offer(&mut ports, 0, at(0), Sample::of(1_001)) == Offer::Dropped);
-        assert!(memory.offer(&mut ports, 0, at(0), Sample::of(1_000)) != Offer::Dropped);
-        assert!(memory.offer(&mut ports, 0, at(0), Sample::of(1)) == Offer::Dropped);
-        // The other port has the rest: 4 KB, all of it free.
-        assert!(memory.offer(&mut ports, 1, at(0), Sample::of(4_001)) == Offer::Dropped);
-        assert!(memory.offer(&mut ports, 1, at(0), Sample::of(4_000)) != Offer::Dropped);
+        assert!(memory.offer(&mut ports, 0, at(0), Sample::new(1_001)) == Offer::Dropped);
+        assert!(memory.offer(&mut ports, 0, at(0), Sample::new(1_000)) != Offer::Dropped);
+        assert!(memory.offer(&mut ports, 0, at(0), Sample::new(1)) == Offer::Dropped);
+        // The other port can use the remaining 4 KB.
+        assert!(memory.offer(&mut ports, 1, at(0), Sample::new(4_001)) == Offer::Dropped);
+        assert!(memory.offer(&mut ports, 1, at(0), Sample::new(4_000)) != Offer::Dropped);
         assert_eq!(ports[0].counters().drops + ports[1].counters().drops, 3);
     }
 }

@@ -1,4 +1,4 @@
-//! Offers: the limit, the mark, and the place in the queue or on the wire.
+//! Offers of packets: admission, marking, and placement in the queue or on the wire.
 
 use super::{Offer, Port, Sent, Service, byte_time};
 use crate::Frame;
@@ -15,20 +15,20 @@ impl<F: Frame> Port<F> {
         }
     }
 
-    /// Offers a packet at `now` to a port without classes; `None`: dropped.
+    /// Offers a packet at `now` to a port without classes. Returns `None` if the packet is dropped.
     #[inline(always)]
     pub fn offer_fifo(&mut self, now: Time, frame: F) -> Option<Sent> {
         self.offer_fifo_delayed(now, frame, Span::ZERO)
     }
 
-    /// Offers a packet that leaves `delay` later than it could; otherwise as [`Port::offer_fifo`]. What bounds the delay:
-    /// [`Port::delay_last`].
+    /// Offers a packet that leaves `delay` later than it otherwise would; see [`Port::offer_fifo`], and
+    /// [`Port::delay_last`] for the bound on the delay.
     #[inline(always)]
     pub fn offer_fifo_delayed(&mut self, now: Time, frame: F, delay: Span) -> Option<Sent> {
         debug_assert!(!self.has_classes());
         let bytes = frame.wire_bytes();
-        // Without a drain the port seems to hold more than it does. Where even that is below the limit, the threshold
-        // and the largest occupancy so far, what has left since changes nothing.
+        // Without a drain, the recorded occupancy is an upper bound. If even that is below the limit, the threshold and
+        // the largest occupancy so far, draining first would not change the outcome.
         if self.staying < self.sure_packets
             && self.queue_bytes() + u64::from(bytes)
                 <= u64::from(self.queue_max_bytes.min(self.sure_bytes))
@@ -37,7 +37,7 @@ impl<F: Frame> Port<F> {
             self.queue_bytes += bytes;
             return Some(self.append(now, frame, delay));
         }
-        self.let_go(now);
+        self.remove_departed(now);
         if !self.admits_fifo(bytes) {
             self.refuse(frame);
             return None;
@@ -45,8 +45,8 @@ impl<F: Frame> Port<F> {
         Some(self.accept_fifo(now, frame, delay))
     }
 
-    /// Sends a packet at `now` from an idle port without classes, limits or marking: a NIC that pulls. The
-    /// packet leaves later by `delay`; see [`Port::delay_last`].
+    /// Sends a packet at `now` from an idle port without classes, limits or marking, as a pulling NIC does. The packet
+    /// leaves `delay` later; see [`Port::delay_last`].
     #[inline(always)]
     pub fn send_at_once(&mut self, now: Time, frame: F, delay: Span) -> Sent {
         debug_assert!(!self.has_classes() && self.is_idle(now));
@@ -60,13 +60,13 @@ impl<F: Frame> Port<F> {
         self.put_on_wire(self.busy_until.as_ps() + delay.as_ps(), frame)
     }
 
-    /// Whether the port's own limit admits `bytes` more, as of the last drain.
+    /// Returns true if the port's own limit admits `bytes` more, as of the last drain.
     #[inline]
     pub fn admits(&self, bytes: u32) -> bool {
         self.queue_packets() < self.limit_packets && self.fits(bytes)
     }
 
-    /// As [`Port::admits`], of a port without classes.
+    /// Same check as [`Port::admits`] for a port without classes.
     #[inline]
     pub(crate) fn admits_fifo(&self, bytes: u32) -> bool {
         self.staying < self.limit_packets && self.fits(bytes)
@@ -85,7 +85,7 @@ impl<F: Frame> Port<F> {
         Offer::Dropped
     }
 
-    /// Accepts a packet that was found to fit, after a drain at `now`.
+    /// Accepts a packet that passed the admission check, after a drain at `now`.
     #[inline(always)]
     pub fn accept(&mut self, now: Time, frame: F) -> Offer {
         if !self.has_classes() {
@@ -96,21 +96,21 @@ impl<F: Frame> Port<F> {
             let classes = self.rare.classes.as_mut().expect("checked above");
             classes.push(now, frame);
             self.waiting += 1;
-            let tells = self.rare.service == Service::AtDeparture && self.waiting == 1;
-            let wake = tells.then_some(self.busy_until);
+            let must_wake = self.rare.service == Service::AtDeparture && self.waiting == 1;
+            let wake = must_wake.then_some(self.busy_until);
             return Offer::Queued { wake };
         }
         Offer::Sent(self.transmit(now, now, frame))
     }
 
-    /// Accepts a packet at a port without classes, as [`Port::accept`]; it leaves `delay` later than it could.
+    /// Accepts a packet at a port without classes; the packet leaves `delay` later than it otherwise would.
     #[inline(always)]
     pub(crate) fn accept_fifo(&mut self, now: Time, frame: F, delay: Span) -> Sent {
         let frame = self.admit(frame, self.staying);
         self.append(now, frame, delay)
     }
 
-    /// Appends an accepted packet to the queue; it leaves `delay` later than it could.
+    /// Appends an accepted packet to the queue; the packet leaves `delay` later than it otherwise would.
     #[inline(always)]
     fn append(&mut self, now: Time, frame: F, delay: Span) -> Sent {
         let departure = self.busy_until.max(now).as_ps() + self.transmission_ps(frame);
@@ -119,10 +119,10 @@ impl<F: Frame> Port<F> {
         self.put_on_wire(departure + delay.as_ps(), frame)
     }
 
-    /// Marks and counts a packet that finds `packets` in the port.
+    /// Marks (if due) and counts a packet that finds `packets` in the port.
     #[inline(always)]
     fn admit(&mut self, mut frame: F, packets: u32) -> F {
-        // D2TCP §3: instantaneous occupancy before the packet is added, against K.
+        // D2TCP §3: compare the instantaneous occupancy before this packet with K.
         if (packets >= self.mark_packets || self.queue_bytes >= self.mark_bytes)
             && frame.is_ecn_capable()
         {
@@ -135,18 +135,18 @@ impl<F: Frame> Port<F> {
         frame
     }
 
-    /// Lets every packet whose last bit has left by `now` go.
+    /// Removes every packet whose last bit has left by `now` from the port.
     #[inline(always)]
     pub fn drain(&mut self, now: Time) {
         if self.waiting != 0 && self.busy_until <= now {
             self.serve(now);
         }
-        self.let_go(now);
+        self.remove_departed(now);
     }
 
-    /// As [`Port::drain`], where nothing waits in classes.
+    /// Drains the port if no packets wait in classes; see [`Port::drain`].
     #[inline(always)]
-    fn let_go(&mut self, now: Time) {
+    fn remove_departed(&mut self, now: Time) {
         let horizon = now.as_ps() + self.latency.as_ps();
         while self.staying != 0 {
             let slot = self.wire.back(self.staying);
@@ -158,13 +158,13 @@ impl<F: Frame> Port<F> {
         }
     }
 
-    /// Adds to what a shared memory, which is smaller than 2³² bytes, believes this port to hold.
+    /// Adds to the bytes that a shared memory, which is smaller than 2³² bytes, has charged to this port.
     #[inline]
     pub(crate) fn charge(&mut self, bytes: u32) {
         self.charged_bytes += bytes;
     }
 
-    /// Sets what a shared memory believes to what the port held at the last drain; returns the difference.
+    /// Reduces the charged bytes to the occupancy at the last drain and returns the difference.
     #[inline]
     pub(crate) fn settle(&mut self) -> u64 {
         let released = self.charged_bytes - self.queue_bytes;

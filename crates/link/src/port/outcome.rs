@@ -1,48 +1,49 @@
-//! What a port says of a packet, and what it counts.
+//! Results of port operations, and counters.
 
 use duetime_core::Time;
 
-/// What became of a packet offered to a port.
+/// Result of offering a packet to a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// The port, or the memory that it shares, was full.
+    /// Dropped because the port or its shared memory is full.
     Dropped,
-    /// It will arrive at the far end.
+    /// Accepted; the packet arrives at the far end at a known time.
     Sent(Sent),
-    /// Strict priority: it waits.
+    /// Waiting in a class (strict priority).
     Queued {
-        /// After [`Port::tell_departures`](super::Port::tell_departures): when the link is free, for the driver to call
-        /// [`Port::departure`](super::Port::departure) then; `None` when the driver already knows.
+        /// Time at which the link becomes free and the driver must call [`Port::departure`](super::Port::departure), if
+        /// the port was set up with [`Port::tell_departures`](super::Port::tell_departures); `None` if a call is
+        /// already due.
         wake: Option<Time>,
     },
 }
 
-/// A packet on its way.
+/// Packet in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// When its last bit arrives at the far end.
+    /// Arrival time of the last bit at the far end.
     pub arrival: Time,
-    /// Nothing was on the way before it, so the driver must ask to be woken then.
+    /// True if no other packet is in flight, so that the driver must schedule an event for this arrival.
     pub first: bool,
 }
 
-/// What a port has done since the start.
+/// Cumulative counters of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets accepted.
     pub packets: u64,
     /// Bytes accepted.
     pub bytes: u64,
-    /// Packets dropped for want of buffer.
+    /// Packets dropped for lack of buffer space.
     pub drops: u64,
-    /// Bytes dropped for want of buffer.
+    /// Bytes dropped for lack of buffer space.
     pub drop_bytes: u64,
     /// Packets marked.
     pub marks: u64,
     /// Largest occupancy in bytes, the packet in service included.
     pub queue_max_bytes: u64,
-    /// Σ bytes × time in the port, without delays, over the packets whose departure is known, in bytes × 1024 ps: by
-    /// Little's law the time integral of the queue when none is left.
+    /// Sum of bytes × time in the port, without delays, over the packets whose departure is known, in bytes × 1024 ps.
+    /// By Little's law this is the time integral of the queue once the port is empty.
     /// [`Port::queue_integral`](super::Port::queue_integral) is exact at any time.
     pub queue_integral: u64,
 }

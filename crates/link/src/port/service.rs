@@ -1,12 +1,13 @@
-//! The link behind the port: which packet it sends next, how long that takes, and the arrival at the far end.
+//! Link of the port: choice of the next packet, transmission time, and arrival at the far end.
 
 use super::{Port, Sent, Service, byte_time};
 use crate::Frame;
 use duetime_core::{Span, Time};
 
 impl<F: Frame> Port<F> {
-    /// Strict priority: the link is free at `now`; sends the next packet of the first class that has one. Returns
-    /// it and when to call again, if packets still wait. Comes before all offers at `now`, which would else compete.
+    /// Called under strict priority when the link becomes free at `now`: sends the first packet of the highest-priority
+    /// non-empty class. Returns the packet and, if more packets wait, the time of the next call. Must be called before
+    /// all offers at `now`, which would otherwise compete.
     pub fn departure(&mut self, now: Time) -> Option<(Sent, Option<Time>)> {
         if self.waiting == 0 {
             return None;
@@ -15,7 +16,7 @@ impl<F: Frame> Port<F> {
         Some((sent, (self.waiting != 0).then_some(self.busy_until)))
     }
 
-    /// Strict priority on demand: sends what the link has begun to send by `until`.
+    /// Sends the packets whose transmission has begun by `until` (strict priority on demand).
     #[inline(never)]
     pub(super) fn serve(&mut self, until: Time) {
         if self.rare.service == Service::OnDemand {
@@ -25,7 +26,8 @@ impl<F: Frame> Port<F> {
         }
     }
 
-    /// Puts the first packet of the first class that has one, which there must be, into service at `now`.
+    /// Puts the first packet of the highest-priority non-empty class into service at `now`. At least one packet must be
+    /// waiting.
     #[inline(always)]
     fn transmit_next(&mut self, now: Time) -> Sent {
         let classes = self.rare.classes.as_mut().expect("a packet waits in them");
@@ -34,7 +36,7 @@ impl<F: Frame> Port<F> {
         self.transmit(now, first.arrival, first.frame)
     }
 
-    /// Puts a packet that came at `since` into service at `now`.
+    /// Puts a packet that arrived at `since` into service at `now`.
     #[inline(always)]
     pub(super) fn transmit(&mut self, now: Time, since: Time, frame: F) -> Sent {
         self.busy_until = Time::from_ps(now.as_ps() + self.transmission_ps(frame));
@@ -59,26 +61,26 @@ impl<F: Frame> Port<F> {
         self.divided_ps(frame)
     }
 
-    /// At a rate that has no whole number of picoseconds per byte.
+    /// Returns the transmission time at a rate without a whole number of picoseconds per byte.
     #[cold]
     #[inline(never)]
     fn divided_ps(&self, frame: F) -> u64 {
         self.rare.cost.of(frame.wire_bytes()).as_ps()
     }
 
-    /// Lets the packet that has just been sent leave later by `by`, at the cost of the gap behind it and not of the
-    /// link's time: the next one is not put off. To keep the packets in order, `by` must be at most the transmission
-    /// time of the smallest.
+    /// Delays the departure of the packet that was just sent by `by`. The link's schedule does not change: the delay
+    /// shortens the gap behind the packet, and the next packet is not postponed. To keep packets in order, `by` must be
+    /// at most the transmission time of the smallest packet.
     pub fn delay_last(&mut self, sent: Sent, by: Span) -> Sent {
         let arrival = sent.arrival + by;
         self.wire.delay_last(arrival);
         Sent { arrival, ..sent }
     }
 
-    /// Takes the packet that arrives at the far end now.
+    /// Removes and returns the packet that arrives at the far end now.
     ///
     /// # Panics
-    /// If nothing is on the way; unchecked in release builds.
+    /// Panics if no packet is in flight; unchecked in release builds.
     #[inline(always)]
     pub fn arrive(&mut self) -> F {
         let frame = self.arriving();
@@ -86,17 +88,17 @@ impl<F: Frame> Port<F> {
         frame
     }
 
-    /// The packet that arrives at the far end next.
+    /// Returns the packet that arrives at the far end next.
     ///
     /// # Panics
-    /// If nothing is on the way; unchecked in release builds.
+    /// Panics if no packet is in flight; unchecked in release builds.
     #[inline(always)]
     pub fn arriving(&self) -> F {
         self.wire.first()
     }
 
-    /// [`Port::arriving`], which is given, has arrived at the far end; gives when the one after it does. The two in turn
-    /// are [`Port::arrive`] with a copy less.
+    /// Removes the packet returned by [`Port::arriving`], which is passed back, and returns the next arrival time.
+    /// Calling both is the same as [`Port::arrive`] with one copy less.
     #[inline(always)]
     pub fn arrived(&mut self, frame: F) -> Option<Time> {
         let next = self.wire.drop_first();
@@ -108,33 +110,34 @@ impl<F: Frame> Port<F> {
         next
     }
 
-    /// As [`Port::arrived`], at `now`, of a port that may have classes: the next packet, if there is one, has then begun to
-    /// leave.
+    /// Removes the packet returned by [`Port::arriving`] at `now` and returns the next arrival time, for a port that
+    /// may have classes: the next packet, if any, has begun transmission by then.
     #[inline]
     pub fn arrived_classed(&mut self, now: Time, frame: F) -> Option<Time> {
         let next = self.arrived(frame);
         if self.waiting != 0 && self.busy_until.as_ps() + self.latency.as_ps() <= now.as_ps() {
-            // What came to the port after this packet had left is none of the far end's business yet: its clock may be
-            // ahead of the port's by as much as the link takes.
+            // Packets that reached the port after this one had left must not be served yet: the far end's clock may be
+            // ahead of the port's by up to the link latency.
             self.serve(now - self.latency);
             return self.wire.next_arrival();
         }
         next
     }
 
-    /// When the next packet arrives at the far end.
+    /// Returns the arrival time of the next packet at the far end.
     #[inline(always)]
     pub fn next_arrival(&self) -> Option<Time> {
         self.wire.next_arrival()
     }
 
-    /// Whether the next packet that is sent takes more memory.
+    /// Returns true if sending the next packet must allocate memory.
     #[inline(always)]
     pub fn is_full(&self) -> bool {
         self.wire.is_full()
     }
 
-    /// For a link whose far end lies elsewhere: forgets packets that have left. Their arrivals are the driver's.
+    /// Removes packets that have left. For links whose far end is simulated elsewhere; the driver handles their
+    /// arrivals.
     pub fn forget_departed(&mut self, now: Time) {
         self.drain(now);
         self.wire.keep_last(self.staying);

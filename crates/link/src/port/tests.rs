@@ -7,8 +7,8 @@ fn port() -> Port<Sample> {
     Port::new(Rate::from_gbps(1), Span::from_us(5))
 }
 
-/// Under strict priority, with a driver that knows of departures.
-fn told(port: Port<Sample>) -> Port<Sample> {
+/// Returns a strict-priority port whose driver is notified of departures.
+fn with_departures(port: Port<Sample>) -> Port<Sample> {
     let mut port = port.with_classes(2);
     port.tell_departures();
     port
@@ -18,13 +18,13 @@ fn at(us: u64) -> Time {
     Time::ZERO + Span::from_us(us)
 }
 
-/// Feeds a port for a while; returns it with its queue summed up instant by instant, every 1024 ps up to `end`.
+/// Feeds a port until half of `end`. Returns the port and its queue summed every 1024 ps up to `end`.
 fn integrated(mut port: Port<Sample>, end: Time) -> (Port<Sample>, u64) {
     let mut draws = Streams::new(0, 0).stream(0, Purpose::Arrival);
     let (mut next, mut wake) = (0, u64::MAX);
     let mut sum = 0;
     for now in 1..=end.as_ps() {
-        // What is in the port just before the clock's edge.
+        // Occupancy just before the clock edge.
         if now % 1024 == 0 {
             port.drain(Time::from_ps(now - 1));
             sum += port.queue_bytes();
@@ -39,7 +39,7 @@ fn integrated(mut port: Port<Sample>, end: Time) -> (Port<Sample>, u64) {
             next = now + draws.below(20_000);
             let frame = Sample {
                 class: draws.below(2) as usize,
-                ..Sample::of(draws.between(40, 1_500) as u32)
+                ..Sample::new(draws.between(40, 1_500) as u32)
             };
             if let Offer::Queued { wake: Some(at) } = port.offer(Time::from_ps(now), frame) {
                 wake = at.as_ps();
@@ -54,10 +54,10 @@ fn integrated(mut port: Port<Sample>, end: Time) -> (Port<Sample>, u64) {
 }
 
 #[test]
-fn the_sum_of_stays_is_the_integral_of_the_queue() {
-    // 600 Gbps: a packet in 20 ns at most, about as often as they come.
+fn queue_integral_equals_sampled_sum() {
+    // At 600 Gbps a packet takes at most 20 ns, about the mean time between arrivals.
     let fast = || Port::new(Rate::from_gbps(600), Span::from_ns(50)).with_limit(Limit::Packets(4));
-    for port in [fast(), fast().with_classes(2), told(fast())] {
+    for port in [fast(), fast().with_classes(2), with_departures(fast())] {
         let (port, sum) = integrated(port, at(3));
         let counters = port.counters();
         assert!(counters.packets > 100 && counters.drops > 0, "{counters:?}");
@@ -66,12 +66,12 @@ fn the_sum_of_stays_is_the_integral_of_the_queue() {
 }
 
 #[test]
-fn the_integral_of_a_steady_queue_is_its_size_by_time() {
-    // Ten packets at once, 12 µs each: 10 + 9 + … + 1 packets for 12 µs each.
-    for mut port in [port(), port().with_classes(2), told(port())] {
+fn queue_integral_of_a_burst() {
+    // Ten packets arrive at once and take 12 µs each: 10 + 9 + … + 1 packets for 12 µs each.
+    for mut port in [port(), port().with_classes(2), with_departures(port())] {
         let mut wake = None;
         for _ in 0..10 {
-            if let Offer::Queued { wake: Some(at) } = port.offer(at(0), Sample::of(1_500)) {
+            if let Offer::Queued { wake: Some(at) } = port.offer(at(0), Sample::new(1_500)) {
                 wake = Some(at);
             }
         }
@@ -93,11 +93,11 @@ fn the_integral_of_a_steady_queue_is_its_size_by_time() {
 }
 
 #[test]
-fn departed_and_waiting_bytes_as_a_tick_reads_them() {
+fn departed_and_waiting_bytes_at_ticks() {
     let mut port = port();
     let mut tick = |now: Time, offers: &[u32]| {
         for &bytes in offers {
-            port.offer(now, Sample::of(bytes));
+            port.offer(now, Sample::new(bytes));
         }
         port.drain(now);
         (
@@ -106,13 +106,13 @@ fn departed_and_waiting_bytes_as_a_tick_reads_them() {
             port.queue_bytes(),
         )
     };
-    // D3's u counts whole packets once their last bit has left; its q leaves the packet in service out.
+    // D3's u counts a packet when its last bit has left; its q excludes the packet in service.
     assert_eq!(tick(at(0), &[]), (0, 0, 0));
     assert_eq!(tick(at(0), &[1_500, 40, 1_000]), (0, 1_040, 2_540));
     assert_eq!(tick(Time::from_ps(11_999_999), &[]), (0, 1_040, 2_540));
     assert_eq!(tick(at(12), &[]), (1_500, 1_000, 1_040));
     assert_eq!(tick(Time::from_ps(12_320_000), &[]), (1_540, 0, 1_000));
-    // The last bit leaves as the next packet comes.
+    // The last bit leaves at the instant the next packet arrives.
     assert_eq!(tick(Time::from_ps(20_320_000), &[500]), (2_540, 0, 500));
     assert_eq!(tick(at(99), &[]), (3_040, 0, 0));
 }
@@ -120,23 +120,23 @@ fn departed_and_waiting_bytes_as_a_tick_reads_them() {
 #[test]
 fn departed_and_waiting_bytes_under_strict_priority() {
     departed_and_waiting(port().with_classes(2), false);
-    departed_and_waiting(told(port()), true);
+    departed_and_waiting(with_departures(port()), true);
 }
 
-fn departed_and_waiting(mut port: Port<Sample>, is_told: bool) {
+fn departed_and_waiting(mut port: Port<Sample>, notified: bool) {
     for (bytes, class) in [(1_500, 1), (1_000, 1), (40, 0)] {
         port.offer(
             at(0),
             Sample {
                 class,
-                ..Sample::of(bytes)
+                ..Sample::new(bytes)
             },
         );
     }
     let mut tick = |now: Time| {
         port.drain(now);
         let before = port.departed_bytes();
-        let wake = (is_told && now == port.busy_until())
+        let wake = (notified && now == port.busy_until())
             .then(|| port.departure(now))
             .flatten()
             .and_then(|(_, wake)| wake);
@@ -144,7 +144,7 @@ fn departed_and_waiting(mut port: Port<Sample>, is_told: bool) {
         assert_eq!(
             port.departed_bytes(),
             before,
-            "a packet leaves when its last bit has, whoever asks"
+            "a call of `departure` does not change the departed bytes"
         );
         (
             port.departed_bytes(),
@@ -160,7 +160,7 @@ fn departed_and_waiting(mut port: Port<Sample>, is_told: bool) {
             1_500,
             1_000,
             1_040,
-            is_told.then_some(Time::from_ps(12_320_000))
+            notified.then_some(Time::from_ps(12_320_000))
         )
     );
     assert_eq!(tick(Time::from_ps(12_320_000)), (1_540, 0, 1_000, None));
@@ -168,10 +168,10 @@ fn departed_and_waiting(mut port: Port<Sample>, is_told: bool) {
 }
 
 #[test]
-fn forgetting_leaves_only_what_has_not_left() {
-    for mut port in [port(), told(port())] {
+fn forget_departed_keeps_packets_in_port() {
+    for mut port in [port(), with_departures(port())] {
         for bytes in [1_500, 1_000, 500] {
-            port.offer(at(0), Sample::of(bytes));
+            port.offer(at(0), Sample::new(bytes));
             port.forget_departed(at(0));
         }
         assert_eq!(port.queue_bytes(), 3_000);
@@ -179,7 +179,7 @@ fn forgetting_leaves_only_what_has_not_left() {
             |port: &Port<Sample>| port.frames().map(|frame| frame.bytes).collect::<Vec<_>>();
         assert_eq!(in_port(&port), [1_500, 1_000, 500]);
         port.departure(at(12));
-        // Long before the first arrives at the far end.
+        // Long before the first packet arrives at the far end.
         port.forget_departed(at(12));
         assert_eq!(in_port(&port), [1_000, 500]);
         assert_eq!(
@@ -199,10 +199,10 @@ fn forgetting_leaves_only_what_has_not_left() {
 }
 
 #[test]
-fn a_queue_without_limit_grows_as_it_must() {
+fn unlimited_queue_grows() {
     let mut port = port();
     for _ in 0..10_000 {
-        port.offer(at(1), Sample::of(1_500));
+        port.offer(at(1), Sample::new(1_500));
     }
     assert_eq!(
         (port.queue_packets(), port.counters().queue_max_bytes),
@@ -217,44 +217,44 @@ fn a_queue_without_limit_grows_as_it_must() {
         assert_eq!(
             port.queue_packets(),
             10_000 - number as u32,
-            "what arrives has left"
+            "packets that arrive have left the port"
         );
     }
     assert_eq!(port.queue_bytes(), 0);
 }
 
 #[test]
-fn a_delayed_packet_costs_the_link_no_time() {
+fn delay_does_not_occupy_the_link() {
     let delay = Span::from_ns(2);
     let mut port = port();
-    let first = port.send_at_once(at(0), Sample::of(1_500), delay);
+    let first = port.send_at_once(at(0), Sample::new(1_500), delay);
     assert_eq!((first.arrival, first.first), (at(17) + delay, true));
-    assert_eq!(port.busy_until(), at(12), "the next one can begin");
-    let second = port.send_at_once(at(12), Sample::of(1_500), Span::ZERO);
+    assert_eq!(port.busy_until(), at(12), "the next packet can begin");
+    let second = port.send_at_once(at(12), Sample::new(1_500), Span::ZERO);
     assert_eq!((second.arrival, second.first), (at(29), false));
     let third = port
-        .offer_fifo(at(13), Sample::of(1_500))
+        .offer_fifo(at(13), Sample::new(1_500))
         .expect("accepted");
     let third = port.delay_last(third, delay);
     assert_eq!(third.arrival, at(41) + delay);
     assert_eq!(port.busy_until(), at(36));
-    // It is in the port until its last bit has left.
+    // The delayed packet stays in the port until its last bit has left.
     port.drain(at(36));
     assert_eq!(port.queue_packets(), 1);
     port.drain(at(36) + delay);
     assert_eq!(port.queue_packets(), 0);
-    // What a packet's delay adds to its stay is no time in the queue.
+    // A packet's delay does not count as time in the queue.
     let stays = [at(12), at(12), at(23)].map(|stay| stay.as_ps() as f64);
     let sum = 1_500.0 * stays.iter().sum::<f64>() / 1_024.0;
     let counted = port.counters().queue_integral as f64;
-    // Each stay is told to one instant of the clock.
+    // Each stay is rounded to the clock's resolution.
     assert!((counted - sum).abs() < 3.0 * 1_500.0, "{counted}, {sum}");
     assert_eq!(port.next_arrival(), Some(first.arrival));
 }
 
 #[test]
-fn delays_do_not_raise_the_mean_queue_above_the_largest() {
-    // 62 B take 49.6 ns; 12 ns is more than the default delay and less than the smallest packet takes.
+fn delays_do_not_inflate_the_queue_integral() {
+    // 62 B take 49.6 ns; 12 ns is longer than the default delay and shorter than the smallest packet's transmission.
     let delay = Span::from_ns(12);
     let mut draws = Streams::new(0, 0).stream(0, Purpose::Arrival);
     for pulls in [true, false] {
@@ -263,9 +263,9 @@ fn delays_do_not_raise_the_mean_queue_above_the_largest() {
             let now = port.busy_until();
             let by = Span::from_ps(draws.below(delay.as_ps()));
             if pulls {
-                port.send_at_once(now, Sample::of(62), by);
+                port.send_at_once(now, Sample::new(62), by);
             } else {
-                let sent = port.offer_fifo(now, Sample::of(62)).expect("accepted");
+                let sent = port.offer_fifo(now, Sample::new(62)).expect("accepted");
                 port.delay_last(sent, by);
             }
             // Halfway through the packet, and at its end while its delay lasts.

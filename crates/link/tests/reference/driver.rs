@@ -1,5 +1,5 @@
-//! The ports under test, driven as a simulator drives them: an event only for the next arrival of a link and, under
-//! strict priority where the driver must be told, for the next departure.
+//! Ports under test, driven as the simulator drives them: an event only for the next arrival of a link and, under
+//! strict priority with departure notification, for the next departure.
 
 use crate::plain::NEVER;
 use crate::schedule::{FarEnd, Memory, Shape};
@@ -13,13 +13,13 @@ pub struct Driver {
     links: Vec<Link>,
 }
 
-/// What the driver keeps of one port's link.
+/// State of one port's link.
 struct Link {
-    /// The next calls of `departure` and `arrive`, or [`NEVER`].
+    /// Time of the next call of `departure`, or [`NEVER`].
     departure: u64,
     arrival: u64,
     far_end: FarEnd,
-    /// How far the clock of the far end is ahead.
+    /// Lead of the far end's clock over the port's clock.
     lead: u64,
     crossed: Vec<Crossed>,
 }
@@ -34,7 +34,7 @@ impl Driver {
             .with_limit(shape.limit)
             .with_mark_at(shape.mark_at)
             .with_classes(shape.classes);
-            if matches!(shape.far_end, FarEnd::HereTold | FarEnd::Remote) {
+            if matches!(shape.far_end, FarEnd::HereNotified | FarEnd::Remote) {
                 port.tell_departures();
             }
             port
@@ -65,8 +65,8 @@ impl Driver {
         }
     }
 
-    /// Every event before `now`, the departures at `now`, and also the arrivals at `now` if so asked: they and the
-    /// offers at `now` may come in either order.
+    /// Processes every event before `now`, the departures at `now`, and the arrivals at `now` if requested: arrivals
+    /// and offers at `now` may come in either order.
     pub fn run_until(&mut self, now: u64, arrivals_at_now: bool) {
         loop {
             // A departure comes before an arrival at the same time.
@@ -132,14 +132,14 @@ impl Driver {
         assert_eq!(
             sent.first,
             link.arrival == NEVER,
-            "`first` tells when the driver must ask to be woken"
+            "`first` is true if the driver must schedule an arrival"
         );
         if sent.first {
             link.arrival = sent.arrival.as_ps();
         }
     }
 
-    /// Whether the packet is accepted.
+    /// Offers a packet and returns true if it is accepted.
     pub fn offer(&mut self, now: u64, to: usize, packet: Packet) -> bool {
         let time = Time::from_ps(now);
         let offer = match &mut self.buffer {
@@ -157,11 +157,14 @@ impl Driver {
             Offer::Dropped => return false,
             Offer::Sent(sent) => self.sent(now, to, sent),
             Offer::Queued { wake } => {
-                let told = matches!(self.links[to].far_end, FarEnd::HereTold | FarEnd::Remote);
+                let notified = matches!(
+                    self.links[to].far_end,
+                    FarEnd::HereNotified | FarEnd::Remote
+                );
                 assert_eq!(
                     wake.is_some(),
-                    told && self.links[to].departure == NEVER,
-                    "one departure is due at a time"
+                    notified && self.links[to].departure == NEVER,
+                    "at most one departure is pending"
                 );
                 if let Some(wake) = wake {
                     self.links[to].departure = wake.as_ps();
@@ -171,7 +174,7 @@ impl Driver {
         true
     }
 
-    /// What has crossed the link of `port`; of a remote one also what will.
+    /// Returns the packets that have crossed the link of `port`; for a remote far end, also those still in flight.
     pub fn crossed(&self, port: usize) -> &[Crossed] {
         &self.links[port].crossed
     }

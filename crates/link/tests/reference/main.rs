@@ -1,16 +1,16 @@
-//! Every port discipline against a plain two-event port: the same drops, marks, departures, order, occupancy and
-//! counters over 10⁵ random schedules each.
+//! Every port discipline compared with a reference port that uses two events per packet: the drops, marks, departures,
+//! order, occupancy and counters must agree over 10⁵ random schedules each.
 //!
-//! A failure names its schedule; `SCHEDULE=1234 cargo test -p duetime-link --test reference` plays that one alone.
+//! A failure names its schedule; `SCHEDULE=1234 cargo test -p duetime-link --test reference` replays that one alone.
 
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the numbers of a test are small"
+    reason = "numbers in tests are small"
 )]
 #![expect(
     clippy::disallowed_methods,
-    reason = "the environment names a schedule to replay"
+    reason = "the environment selects a schedule to replay"
 )]
 
 mod driver;
@@ -28,7 +28,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 const SCHEDULES: u64 = 100_000;
 
-/// A packet with a number to know it by.
+/// Packet identified by a number.
 #[derive(Clone, Copy, Debug)]
 struct Packet {
     number: u32,
@@ -38,7 +38,7 @@ struct Packet {
     marked: bool,
 }
 
-/// A packet at the far end of its link.
+/// Packet at the far end of its link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Crossed {
     number: u32,
@@ -97,15 +97,15 @@ fn strict_priority() {
 }
 
 #[test]
-fn strict_priority_over_a_shared_buffer() {
+fn strict_priority_with_shared_buffer() {
     play_all(Discipline::StrictPriorityShared);
 }
 
 fn play_all(discipline: Discipline) {
-    let alone = std::env::var("SCHEDULE")
+    let replayed = std::env::var("SCHEDULE")
         .ok()
         .map(|number| number.parse::<u64>().expect("a number"));
-    let schedules = alone.map_or(0..SCHEDULES, |number| number..number + 1);
+    let schedules = replayed.map_or(0..SCHEDULES, |number| number..number + 1);
     let playing = Cell::new(0);
     let mut seen = Seen::default();
     let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -119,7 +119,7 @@ fn play_all(discipline: Discipline) {
         "{discipline:?} differs in schedule {}",
         playing.get()
     );
-    if alone.is_none() {
+    if replayed.is_none() {
         seen.assert_covers(discipline);
     }
 }
@@ -137,7 +137,7 @@ fn play(discipline: Discipline, number: u64, seen: &mut Seen) {
         seen.at_departure += u64::from(plain.ports.iter().any(|port| port.next_departure() == now));
         plain.run_until(now);
         driver.run_until(now, draws.chance(0.5));
-        // Only sometimes, so that ports also stay undrained for long.
+        // Compare only sometimes, so that ports also stay undrained for long.
         if draws.chance(0.2) {
             compare(&mut plain, &mut driver, now, draws);
         }
@@ -149,7 +149,7 @@ fn play(discipline: Discipline, number: u64, seen: &mut Seen) {
             assert_eq!(
                 driver.offer(now, to, packet),
                 accepted,
-                "whether packet {} is accepted",
+                "acceptance of packet {}",
                 packet.number
             );
         }
@@ -164,7 +164,7 @@ fn play(discipline: Discipline, number: u64, seen: &mut Seen) {
         assert_eq!(
             driver.crossed(number),
             port.crossed,
-            "what crosses the link of port {number}, and when"
+            "packets and arrival times on the link of port {number}"
         );
         let counters = port.counters(end);
         assert_eq!(
@@ -177,7 +177,7 @@ fn play(discipline: Discipline, number: u64, seen: &mut Seen) {
     compare(&mut plain, &mut driver, end, draws);
 }
 
-/// Compares the state of some or all ports at `now`.
+/// Compares the state of all ports, or of a random half, at `now`.
 fn compare(plain: &mut Network, driver: &mut Driver, now: u64, draws: &mut Stream) {
     let all = draws.chance(0.5);
     for (number, (plain, port)) in plain.ports.iter_mut().zip(&mut driver.ports).enumerate() {
@@ -205,7 +205,7 @@ fn compare(plain: &mut Network, driver: &mut Driver, now: u64, draws: &mut Strea
             state, expected,
             "occupancy, packets, waiting, departed, integral of port {number} at {now}"
         );
-        // Of what is still held the port may know more or less than now.
+        // The integral counts packets still in the port differently in the two counters.
         let without_integral = Counters {
             queue_integral: integral,
             ..port.counters()
@@ -217,7 +217,7 @@ fn compare(plain: &mut Network, driver: &mut Driver, now: u64, draws: &mut Strea
     }
 }
 
-/// What happened in all schedules: a comparison of nothing proves nothing.
+/// Totals over all schedules, which prove that the schedules exercise the ports.
 #[derive(Debug, Default)]
 struct Seen {
     packets: u64,

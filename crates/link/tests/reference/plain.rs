@@ -1,5 +1,5 @@
-//! The plain ports, written without a look at the fast ones: an explicit queue per class, an explicit event when a
-//! packet has left, and every account, the shared memory's too, kept up to date at each event.
+//! Reference ports, written independently of the fast ones: a queue per class, an event for each departure, and all
+//! accounts, including the shared memory's, updated at each event.
 
 use crate::schedule::{Memory, Shape};
 use crate::{Crossed, Packet};
@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 pub const NEVER: u64 = u64::MAX;
 
-/// Ports, and the memory that some of them share.
+/// Ports and the memory that some of them share.
 pub struct Network {
     pub ports: Vec<Port>,
     memory: Option<Memory>,
@@ -19,14 +19,14 @@ pub struct Network {
 pub struct Port {
     shape: Shape,
     queues: Vec<VecDeque<Packet>>,
-    /// The packet in service and when its last bit leaves.
+    /// Packet in service and the time at which its last bit leaves.
     service: Option<(Packet, u64)>,
-    /// Held, the packet in service included.
+    /// Packets in the port, the packet in service included.
     pub packets: u32,
     pub bytes: u64,
     pub departed_bytes: u64,
     counters: Counters,
-    /// Until when the queue is integrated, in 1024 ps.
+    /// Time up to which the queue is integrated, in 1024 ps.
     integrated_to: u64,
     pub crossed: Vec<Crossed>,
 }
@@ -40,7 +40,7 @@ impl Network {
         }
     }
 
-    /// Every departure up to and at `now`, in order.
+    /// Processes every departure up to and including `now`, in order.
     pub fn run_until(&mut self, now: u64) {
         loop {
             let next = (0..self.ports.len()).min_by_key(|&port| self.ports[port].next_departure());
@@ -54,7 +54,7 @@ impl Network {
         }
     }
 
-    /// Whether the packet is accepted.
+    /// Offers a packet and returns true if it is accepted.
     pub fn offer(&mut self, now: u64, to: usize, packet: Packet) -> bool {
         self.run_until(now);
         let bytes = u64::from(packet.bytes);
@@ -102,7 +102,7 @@ impl Port {
         self.service.map_or(NEVER, |(_, end)| end)
     }
 
-    /// Bytes behind the packet in service.
+    /// Returns the bytes behind the packet in service.
     pub fn bytes_waiting(&self) -> u64 {
         self.bytes
             - self
@@ -110,7 +110,7 @@ impl Port {
                 .map_or(0, |(packet, _)| u64::from(packet.bytes))
     }
 
-    /// The counters as of `now`.
+    /// Returns the counters as of `now`.
     pub fn counters(&mut self, now: u64) -> Counters {
         self.integrate(now);
         self.counters
@@ -139,7 +139,7 @@ impl Port {
         }
     }
 
-    /// The packet in service has left.
+    /// Completes the packet in service and returns it.
     fn depart(&mut self) -> Packet {
         let (packet, now) = self.service.take().expect("a departure is due");
         self.integrate(now);

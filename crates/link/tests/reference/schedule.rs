@@ -5,7 +5,7 @@ use crate::plain::{self, NEVER, Network};
 use duetime_core::random::Stream;
 use duetime_link::Limit;
 
-/// What the ports of a schedule have in common.
+/// Feature exercised by a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discipline {
     Unlimited,
@@ -29,30 +29,30 @@ pub struct Shape {
     pub far_end: FarEnd,
 }
 
-/// Who drives the far end of a link.
+/// Driver of the far end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FarEnd {
-    /// The driver of the port, in order of time.
+    /// Driven by the port's driver, in order of time.
     Here,
-    /// The same, told of each departure under strict priority.
-    HereTold,
-    /// The driver of the port, as early as the latency of the link lets it: what is processed there had left before
-    /// what has not been offered yet came.
+    /// Driven by the port's driver, which is also notified of each departure under strict priority.
+    HereNotified,
+    /// Driven by the port's driver, ahead of time by the link latency: packets processed there left the port before any
+    /// packet not yet offered arrived.
     Ahead,
-    /// Another driver: packets are taken as soon as they are sent.
+    /// Driven by another driver, which takes packets as soon as they are sent.
     Remote,
 }
 
-/// A memory that the ports from some number on share.
+/// Memory shared by all ports from `first_member` on.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
     pub first_member: usize,
     pub capacity_bytes: u64,
-    /// A multiple of 1/256.
+    /// Multiple of 1/256.
     pub alpha: f64,
 }
 
-/// The arrivals of one schedule, drawn as they come: they look at the plain ports to hit their departures.
+/// Random arrivals of one schedule. They depend on the reference ports, so that some coincide with departures.
 pub struct Arrivals {
     steps: u64,
     now: u64,
@@ -85,9 +85,9 @@ impl Discipline {
             1
         };
         let ports = if shared { draws.between(3, 9) } else { 1 };
-        let (rate_bps, alike) = (rate(draws), draws.chance(0.7));
+        let (rate_bps, same_rate) = (rate(draws), draws.chance(0.7));
         let shapes = (0..ports).map(|_| Shape {
-            rate_bps: if alike { rate_bps } else { rate(draws) },
+            rate_bps: if same_rate { rate_bps } else { rate(draws) },
             latency_ps: latency(draws),
             limit: self.limit(draws),
             mark_at: self.mark_at(draws),
@@ -96,7 +96,7 @@ impl Discipline {
                 draws,
                 &[
                     FarEnd::Here,
-                    FarEnd::HereTold,
+                    FarEnd::HereNotified,
                     FarEnd::Ahead,
                     FarEnd::Remote,
                 ],
@@ -164,7 +164,7 @@ impl Arrivals {
         }
     }
 
-    /// The next instant and how many packets arrive then; `None`: the schedule is over.
+    /// Returns the next arrival time and the number of packets, or `None` at the end of the schedule.
     pub fn next(
         &mut self,
         draws: &mut Stream,
@@ -215,7 +215,7 @@ impl Arrivals {
         Packet {
             number: self.number,
             bytes: bytes.max(1),
-            // One class more than there ever are: it counts as the last.
+            // One more class than any port has; it counts as the last class.
             class: draws.below(5) as u8,
             ecn_capable: !self.mixed_ecn || draws.chance(0.5),
             marked: false,
@@ -226,7 +226,7 @@ impl Arrivals {
 fn rate(draws: &mut Stream) -> u64 {
     const M: u64 = 1_000_000;
     match draws.below(4) {
-        // Whole picoseconds per byte,
+        // Rates with a whole number of picoseconds per byte.
         0 | 1 => pick(
             draws,
             &[
@@ -239,7 +239,7 @@ fn rate(draws: &mut Stream) -> u64 {
                 400_000 * M,
             ],
         ),
-        // not whole,
+        // Rates without.
         2 => pick(
             draws,
             &[
@@ -250,7 +250,7 @@ fn rate(draws: &mut Stream) -> u64 {
                 1_500_000 * M,
             ],
         ),
-        // and anything.
+        // Any rate.
         _ => draws.between(M, 400_000 * M),
     }
 }
