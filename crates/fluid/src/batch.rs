@@ -1,52 +1,52 @@
-//! Batches of flows that count as one: a query, which needs some of its answers by one deadline.
+//! Batches of flows that share a deadline and count as one, such as a query that needs some of its answers in time.
 
 use crate::claim::{Claim, moore, periods};
 use crate::windows;
 use duetime_core::{Rate, Time};
 use std::cmp::Reverse;
 
-/// Flows of which `needed` must be done by one deadline.
+/// Flows of which `needed` must finish by a common deadline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// Each flow's arrival, and its bytes on the link.
+    /// Arrival of each flow and its bytes on the link.
     pub flows: Vec<(Time, u64)>,
-    /// How many of them it takes; it is late if there are fewer.
+    /// Minimum number of flows that must finish in time; otherwise the batch is late.
     pub needed: usize,
-    /// The batch's absolute deadline.
+    /// Absolute deadline of the batch.
     pub deadline: Time,
 }
 
-/// A lower bound on the batches that must be late on a link of `rate`, whatever the schedule.
+/// Returns a lower bound on the number of late batches on a link of `rate`, over all schedules.
 ///
-/// A batch that would be late even alone is counted first; whether it would is exact (Moore's algorithm in reversed
-/// time, as all its flows are due together). For the others it is a relaxation: in each window of time a batch claims no
-/// more than the smallest flows that would do, whichever flows those are in another window.
+/// Batches that would be late even alone are counted first. This test is exact: Moore's algorithm in reversed time,
+/// since all flows of a batch are due together. For the others the bound is a relaxation: in each time window a batch
+/// claims only the smallest flows that would suffice, and these may differ between windows.
 pub fn fewest_late_batches(rate: Rate, batches: &[Batch]) -> usize {
     let mut claims: Vec<Needs> = batches
         .iter()
         .filter_map(|batch| Needs::new(rate, batch))
         .collect();
-    let hopeless = batches.len() - claims.len();
+    let infeasible = batches.len() - claims.len();
     let each = periods(&mut claims).into_iter().map(|period| {
         period.sort_unstable_by_key(|claim| (claim.due, claim.first()));
         windows::fewest_late(period)
     });
-    hopeless + each.sum::<usize>()
+    infeasible + each.sum::<usize>()
 }
 
-/// A batch that can be in time when it is alone. Its flows are those that can be done by then.
+/// Batch that can be in time when it is alone, reduced to the flows that can finish by the deadline.
 #[derive(Debug)]
 struct Needs {
-    /// (arrival, work), by arrival.
+    /// (arrival, work), sorted by arrival.
     flows: Vec<(u64, u64)>,
     needed: usize,
     due: u64,
-    /// The works of the smallest that it needs.
+    /// Total work of the smallest flows that suffice.
     work: u64,
 }
 
 impl Needs {
-    /// `None`: it cannot be in time.
+    /// Returns `None` if the batch cannot be in time.
     fn new(rate: Rate, batch: &Batch) -> Option<Self> {
         let due = batch.deadline.as_ps();
         let works = batch
@@ -76,7 +76,8 @@ impl Needs {
         self.flows.first().map_or(self.due, |flow| flow.0)
     }
 
-    /// The smallest works of flows that arrive from `start` on, as many as are needed beside all earlier ones.
+    /// Returns the total work of the smallest flows that arrive at or after `start`, as many as are needed in addition
+    /// to all earlier flows.
     fn smallest_after(&self, start: u64) -> u64 {
         let before = self.flows.partition_point(|&(at, _)| at < start);
         let mut later: Vec<u64> = self.flows[before..].iter().map(|flow| flow.1).collect();
@@ -103,7 +104,8 @@ impl Claim for Needs {
         if start <= first {
             return self.work;
         }
-        // Before the window the link did no more than fits between the first arrival and its beginning.
+        // Before the window, the link completed at most the work that fits between the first arrival and the window's
+        // start.
         let left = self.work.saturating_sub(start - first);
         let last = self.flows.last().map_or(first, |flow| flow.0);
         if start > last {
@@ -118,7 +120,8 @@ impl Claim for Needs {
     }
 }
 
-/// The time that `bytes` take, rounded down to a picosecond, so that a sum of many is no longer than it can be.
+/// Returns the transmission time of `bytes` in picoseconds, rounded down so that a sum of many never exceeds the true
+/// total.
 pub(crate) fn least_work(rate: Rate, bytes: u64) -> u64 {
     const PS_BITS_PER_BYTE: u128 = 8_000_000_000_000;
     let ps = u128::from(bytes) * PS_BITS_PER_BYTE / u128::from(rate.as_bps().max(1));

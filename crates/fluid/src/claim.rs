@@ -1,44 +1,45 @@
-//! What a flow, or a batch of flows, claims of a link by a deadline. All times and works are in picoseconds.
+//! Claims of a flow or a batch of flows on a link. All times and amounts of work are in picoseconds.
 
 use std::collections::BinaryHeap;
 
-/// Work that a link must do by a deadline, or else it is late.
+/// Work that a link must complete by a deadline.
 pub(crate) trait Claim {
-    /// None of it can be done before.
+    /// Returns the earliest time at which the work can begin.
     fn from(&self) -> u64;
 
-    /// All of it must be done by then.
+    /// Returns the deadline.
     fn due(&self) -> u64;
 
-    /// The least work that it takes to be in time.
+    /// Returns the minimum work needed to be in time.
     fn work(&self) -> u64;
 
-    /// The least of that which is left at `start`, however much was done before.
+    /// Returns the minimum work that remains at `start` under any earlier schedule.
     fn work_after(&self, start: u64) -> u64;
 
-    /// How many pieces it has: the cost of asking for `work_after`.
+    /// Returns the number of parts, which determines the cost of `work_after`.
     fn parts(&self) -> usize;
 }
 
-/// Moore's algorithm for claims that all start together, given as (time to the deadline, work) by deadline: how many
-/// must be late.
+/// Returns the number of late claims by Moore's algorithm. All claims start together and are given as (time to the
+/// deadline, work), sorted by deadline.
 pub(crate) fn moore(by_deadline: impl Iterator<Item = (u64, u64)>) -> usize {
     let mut taken = Taken::default();
     by_deadline.for_each(|(time, work)| taken.take(time, work));
     taken.late
 }
 
-/// The claims that Moore's algorithm has taken so far.
+/// Claims accepted so far by Moore's algorithm.
 #[derive(Default)]
 pub(crate) struct Taken {
     works: BinaryHeap<u64>,
     sum: u128,
-    /// Those given up.
+    /// Number of claims dropped.
     pub(crate) late: usize,
 }
 
 impl Taken {
-    /// Takes the claim with the next deadline, `time` after the common start; gives the largest up if they do not fit.
+    /// Accepts the claim with the next deadline, `time` after the common start. Drops the largest claim if they do not
+    /// all fit.
     pub(crate) fn take(&mut self, time: u64, work: u64) {
         self.works.push(work);
         self.sum += u128::from(work);
@@ -54,10 +55,10 @@ impl Taken {
     }
 }
 
-/// Busy periods: a link that does all work as it comes is idle between them. Each is sorted by start.
+/// Splits the claims into busy periods, each sorted by start: a work-conserving link is idle between them.
 ///
-/// To split loses nothing: claims of one period can be kept within it, and any sum over disjoint sets of claims is a
-/// bound for all of them.
+/// The split does not weaken the bound: claims of one period can be scheduled within it, and any sum over disjoint sets
+/// of claims is a bound for all of them.
 pub(crate) fn periods<C: Claim>(claims: &mut [C]) -> Vec<&mut [C]> {
     claims.sort_unstable_by_key(|claim| (claim.from(), claim.due()));
     let mut busy_until = 0u128;

@@ -1,9 +1,9 @@
-//! Ideal schedulers on one link, without packets: the best that a transport could do, and the offline optimum that no
-//! scheduler beats. D3's Figure 5 and the "ideal" curves come from them.
+//! Ideal schedulers on one link, without packets, and the offline optimum that no scheduler can beat. D3's Figure 5 and
+//! the "ideal" curves are computed with them.
 //!
-//! A flow's work is the time that the link needs for it alone, rounded up to a picosecond. Earliest deadline first and
-//! the optimum are exact on those integers; fair share is exact when all flows start together and otherwise rounds by
-//! less than a picosecond; a reservation is a fraction of the link in units of 2⁻⁶⁴.
+//! The work of a flow is the time that the link needs to transmit it alone, rounded up to a picosecond. Earliest
+//! deadline first and the optimum are exact on those integers. Fair share is exact when all flows start together;
+//! otherwise it rounds by less than a picosecond. A reservation is a fraction of the link in units of 2⁻⁶⁴.
 
 #![forbid(unsafe_code)]
 
@@ -23,35 +23,35 @@ pub use batch::{Batch, fewest_late_batches};
 pub use online::{online, online_batches};
 pub use optimum::{FewestLate, fewest_late, is_feasible};
 
-/// One flow.
+/// Flow to schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// When it starts.
+    /// Arrival time.
     pub arrival: Time,
-    /// Its size in bytes, with whatever overhead the link is to carry.
+    /// Size in bytes, including the overhead that the link carries.
     pub bytes: u64,
-    /// Its absolute deadline.
+    /// Absolute deadline.
     pub deadline: Option<Time>,
 }
 
-/// An ideal scheduler.
+/// Ideal scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheduler {
-    /// All flows at once, each with an equal share: processor sharing.
+    /// Processor sharing: all active flows get equal shares.
     FairShare,
-    /// Preemptive earliest deadline first. Late flows keep their place and are not dropped; flows without a deadline
+    /// Preemptive earliest deadline first. Late flows keep their place and are not dropped. Flows without a deadline
     /// come after all others, in order of arrival.
     EarliestDeadline,
-    /// In order of arrival each flow is given size / time to deadline for as long as it lasts, if that much is left of
-    /// the link, and nothing otherwise (D3 §3). Flows without a reservation are not served.
+    /// Reserves size / time to deadline for each flow in order of arrival until its deadline, if the link has that much
+    /// left, and nothing otherwise (D3 §3). Flows without a reservation are not served.
     Reservation,
 }
 
 impl Scheduler {
-    /// All of them.
+    /// All schedulers.
     pub const ALL: [Self; 3] = [Self::FairShare, Self::EarliestDeadline, Self::Reservation];
 
-    /// Its name in tables and figures.
+    /// Returns the scheduler's name in tables and figures.
     pub fn name(self) -> &'static str {
         match self {
             Self::FairShare => "fair-share",
@@ -60,7 +60,8 @@ impl Scheduler {
         }
     }
 
-    /// When each job finishes on a link of `rate`, in the order of `jobs`; `None`: never.
+    /// Returns the finish times of the jobs on a link of `rate`, in the order of `jobs`; `None` if a job never
+    /// finishes.
     pub fn finish(self, rate: Rate, jobs: &[Job]) -> Vec<Option<Time>> {
         match self {
             Self::FairShare => share::finish(rate, jobs),
@@ -69,7 +70,7 @@ impl Scheduler {
         }
     }
 
-    /// How many jobs with a deadline miss it.
+    /// Returns the number of jobs with a deadline that miss it.
     pub fn late(self, rate: Rate, jobs: &[Job]) -> usize {
         let finishes = self.finish(rate, jobs);
         let on_time =
@@ -88,13 +89,13 @@ impl Job {
         rate.transmit(self.bytes)
     }
 
-    /// Its work in picoseconds, rounded down.
+    /// Returns the job's work in picoseconds, rounded down.
     fn least_work(&self, rate: Rate) -> u64 {
         batch::least_work(rate, self.bytes)
     }
 }
 
-/// The indices of `jobs` by arrival, ties in their given order.
+/// Returns the indices of `jobs` sorted by arrival; ties keep the given order.
 fn by_arrival(jobs: &[Job]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..jobs.len()).collect();
     order.sort_by_key(|&i| jobs[i].arrival);

@@ -1,12 +1,12 @@
-//! Earliest deadline first as a scheduler can do it that knows only what has arrived.
+//! Earliest deadline first as an online scheduler, which knows only the flows that have arrived.
 
 use crate::{Batch, Job};
 use duetime_core::Rate;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Which of the jobs are in time when a link of `rate` is scheduled by preemptive earliest deadline first, and a flow
-/// that can no longer be in time is given up at once, so that it takes no more of the link. Jobs without a deadline come
+/// Returns, for each job, true if it is in time on a link of `rate` under preemptive earliest deadline first. A flow
+/// that can no longer be in time is dropped immediately and uses no more of the link. Jobs without a deadline come
 /// after all others and count as in time.
 pub fn online(rate: Rate, jobs: &[Job]) -> Vec<bool> {
     let batch = |job: &Job| {
@@ -23,9 +23,9 @@ pub fn online(rate: Rate, jobs: &[Job]) -> Vec<bool> {
         .collect()
 }
 
-/// The same for batches: the batch with the earliest deadline goes first, of its flows the one with the least left. Once
-/// it has what it needs, its other flows wait behind everything; a batch is given up when the flows that it lacks, as
-/// far as they have arrived, can no longer be done in time.
+/// Returns, for each batch, true if it is in time: the batch with the earliest deadline goes first, and within it the
+/// flow with the least remaining work. After a batch has enough flows, its other flows wait behind all batches. A batch
+/// is dropped when the missing flows that have arrived can no longer finish in time.
 pub fn online_batches(rate: Rate, batches: &[Batch]) -> Vec<bool> {
     let mut arrivals: Vec<(u64, u64, usize)> = Vec::new();
     for (index, batch) in batches.iter().enumerate() {
@@ -35,13 +35,13 @@ pub fn online_batches(rate: Rate, batches: &[Batch]) -> Vec<bool> {
     }
     arrivals.sort_unstable();
     let mut states: Vec<State> = batches.iter().map(State::new).collect();
-    // (deadline, batch): batches that lack something and have something waiting.
+    // (deadline, batch) of batches that need more flows and have flows waiting.
     let mut ready: BinaryHeap<Reverse<(u64, usize)>> = BinaryHeap::new();
     let mut now = 0;
     for (position, &(at, work, index)) in arrivals.iter().enumerate() {
         now = now.max(at);
-        states[index].arrives(work);
-        if states[index].lacks > 0 && states[index].waiting.len() == 1 {
+        states[index].add(work);
+        if states[index].missing > 0 && states[index].waiting.len() == 1 {
             ready.push(Reverse((states[index].due, index)));
         }
         let next = arrivals.get(position + 1).map_or(u64::MAX, |next| next.0);
@@ -50,7 +50,7 @@ pub fn online_batches(rate: Rate, batches: &[Batch]) -> Vec<bool> {
         {
             let state = &mut states[index];
             if !state.is_possible(now) {
-                state.give_up();
+                state.drop_flows();
             }
             if !state.serve(&mut now, next) {
                 ready.pop();
@@ -62,9 +62,9 @@ pub fn online_batches(rate: Rate, batches: &[Batch]) -> Vec<bool> {
 
 struct State {
     due: u64,
-    /// Flows that it still needs; zero too when it has been given up.
-    lacks: usize,
-    /// What is left of each flow that has arrived, the least last.
+    /// Number of flows still needed; also zero after the batch is dropped.
+    missing: usize,
+    /// Remaining work of each flow that has arrived, smallest last.
     waiting: Vec<u64>,
     in_time: bool,
 }
@@ -73,32 +73,32 @@ impl State {
     fn new(batch: &Batch) -> Self {
         Self {
             due: batch.deadline.as_ps(),
-            lacks: batch.needed,
+            missing: batch.needed,
             waiting: Vec::new(),
             in_time: batch.needed == 0,
         }
     }
 
-    fn arrives(&mut self, work: u64) {
-        if self.lacks > 0 {
+    fn add(&mut self, work: u64) {
+        if self.missing > 0 {
             let place = self.waiting.partition_point(|&left| left > work);
             self.waiting.insert(place, work);
         }
     }
 
-    /// Whether what it lacks, as far as it has arrived, can be done by the deadline.
+    /// Returns true if the needed flows that have arrived can still finish by the deadline.
     fn is_possible(&self, now: u64) -> bool {
-        let lacking = self.waiting.iter().rev().take(self.lacks);
-        let left: u128 = lacking.map(|&left| u128::from(left)).sum();
+        let needed = self.waiting.iter().rev().take(self.missing);
+        let left: u128 = needed.map(|&left| u128::from(left)).sum();
         u128::from(now) + left <= u128::from(self.due)
     }
 
-    fn give_up(&mut self) {
-        self.lacks = 0;
+    fn drop_flows(&mut self) {
+        self.missing = 0;
         self.waiting.clear();
     }
 
-    /// Does one flow, or as much of it as fits before `until`; false when nothing of it waits any more.
+    /// Serves the smallest flow until it finishes or `until` is reached. Returns false if no flows are left waiting.
     fn serve(&mut self, now: &mut u64, until: u64) -> bool {
         let Some(left) = self.waiting.last_mut() else {
             return false;
@@ -108,10 +108,10 @@ impl State {
         *left -= served;
         if *left == 0 {
             self.waiting.pop();
-            self.lacks -= 1;
-            if self.lacks == 0 {
+            self.missing -= 1;
+            if self.missing == 0 {
                 self.in_time = true;
-                self.give_up();
+                self.drop_flows();
             }
         }
         !self.waiting.is_empty()

@@ -1,4 +1,4 @@
-//! The fewest flows that any schedule, knowing the future, must let be late.
+//! Minimum number of late flows over all schedules, including those that know the future.
 
 use crate::claim::{Claim, moore, periods};
 use crate::{Job, search, windows};
@@ -6,43 +6,44 @@ use duetime_core::{Rate, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// How many flows must be late, whatever the schedule.
+/// Minimum number of late flows over all schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FewestLate {
-    /// No schedule has fewer late flows.
+    /// Lower bound: no schedule has fewer late flows.
     pub late: usize,
-    /// Some schedule has no more.
+    /// True if some schedule attains the bound.
     pub exact: bool,
 }
 
-/// The fewest late flows among `jobs` on a link of `rate`. Flows without a deadline do not matter: they can always wait.
+/// Returns the minimum number of late flows among `jobs` on a link of `rate`. Flows without a deadline are ignored,
+/// because they can always wait.
 ///
-/// Flows that would be late even alone are counted first. The others fall into busy periods, in which an ever busy link
-/// would serve them all; what happens in one does not matter to the next. For a period it is
+/// Flows that would be late even alone are counted first. The others are split into busy periods of a work-conserving
+/// link, which are independent of each other. The result for a period is
 ///
-/// - zero, if earliest deadline first meets all (it then is optimal; Dertouzos 1974);
-/// - the optimum by Moore's algorithm (1968), if all flows start together: take flows by deadline, and whenever one
-///   would be late, give up the largest taken so far; and by the same in reversed time, if all are due together;
+/// - zero, if earliest deadline first meets all deadlines, because it is then optimal (Dertouzos 1974);
+/// - the optimum by Moore's algorithm (1968), if all flows start together: accept flows by deadline, and whenever one
+///   would be late, drop the largest accepted so far; in reversed time, if all flows are due together;
 /// - the optimum by search, for up to 12 flows;
 /// - otherwise the lower bound of the module `windows`.
 ///
-/// Work is rounded down to a picosecond, so that the bound stays one.
+/// Work is rounded down to a picosecond, so the result remains a lower bound.
 pub fn fewest_late(rate: Rate, jobs: &[Job]) -> FewestLate {
     let mut flows: Vec<Flow> = jobs.iter().filter_map(|job| Flow::new(rate, job)).collect();
     let all = flows.len();
     flows.retain(Flow::is_possible);
-    let hopeless = FewestLate {
+    let infeasible = FewestLate {
         late: all - flows.len(),
         exact: true,
     };
-    let each = periods(&mut flows).into_iter().map(of_period);
-    each.fold(hopeless, |sum, of| FewestLate {
-        late: sum.late + of.late,
-        exact: sum.exact && of.exact,
+    let periods_late = periods(&mut flows).into_iter().map(late_in_period);
+    periods_late.fold(infeasible, |sum, period| FewestLate {
+        late: sum.late + period.late,
+        exact: sum.exact && period.exact,
     })
 }
 
-fn of_period(flows: &mut [Flow]) -> FewestLate {
+fn late_in_period(flows: &mut [Flow]) -> FewestLate {
     let exact = |late| FewestLate { late, exact: true };
     flows.sort_unstable_by_key(|flow| (flow.due, flow.from));
     if flows.len() == 1 || earliest_deadline_meets(flows) {
@@ -52,14 +53,14 @@ fn of_period(flows: &mut [Flow]) -> FewestLate {
     let start_together = flows.iter().all(|flow| flow.from == first.from);
     if start_together || first.due == last.due {
         if !start_together {
-            // The same in reversed time, where all start at their common deadline.
+            // In reversed time, all flows start at their common deadline.
             flows.sort_unstable_by_key(|flow| Reverse(flow.from));
         }
         return exact(moore(
             flows.iter().map(|flow| (flow.due - flow.from, flow.work)),
         ));
     }
-    if flows.len() <= search::MOST {
+    if flows.len() <= search::MAX_FLOWS {
         return exact(search::fewest_late(flows));
     }
     FewestLate {
@@ -68,7 +69,7 @@ fn of_period(flows: &mut [Flow]) -> FewestLate {
     }
 }
 
-/// A flow with a deadline, in picoseconds.
+/// Flow with a deadline; times and work are in picoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flow {
     pub(crate) from: u64,
@@ -85,7 +86,7 @@ impl Flow {
         })
     }
 
-    /// Whether it can be in time when it is alone.
+    /// Returns true if the flow can be in time when it is alone.
     fn is_possible(&self) -> bool {
         self.from <= self.due && self.work <= self.due - self.from
     }
@@ -113,11 +114,11 @@ impl Claim for Flow {
     }
 }
 
-/// Whether preemptive earliest deadline first meets all of them.
+/// Returns true if preemptive earliest deadline first meets all deadlines.
 fn earliest_deadline_meets(flows: &[Flow]) -> bool {
     let mut by_arrival: Vec<&Flow> = flows.iter().collect();
     by_arrival.sort_unstable_by_key(|flow| flow.from);
-    // (deadline, what is left)
+    // (deadline, remaining work)
     let mut ready: BinaryHeap<Reverse<(u64, u64)>> = BinaryHeap::new();
     let mut now = 0;
     let mut serve_until = |until: u64, ready: &mut BinaryHeap<Reverse<(u64, u64)>>| {
@@ -145,8 +146,8 @@ fn earliest_deadline_meets(flows: &[Flow]) -> bool {
     serve_until(u64::MAX, &mut ready)
 }
 
-/// Whether some schedule meets every deadline: in no window of time is more work both started and due than fits. This
-/// is the demand bound; it knows nothing of any scheduler.
+/// Returns true if some schedule meets every deadline, by the demand bound: in no time window is more work both
+/// released and due than fits. This test does not depend on any scheduler.
 pub fn is_feasible(rate: Rate, jobs: &[Job]) -> bool {
     let due: Vec<(Time, Time, u64)> = jobs
         .iter()

@@ -5,12 +5,11 @@ use duetime_core::{Rate, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// The whole link, in units of 2⁻⁶⁴ of it.
+/// Full capacity of the link, in units of 2⁻⁶⁴ of the link.
 const LINK: u128 = 1 << 64;
 
 pub(crate) fn finish(rate: Rate, jobs: &[Job]) -> Vec<Option<Time>> {
     let mut finishes = vec![None; jobs.len()];
-    // Reservations by their ends.
     let mut held: BinaryHeap<Reverse<(Time, u128)>> = BinaryHeap::new();
     let mut reserved = 0;
     for i in by_arrival(jobs) {
@@ -33,7 +32,7 @@ pub(crate) fn finish(rate: Rate, jobs: &[Job]) -> Vec<Option<Time>> {
         if reserved + share <= LINK {
             reserved += share;
             held.push(Reverse((deadline, share)));
-            // At its own rate it needs all the time that it has.
+            // At its reserved rate, a flow finishes exactly at its deadline.
             finishes[i] = Some(if work == 0 { job.arrival } else { deadline });
         }
     }

@@ -3,13 +3,14 @@
 use crate::optimum::Flow;
 use std::collections::BTreeSet;
 
-/// Up to this many flows are searched: 2¹² sets at most.
-pub(crate) const MOST: usize = 12;
+/// Maximum number of flows to search: at most 2¹² sets.
+pub(crate) const MAX_FLOWS: usize = 12;
 
-/// The fewest of at most [`MOST`] flows, given by deadline, that must be late.
+/// Returns the minimum number of late flows among at most [`MAX_FLOWS`] flows sorted by deadline.
 ///
-/// Where more work is started and due within a window than fits, one of the window's flows must be late. Every set that
-/// lacks one of them is tried, then those that lack two, and so on, until one has no such window: it is feasible.
+/// If more work is released and due within a window than fits, one of the window's flows must be late. The search tries
+/// all sets that omit one of them, then those that omit two, and so on, until a set has no such window and is therefore
+/// feasible.
 pub(crate) fn fewest_late(by_deadline: &[Flow]) -> usize {
     let mut sets = BTreeSet::from([(1u16 << by_deadline.len()) - 1]);
     for late in 0.. {
@@ -25,7 +26,7 @@ pub(crate) fn fewest_late(by_deadline: &[Flow]) -> usize {
     unreachable!("the empty set is feasible")
 }
 
-/// The fewest flows of the set that do not fit into the window that they share; `None` if all can be in time.
+/// Returns the smallest overloaded window found, as its set of flows, or `None` if all flows of the set can be in time.
 fn conflict(by_deadline: &[Flow], set: u16) -> Option<u16> {
     let mut smallest: Option<u16> = None;
     for start in members(set).map(|flow| by_deadline[flow].from) {
@@ -45,5 +46,5 @@ fn conflict(by_deadline: &[Flow], set: u16) -> Option<u16> {
 }
 
 fn members(set: u16) -> impl Iterator<Item = usize> {
-    (0..MOST).filter(move |flow| set >> flow & 1 == 1)
+    (0..MAX_FLOWS).filter(move |flow| set >> flow & 1 == 1)
 }

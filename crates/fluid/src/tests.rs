@@ -3,7 +3,7 @@ mod bounds;
 use super::*;
 use proptest::prelude::*;
 
-/// 1 KB at 8 Gbps is 1 µs.
+/// 1 KB at 8 Gbps takes 1 µs.
 const RATE: Rate = Rate::from_gbps(8);
 
 fn job(arrival_us: u64, kilobytes: u64, deadline_us: Option<u64>) -> Job {
@@ -20,8 +20,8 @@ fn us(at: u64) -> Time {
 
 #[test]
 fn fair_share_by_hand() {
-    // Alone until 2, two until 4 (the first has 8 left), three: the second (1 left) ends at 7, then two until the third
-    // (4 left) ends at 15, and the first has 3 left.
+    // One flow until 2; two until 4 (the first has 8 left); three until 7, when the second (1 left) ends; two until 15,
+    // when the third (4 left) ends, and the first has 3 left.
     let jobs = [job(0, 11, None), job(2, 2, None), job(4, 5, None)];
     let expected = [us(18), us(7), us(15)].map(Some).to_vec();
     assert_eq!(Scheduler::FairShare.finish(RATE, &jobs), expected);
@@ -42,7 +42,8 @@ fn earliest_deadline_preempts() {
 
 #[test]
 fn expired_flows_keep_their_place() {
-    // The first cannot be met, and takes the second down with it: why EDF collapses under overload (D3 Fig 5c).
+    // The first flow cannot meet its deadline and delays the second, which is why EDF collapses under overload (D3 Fig
+    // 5c).
     let jobs = [job(0, 10, Some(9)), job(0, 5, Some(10))];
     assert_eq!(Scheduler::EarliestDeadline.late(RATE, &jobs), 2);
     assert_eq!(
@@ -55,8 +56,8 @@ fn expired_flows_keep_their_place() {
 }
 
 #[test]
-fn reservations_are_given_in_order_of_arrival() {
-    // Half the link until 20; then 0.6 does not fit, 0.5 does; at 20 the first half is free again.
+fn reservations_in_order_of_arrival() {
+    // Half the link is reserved until 20. Then 0.6 does not fit but 0.5 does. At 20 the first half is free again.
     let jobs = [
         job(0, 10, Some(20)),
         job(1, 6, Some(11)),
@@ -93,7 +94,7 @@ fn a_deadline_before_the_start_is_late() {
     assert!(!is_feasible(RATE, &jobs));
 }
 
-fn jobs(most: usize, spread_us: u64) -> impl Strategy<Value = Vec<Job>> {
+fn jobs(max: usize, spread_us: u64) -> impl Strategy<Value = Vec<Job>> {
     let one = (
         0..=spread_us,
         0u64..12,
@@ -101,10 +102,10 @@ fn jobs(most: usize, spread_us: u64) -> impl Strategy<Value = Vec<Job>> {
     );
     let job =
         one.prop_map(|(at, size, allowed)| job(at, size, allowed.map(|allowed| at + allowed)));
-    proptest::collection::vec(job, 0..most)
+    proptest::collection::vec(job, 0..max)
 }
 
-/// When a link that is never idle without need has done all its work.
+/// Returns the time at which a work-conserving link finishes all jobs.
 fn end_of_work(jobs: &[Job]) -> Time {
     by_arrival(jobs).into_iter().fold(Time::ZERO, |free, i| {
         free.max(jobs[i].arrival) + jobs[i].work(RATE)
@@ -141,7 +142,7 @@ proptest! {
                 prop_assert!(a.bytes > b.bytes || fa <= fb);
             }
         }
-        // The smaller of two flows has the link's n-th part until it ends.
+        // The smallest of n flows gets 1/n of the link until it ends.
         if let Some(smallest) = jobs.iter().map(|job| job.work(RATE)).min() {
             prop_assert_eq!(*finishes.iter().flatten().min().unwrap(), Time::ZERO + smallest * jobs.len() as u64);
         }

@@ -1,22 +1,23 @@
-//! A lower bound on late claims by windows of time.
+//! Lower bound on the number of late claims, from time windows.
 //!
-//! Take a window and the claims that are due within it. What of them cannot have been done before the window begins
-//! must be done inside. Let all that be there when it begins: this only helps, and now Moore's algorithm tells how many
-//! of them must be late. Windows that do not overlap hold claims with different deadlines, so their numbers add up; the
-//! bound is the largest sum over all sets of disjoint windows. Windows begin where a claim starts and end at a deadline.
+//! Consider a window and the claims that are due within it. Their work that cannot have been completed before the
+//! window begins must be done inside it. Assume that all of this work is available when the window begins, which can
+//! only help; Moore's algorithm then gives the number of claims that must be late. Disjoint windows contain claims with
+//! different deadlines, so their numbers add up, and the bound is the largest sum over all sets of disjoint windows.
+//! Windows begin at the start of a claim and end at a deadline.
 
 use crate::claim::{Claim, Taken};
 use std::collections::BTreeMap;
 
-/// Claims looked at, over all windows of a busy period: long periods try fewer beginnings, which weakens the bound and
-/// keeps it one.
-const MOST_LOOKS: usize = 1 << 20;
-/// Beginnings that are tried in any case.
-const LEAST_STARTS: usize = 32;
+/// Maximum number of claims to examine over all windows of a busy period. Long periods try fewer window starts, which
+/// weakens the bound but keeps it valid.
+const MAX_EXAMINED: usize = 1 << 20;
+/// Minimum number of window starts to try.
+const MIN_STARTS: usize = 32;
 
-/// How many of the claims of one busy period must be late at least; they are given by deadline.
+/// Returns a lower bound on the number of late claims in one busy period, given the claims sorted by deadline.
 pub(crate) fn fewest_late<C: Claim>(by_deadline: &[C]) -> usize {
-    // The largest sum of windows that end at or before each time.
+    // Largest sum over disjoint windows that end at or before each time.
     let mut best: BTreeMap<u64, usize> = BTreeMap::from([(0, 0)]);
     let mut taken = Taken::default();
     for start in starts(by_deadline) {
@@ -38,22 +39,22 @@ pub(crate) fn fewest_late<C: Claim>(by_deadline: &[C]) -> usize {
     best.last_key_value().map_or(0, |(_, &sum)| sum)
 }
 
-/// Where windows begin.
+/// Returns the window starts to try.
 fn starts<C: Claim>(claims: &[C]) -> Vec<u64> {
     let mut starts: Vec<u64> = claims.iter().map(Claim::from).collect();
     starts.sort_unstable();
     starts.dedup();
     let parts: usize = claims.iter().map(Claim::parts).sum();
-    let most = (MOST_LOOKS / parts.max(1)).max(LEAST_STARTS);
-    if starts.len() > most {
-        // Evenly among them, the first included.
+    let max = (MAX_EXAMINED / parts.max(1)).max(MIN_STARTS);
+    if starts.len() > max {
+        // Pick evenly spaced starts, including the first.
         let all = starts.len();
-        starts = (0..most).map(|i| starts[i * all / most]).collect();
+        starts = (0..most).map(|i| starts[i * all / max]).collect();
     }
     starts
 }
 
-/// Enters a sum at `at`, keeping `best` increasing with time.
+/// Records a sum at `at`, keeping `best` strictly increasing over time.
 fn raise(best: &mut BTreeMap<u64, usize>, at: u64, sum: usize) {
     if best
         .range(..=at)

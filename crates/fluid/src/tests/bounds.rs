@@ -1,4 +1,4 @@
-//! The bounds against every set of flows, and against schedulers.
+//! Bounds compared with brute force over all sets of flows, and with schedulers.
 
 use super::*;
 use crate::claim::Claim;
@@ -13,7 +13,7 @@ fn flow(job: &Job) -> Flow {
 }
 
 #[test]
-fn moores_algorithm_gives_up_the_largest() {
+fn moores_algorithm_drops_the_largest() {
     let jobs = [
         job(0, 4, Some(5)),
         job(0, 2, Some(6)),
@@ -54,9 +54,9 @@ fn overloads_at_different_times_add_up() {
 }
 
 #[test]
-fn what_cannot_have_been_done_before_a_window_counts_in_it() {
-    // Fourteen flows, so that it is not searched. The first has 9 of its 10 left when the others come at 1; they take
-    // all until 14, and it is due at 15.
+fn window_counts_unavoidable_earlier_work() {
+    // Fourteen flows, so that the search is not used. The first has 9 of its 10 left when the others arrive at 1. They
+    // use the link until 14, and the first is due at 15.
     let mut jobs = vec![job(0, 10, Some(15))];
     jobs.extend([job(1, 1, Some(14)); 13]);
     let found = fewest_late(RATE, &jobs);
@@ -64,7 +64,7 @@ fn what_cannot_have_been_done_before_a_window_counts_in_it() {
 }
 
 #[test]
-fn a_query_is_late_when_it_cannot_have_enough_answers() {
+fn query_is_late_without_enough_answers() {
     let at = |arrival: u64, kilobytes: u64| (us(arrival), kilobytes * 1_000);
     let batch = |flows: &[(Time, u64)], needed, deadline| Batch {
         flows: flows.to_vec(),
@@ -74,11 +74,11 @@ fn a_query_is_late_when_it_cannot_have_enough_answers() {
     let three = [at(0, 4), at(1, 2), at(5, 3)];
     for (needed, deadline, late) in [(2, 5, 1), (2, 6, 0), (3, 8, 1), (3, 9, 0), (0, 0, 0)] {
         let batches = [batch(&three, needed, deadline)];
-        let what = format!("{needed} by {deadline}");
-        assert_eq!(fewest_late_batches(RATE, &batches), late, "{what}");
-        assert_eq!(online_batches(RATE, &batches), [late == 0], "{what}");
+        let label = format!("{needed} by {deadline}");
+        assert_eq!(fewest_late_batches(RATE, &batches), late, "{label}");
+        assert_eq!(online_batches(RATE, &batches), [late == 0], "{label}");
     }
-    // Each alone can be in time; together they need 12 within 11.
+    // Each batch alone can be in time; together they need 12 within 11.
     let both = [
         batch(&[at(0, 3), at(0, 3), at(0, 9)], 2, 11),
         batch(&[at(0, 2), at(0, 4)], 2, 11),
@@ -88,8 +88,8 @@ fn a_query_is_late_when_it_cannot_have_enough_answers() {
 }
 
 #[test]
-fn what_can_no_longer_be_in_time_takes_nothing_of_the_link() {
-    // Plain EDF serves the first until 9 and the second until 14; and the third is in time because it preempts.
+fn late_flows_use_none_of_the_link() {
+    // Plain EDF serves the first until 9 and the second until 14. The third is in time because it preempts.
     let jobs = [
         job(0, 10, Some(9)),
         job(0, 5, Some(10)),
@@ -100,7 +100,7 @@ fn what_can_no_longer_be_in_time_takes_nothing_of_the_link() {
     assert_eq!(online(RATE, &jobs), [false, true, true, true]);
 }
 
-/// The fewest late flows, by trying every set of flows that are to be in time.
+/// Returns the minimum number of late flows, by trying every set of flows to be in time.
 fn brute_force(jobs: &[Job]) -> usize {
     let due: Vec<Job> = jobs
         .iter()
@@ -118,7 +118,7 @@ fn brute_force(jobs: &[Job]) -> usize {
     due.len() - best.map(u32::count_ones).max().unwrap_or(0) as usize
 }
 
-/// The fewest late batches, by trying every set of flows that are to be in time.
+/// Returns the minimum number of late batches, by trying every set of flows to be in time.
 fn brute_force_batches(batches: &[Batch]) -> usize {
     let flows: Vec<(usize, Job)> = batches
         .iter()
@@ -144,7 +144,7 @@ fn brute_force_batches(batches: &[Batch]) -> usize {
                 .map(|i| flows[i])
         };
         let jobs: Vec<Job> = chosen().map(|(_, job)| job).collect();
-        let has = |index| chosen().filter(|(of, _)| *of == index).count();
+        let has = |index| chosen().filter(|(batch, _)| *batch == index).count();
         let late = (0..batches.len()).filter(|&index| has(index) < batches[index].needed);
         is_feasible(RATE, &jobs).then(|| late.count())
     };
@@ -152,13 +152,13 @@ fn brute_force_batches(batches: &[Batch]) -> usize {
     best.expect("no flow at all is feasible")
 }
 
-fn due_jobs(most: usize, spread_us: u64) -> impl Strategy<Value = Vec<Job>> {
+fn due_jobs(max: usize, spread_us: u64) -> impl Strategy<Value = Vec<Job>> {
     let one = (0..=spread_us, 1u64..12, 0u64..60);
     let job = one.prop_map(|(at, size, allowed)| job(at, size, Some(at + allowed)));
-    proptest::collection::vec(job, 0..=most)
+    proptest::collection::vec(job, 0..=max)
 }
 
-fn batches(most: usize, flows: usize, spread_us: u64) -> impl Strategy<Value = Vec<Batch>> {
+fn batches(max: usize, flows: usize, spread_us: u64) -> impl Strategy<Value = Vec<Batch>> {
     let flow = (0..=spread_us, 1u64..12);
     let batch = (
         proptest::collection::vec(flow, 0..=flows),
@@ -173,24 +173,24 @@ fn batches(most: usize, flows: usize, spread_us: u64) -> impl Strategy<Value = V
             .collect(),
         deadline: us(deadline),
     });
-    proptest::collection::vec(batch, 0..=most)
+    proptest::collection::vec(batch, 0..=max)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn up_to_ten_flows_are_as_by_brute_force(jobs in due_jobs(10, 40)) {
+    fn up_to_ten_flows_match_brute_force(jobs in due_jobs(10, 40)) {
         prop_assert_eq!(fewest_late(RATE, &jobs), FewestLate { late: brute_force(&jobs), exact: true });
     }
 
     #[test]
-    fn flows_that_start_together_are_as_by_brute_force(jobs in due_jobs(15, 0)) {
+    fn flows_starting_together_match_brute_force(jobs in due_jobs(15, 0)) {
         prop_assert_eq!(fewest_late(RATE, &jobs), FewestLate { late: brute_force(&jobs), exact: true });
     }
 
     #[test]
-    fn flows_that_are_due_together_are_as_by_brute_force(mut jobs in due_jobs(15, 30), due in 0u64..60) {
+    fn flows_due_together_match_brute_force(mut jobs in due_jobs(15, 30), due in 0u64..60) {
         for job in &mut jobs {
             job.deadline = Some(us(due));
         }
@@ -198,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn windows_are_below_the_optimum(jobs in due_jobs(10, 40)) {
+    fn windows_never_exceed_the_optimum(jobs in due_jobs(10, 40)) {
         let mut flows: Vec<Flow> = jobs.iter().map(flow).collect();
         flows.retain(|flow| flow.work <= flow.due - flow.from);
         flows.sort_by_key(|flow| flow.due);
@@ -211,7 +211,7 @@ proptest! {
     }
 
     #[test]
-    fn nobody_beats_the_bound(jobs in jobs(80, 100)) {
+    fn no_scheduler_beats_the_bound(jobs in jobs(80, 100)) {
         let bound = fewest_late(RATE, &jobs).late;
         for scheduler in Scheduler::ALL {
             prop_assert!(scheduler.late(RATE, &jobs) >= bound, "{}", scheduler.name());
@@ -221,7 +221,7 @@ proptest! {
     }
 
     #[test]
-    fn the_online_schedule_is_one(jobs in due_jobs(30, 60)) {
+    fn online_schedule_is_feasible(jobs in due_jobs(30, 60)) {
         let in_time = online(RATE, &jobs);
         let met: Vec<Job> = jobs.iter().zip(&in_time).filter(|(_, met)| **met).map(|(job, _)| *job).collect();
         prop_assert!(is_feasible(RATE, &met));
@@ -231,7 +231,7 @@ proptest! {
     }
 
     #[test]
-    fn the_bound_on_queries_is_below_the_optimum(batches in batches(4, 4, 30)) {
+    fn query_bound_never_exceeds_the_optimum(batches in batches(4, 4, 30)) {
         let bound = fewest_late_batches(RATE, &batches);
         let optimum = brute_force_batches(&batches);
         prop_assert!(bound <= optimum, "{} > {}", bound, optimum);
@@ -243,7 +243,7 @@ proptest! {
     }
 
     #[test]
-    fn a_query_of_one_answer_is_a_flow(jobs in due_jobs(8, 30)) {
+    fn query_of_one_answer_is_a_flow(jobs in due_jobs(8, 30)) {
         let batches: Vec<Batch> = jobs
             .iter()
             .map(|job| Batch { flows: vec![(job.arrival, job.bytes)], needed: 1, deadline: job.deadline.unwrap() })
