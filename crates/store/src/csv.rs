@@ -1,4 +1,4 @@
-//! Any flat Parquet file as CSV.
+//! CSV export of flat Parquet files.
 
 use std::io::Write;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::table::StoredTable;
 use crate::{StoreError, file};
 
 /// Writes a Parquet file of plain columns as CSV (RFC 4180 quoting, `\n` line ends): a header line, then one line per
-/// row. Nulls are empty fields.
+/// row. Nulls become empty fields.
 pub fn export_csv(parquet: &Path, to: &mut impl Write) -> Result<(), StoreError> {
     let input = |reason: String| StoreError::input(parquet, reason);
     let table = StoredTable::open(file::read(parquet)?.into()).map_err(input)?;
@@ -25,7 +25,7 @@ pub fn export_csv(parquet: &Path, to: &mut impl Write) -> Result<(), StoreError>
     let mut rows = 0..table.rows();
     loop {
         line.push('\n');
-        // The other side of a pipe may be gone: that is an error of the writer's, not of the file.
+        // A closed pipe is an error of the output, not of the file.
         to.write_all(line.as_bytes())
             .map_err(StoreError::unwritten("export", parquet))?;
         if rows.next().is_none() {

@@ -1,84 +1,85 @@
-//! What can go wrong with a folder or a file, each with the path and the reason.
+//! Errors of folders and files, each with its path and reason.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A folder or file that cannot be written, read or trusted.
+/// Folder or file that cannot be written, read or trusted.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The operating system refuses to open, create or read a place that was asked for.
+    /// The operating system refuses to open, create or read a requested path.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Io {
-        /// What was tried: "open", "create" or "read".
+        /// Attempted action: "open", "create" or "read".
         action: &'static str,
-        /// On what.
+        /// Path of the action.
         path: PathBuf,
-        /// The reason.
+        /// Reason from the operating system.
         source: io::Error,
     },
-    /// The operating system refuses to write results; those written before are left.
+    /// The operating system refuses to write results; results written earlier are kept.
     #[error("cannot {action} `{}`: {source}", path.display())]
     Unwritten {
-        /// What was tried: "write", "create", "replace", "remove" or "export".
+        /// Attempted action: "write", "create", "replace", "remove" or "export".
         action: &'static str,
-        /// On what.
+        /// Path of the action.
         path: PathBuf,
-        /// The reason.
+        /// Reason from the operating system.
         source: io::Error,
     },
-    /// There is nothing at this place.
+    /// Nothing exists at this path.
     #[error("there is no run folder at `{}`", .0.display())]
     NotFound(PathBuf),
-    /// The place is taken by a file.
-    #[error("`{}` is a file; a run folder is a directory: choose another place", .0.display())]
+    /// The path is a file.
+    #[error("`{}` is a file; a run folder is a directory: choose another path", .0.display())]
     NotADirectory(PathBuf),
-    /// The place is taken by a directory of something else, which is left alone.
-    #[error("`{}` is not a run folder (it has no manifest.json) and is not empty: choose another place", .0.display())]
+    /// The path is a directory that was not created by Duetime. It is not modified.
+    #[error("`{}` is not a run folder (it has no manifest.json) and is not empty: choose another path", .0.display())]
     Foreign(PathBuf),
-    /// The place holds earlier results, which are left alone.
+    /// The path holds earlier results. They are not modified.
     #[error(
-        "`{}` already holds results of \"{name}\", started {started}: resume them, replace them or choose another place",
+        "`{}` already holds results of \"{name}\", started {started}: resume them, replace them or choose another path",
         path.display()
     )]
     Exists {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
-        /// The scenario's name.
+        /// Name of the scenario.
         name: String,
-        /// When the earlier study started.
+        /// Start time of the earlier study.
         started: String,
     },
-    /// Another process writes to it.
+    /// Another process is writing to the folder.
     #[error("`{}` is being written by another process", .0.display())]
     Busy(PathBuf),
-    /// Its results cannot be mixed with those asked for.
+    /// The existing results cannot be combined with the requested ones.
     #[error("`{}` cannot be resumed: {reason}", path.display())]
     NotResumable {
-        /// The folder.
+        /// Path of the folder.
         path: PathBuf,
-        /// What differs.
+        /// Difference between the two.
         reason: String,
     },
-    /// A file of a run folder is not what was written.
+    /// A file of a run folder differs from what was written.
     #[error("`{}` is damaged: {reason}", path.display())]
     Damaged {
-        /// The file or folder.
+        /// Path of the file or folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the damage.
         reason: String,
     },
-    /// A file given by the user does not say what it must.
+    /// A user-provided file has invalid contents.
     #[error("`{}`: {reason}", path.display())]
     Input {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Column, row and what is allowed.
+        /// Column, row and allowed values.
         reason: String,
     },
 }
 
 impl StoreError {
-    /// The same once results are there: a place that cannot be used is then no wrong choice.
+    /// Converts the error after results have been written: an unusable path is then a write error, not a wrong choice
+    /// of path.
     #[must_use]
     pub fn after_results(self) -> Self {
         match self {
@@ -100,7 +101,7 @@ impl StoreError {
         }
     }
 
-    /// For `map_err`: the operating system refused `action` on `path`.
+    /// Returns a closure for `map_err` that reports the failure of `action` on `path`.
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io {
@@ -110,7 +111,7 @@ impl StoreError {
         }
     }
 
-    /// For `map_err`: the operating system refused `action` on `path`, which was to hold results.
+    /// Returns a closure for `map_err` that reports the failure of `action` on `path` as a failure to write results.
     pub(crate) fn unwritten(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Unwritten {
@@ -120,7 +121,7 @@ impl StoreError {
         }
     }
 
-    /// `path` is not what was written, because of `reason`.
+    /// Creates an error for the damaged file or folder `path`.
     pub(crate) fn damaged(path: &Path, reason: impl Into<String>) -> Self {
         Self::Damaged {
             path: path.to_path_buf(),
@@ -128,7 +129,7 @@ impl StoreError {
         }
     }
 
-    /// `path`, given by the user, is wrong because of `reason`.
+    /// Creates an error for the user-provided file `path`.
     pub(crate) fn input(path: &Path, reason: impl Into<String>) -> Self {
         Self::Input {
             path: path.to_path_buf(),

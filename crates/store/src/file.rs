@@ -1,4 +1,4 @@
-//! Whole files: written at once or not at all, and their checksum.
+//! Whole files: atomic replacement, JSON, and checksums.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     fs::write(path, bytes).map_err(StoreError::unwritten("write", path))
 }
 
-/// Replaces a file in one step: readers see the old or the new one, and a failure leaves the old one.
+/// Replaces a file atomically: readers see the old or the new file, and a failure keeps the old one.
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
@@ -27,7 +27,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     written
 }
 
-/// The same, in a folder that is made where it is missing.
+/// Replaces a file atomically and creates its folder if it is missing.
 pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent).map_err(StoreError::unwritten("create", parent))?;
@@ -35,12 +35,12 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     replace(path, bytes)
 }
 
-/// The bytes of a file.
+/// Returns the contents of a file.
 pub fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
     fs::read(path).map_err(StoreError::io("read", path))
 }
 
-/// `value` as indented JSON that ends in a newline.
+/// Returns `value` as indented JSON with a final newline. `path` is used in the error.
 pub fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, StoreError> {
     let mut bytes = serde_json::to_vec_pretty(value)
         .map_err(|error| StoreError::unwritten("write", path)(error.into()))?;
@@ -48,13 +48,13 @@ pub fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, StoreError> 
     Ok(bytes)
 }
 
-/// What a JSON file holds.
+/// Reads and parses a JSON file.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, StoreError> {
     serde_json::from_slice(&read(path)?)
         .map_err(|error| StoreError::damaged(path, error.to_string()))
 }
 
-/// Whether a file has the format that this version reads.
+/// Returns an error unless `found` is the format that this version reads.
 pub fn check_format(path: &Path, found: u32) -> Result<(), StoreError> {
     let ours = crate::FORMAT;
     if found == ours {
@@ -64,7 +64,7 @@ pub fn check_format(path: &Path, found: u32) -> Result<(), StoreError> {
     Err(StoreError::damaged(path, reason))
 }
 
-/// FNV-1a over the bytes, in 64 bits: finds damage, not malice.
+/// Returns the 64-bit FNV-1a hash of the bytes. It detects damage, not tampering.
 pub fn checksum(bytes: &[u8]) -> String {
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)

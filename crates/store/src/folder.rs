@@ -1,4 +1,4 @@
-//! The run folder as a whole: who may write to it, what it holds and what is missing.
+//! Run folder: locking, contents and missing runs.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ use crate::{Manifest, StoreError, file};
 
 const MANIFEST: &str = "manifest.json";
 const SUMMARY: &str = "summary.json";
-/// Everything that Duetime puts at the top of a run folder, and so may replace.
-const OURS: [&str; 7] = [
+/// Everything that Duetime creates at the top of a run folder, and may therefore replace.
+const OWNED: [&str; 7] = [
     MANIFEST,
     SUMMARY,
     "report.html",
@@ -24,67 +24,67 @@ const OURS: [&str; 7] = [
     "figures",
 ];
 
-/// What to do where the folder already holds results.
+/// Action if the folder already holds results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfExists {
-    /// Leave them alone and say so.
+    /// Keep the results and return an error.
     Refuse,
-    /// Keep them and add what is missing, if they are of the same scenario.
+    /// Keep the results and add missing runs, if the scenario is the same.
     Resume,
-    /// Remove them. Files that are not of Duetime stay.
+    /// Remove the results. Files that Duetime did not create are kept.
     Replace,
 }
 
-/// A run folder. Runs may be written from several threads; processes exclude each other.
+/// Run folder. Several threads may write runs; processes exclude each other.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
-    /// Held while this process may write.
+    /// Lock held while this process may write.
     _lock: Option<File>,
 }
 
-/// What a folder holds of the runs asked for, each in the order asked.
+/// State of the requested runs in a folder, each list in the order of the request.
 #[derive(Debug, Default)]
 pub struct Scan {
-    /// Finished and undamaged.
+    /// Finished and undamaged runs.
     pub done: Vec<(RunKey, RunInfo)>,
-    /// Not there.
+    /// Runs that do not exist.
     pub missing: Vec<RunKey>,
-    /// There, but not as written: the error names the file.
+    /// Runs that differ from what was written; the error names the file.
     pub damaged: Vec<(RunKey, StoreError)>,
-    /// Could not be run, with the reason that was given.
+    /// Runs that could not be completed, with the recorded reason.
     pub failed: Vec<(RunKey, String)>,
 }
 
 impl RunFolder {
-    /// Makes the folder ready to be written, and writes its manifest. Where that fails, nothing has changed.
+    /// Prepares the folder for writing and writes its manifest. On failure, nothing is changed.
     pub fn create(
         path: &Path,
         if_exists: IfExists,
         manifest: &Manifest,
     ) -> Result<Self, StoreError> {
-        let (holds, made) = if is_there(path)? {
-            (holds(path)?, None)
+        let (holds_results, created) = if is_directory(path)? {
+            (holds_results(path)?, None)
         } else {
-            (false, Some(Made::create(path)?))
+            (false, Some(CreatedDirectories::create(path)?))
         };
         let folder = Self {
             path: path.to_path_buf(),
             _lock: lock(path)?,
         };
-        if holds {
+        if holds_results {
             folder.resolve_existing(if_exists, manifest)?;
         }
         folder.write_manifest(manifest)?;
-        if let Some(made) = made {
-            made.keep();
+        if let Some(created) = created {
+            created.keep();
         }
         Ok(folder)
     }
 
     fn resolve_existing(&self, if_exists: IfExists, manifest: &Manifest) -> Result<(), StoreError> {
         match if_exists {
-            IfExists::Replace => OURS
+            IfExists::Replace => OWNED
                 .iter()
                 .try_for_each(|name| remove(&self.path.join(name))),
             IfExists::Refuse => {
@@ -108,9 +108,9 @@ impl RunFolder {
         }
     }
 
-    /// Opens a folder to read it. What another process writes meanwhile appears run by run.
+    /// Opens a folder for reading. Runs that another process writes meanwhile become visible one by one.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        if !is_there(path)? || !path.join(MANIFEST).exists() {
+        if !is_directory(path)? || !path.join(MANIFEST).exists() {
             return Err(StoreError::NotFound(path.to_path_buf()));
         }
         let folder = Self {
@@ -121,10 +121,11 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Opens a folder to see what it lacks of the study that `manifest` describes; `None` if there is none.
+    /// Opens a folder to find the missing runs of the study that `manifest` describes, or returns `None` if there is no
+    /// folder.
     ///
     /// # Errors
-    /// If it holds another study, or cannot be read.
+    /// Returns an error if the folder holds another study or cannot be read.
     pub fn open_to_resume(path: &Path, manifest: &Manifest) -> Result<Option<Self>, StoreError> {
         let folder = match Self::open(path) {
             Err(StoreError::NotFound(_)) => return Ok(None),
@@ -139,42 +140,42 @@ impl RunFolder {
         }
     }
 
-    /// Where it is.
+    /// Returns the folder's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The folder of one run, whether it exists or not.
+    /// Returns the folder of one run, which need not exist.
     pub fn run_path(&self, key: &RunKey) -> PathBuf {
         self.path.join(key.path())
     }
 
-    /// The manifest as it stands.
+    /// Reads the current manifest.
     pub fn manifest(&self) -> Result<Manifest, StoreError> {
         let path = self.path.join(MANIFEST);
         Manifest::from_json(&file::read(&path)?, &path)
     }
 
-    /// Replaces the manifest in one step.
+    /// Replaces the manifest atomically.
     pub fn write_manifest(&self, manifest: &Manifest) -> Result<(), StoreError> {
         self.write_json(MANIFEST, manifest)
     }
 
-    /// Replaces `summary.json` in one step.
+    /// Replaces `summary.json` atomically.
     pub fn write_summary(&self, summary: &impl Serialize) -> Result<(), StoreError> {
         self.write_json(SUMMARY, summary)
     }
 
-    /// Replaces a JSON file at the top of the folder in one step.
+    /// Replaces a JSON file at the top of the folder atomically.
     pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
         let path = self.path.join(name);
         file::replace(&path, &file::json(&path, value)?)
     }
 
-    /// Reads a JSON file at the top of the folder; `None` if it is not there.
+    /// Reads a JSON file at the top of the folder, or returns `None` if it does not exist.
     ///
     /// # Errors
-    /// If it cannot be read, or does not hold a `T`.
+    /// Returns an error if the file cannot be read or does not hold a `T`.
     pub fn read_json_if_there<T: DeserializeOwned>(
         &self,
         name: &str,
@@ -183,14 +184,14 @@ impl RunFolder {
         path.exists().then(|| file::read_json(&path)).transpose()
     }
 
-    /// Replaces a file at the top of the folder in one step, as `report.html`; gives its path.
+    /// Replaces a file at the top of the folder atomically, such as `report.html`, and returns its path.
     pub fn write_file(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, StoreError> {
         let path = self.path.join(name);
         file::replace(&path, bytes)?;
         Ok(path)
     }
 
-    /// Writes one run: it appears whole or not at all. A damaged or failed one of the same key gives way.
+    /// Writes one run atomically. Replaces a damaged or failed run with the same key.
     pub fn write_run(
         &self,
         key: &RunKey,
@@ -198,33 +199,33 @@ impl RunFolder {
         notes: &RunNotes,
         captures: Option<Captures<'_>>,
     ) -> Result<RunInfo, StoreError> {
-        let info = run::write(&self.place(key), key, records, notes, captures)?;
+        let info = run::write(&self.run_place(key), key, records, notes, captures)?;
         remove(&self.failure_path(key))?;
         Ok(info)
     }
 
-    /// Takes over one run that [`crate::write_run`] left at `staged`, on this file system: it is moved to its place. A
-    /// damaged or failed one of the same key gives way.
+    /// Moves a run that [`crate::write_run`] left at `staged`, on the same file system, into the folder. Replaces a
+    /// damaged or failed run with the same key.
     ///
     /// # Errors
-    /// If it is another run, of another version, or not as it was written; it is left where it is then.
+    /// Returns an error if the run has another key or version or is damaged; it then stays at `staged`.
     pub fn adopt_run(&self, key: &RunKey, staged: &Path) -> Result<RunInfo, StoreError> {
-        let info = run::adopt(staged, &self.place(key), key)?;
+        let info = run::adopt(staged, &self.run_place(key), key)?;
         remove(&self.failure_path(key))?;
         Ok(info)
     }
 
-    /// The folder of one run, with the folders that it is in.
-    fn place(&self, key: &RunKey) -> PathBuf {
-        let place = self.run_path(key);
-        if let Some(parent) = place.parent() {
-            // Where that fails, so does what follows, and says what is in the way.
+    /// Returns the folder of one run after creating its parent folders.
+    fn run_place(&self, key: &RunKey) -> PathBuf {
+        let run_place = self.run_path(key);
+        if let Some(parent) = run_place.parent() {
+            // If this fails, the next step fails too and reports the path in question.
             let _ = fs::create_dir_all(parent);
         }
-        place
+        run_place
     }
 
-    /// Notes why a run could not be finished, where its results would be.
+    /// Records why a run could not be completed, next to the place of its results.
     pub fn write_failure(&self, key: &RunKey, reason: &str) -> Result<(), StoreError> {
         file::replace_file(&self.failure_path(key), reason.as_bytes())
     }
@@ -234,23 +235,22 @@ impl RunFolder {
             .with_file_name(format!("{}.failed.txt", key.run))
     }
 
-    /// Reads one run back, exactly as written; damage is an error that names the file.
+    /// Reads one run exactly as written. Damage is an error that names the file.
     pub fn read_run(&self, key: &RunKey) -> Result<StoredRun, StoreError> {
         run::read(&self.run_path(key))
     }
 
-    /// The Parquet file of one table of one run, by the table's name, as it was written; damage is an error that names
-    /// the file.
+    /// Returns the Parquet file of one table of one run, as written. Damage is an error that names the file.
     pub fn table(&self, key: &RunKey, table: &str) -> Result<Vec<u8>, StoreError> {
         run::table(&self.run_path(key), table)
     }
 
-    /// Whether the run is there, without looking for damage.
+    /// Returns true if the run exists. Does not check for damage.
     pub fn has_run(&self, key: &RunKey) -> bool {
         run::exists(&self.run_path(key))
     }
 
-    /// Sorts the runs asked for into done, missing, damaged and failed, by the checksum of every file.
+    /// Classifies the requested runs as done, missing, damaged or failed, checking every file's checksum.
     pub fn scan(&self, keys: &[RunKey]) -> Scan {
         let mut scan = Scan::default();
         for key in keys {
@@ -272,15 +272,15 @@ impl RunFolder {
         scan
     }
 
-    /// The runs that still have to be made: all that are not finished and undamaged, in the order asked.
+    /// Returns the runs that are not finished and undamaged, in the order of `keys`.
     pub fn missing(&self, keys: &[RunKey]) -> Vec<RunKey> {
         let done = |key: &RunKey| self.has_run(key) && run::check(&self.run_path(key)).is_ok();
         keys.iter().filter(|key| !done(key)).cloned().collect()
     }
 }
 
-/// Whether there is a directory; anything else there is refused.
-fn is_there(path: &Path) -> Result<bool, StoreError> {
+/// Returns true if the path is a directory, and an error if it is anything else.
+fn is_directory(path: &Path) -> Result<bool, StoreError> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Ok(true),
         Ok(_) => Err(StoreError::NotADirectory(path.to_path_buf())),
@@ -289,8 +289,8 @@ fn is_there(path: &Path) -> Result<bool, StoreError> {
     }
 }
 
-/// Whether results are there; an error where something else is, whatever its name.
-fn holds(path: &Path) -> Result<bool, StoreError> {
+/// Returns true if the folder holds results, and an error if it holds something else.
+fn holds_results(path: &Path) -> Result<bool, StoreError> {
     let manifest = path.join(MANIFEST);
     if manifest.exists() {
         let value: Option<Value> = serde_json::from_slice(&file::read(&manifest)?).ok();
@@ -312,9 +312,9 @@ fn holds(path: &Path) -> Result<bool, StoreError> {
     }
 }
 
-/// Excludes other processes; the system releases the lock when this one ends in any way.
+/// Locks the folder against other processes. The system releases the lock when this process ends.
 pub(crate) fn lock(path: &Path) -> Result<Option<File>, StoreError> {
-    // Where directories cannot be locked (some network file systems), there is no protection.
+    // Some network file systems do not support locks on directories; they get no protection.
     let Ok(directory) = File::open(path) else {
         return Ok(None);
     };
@@ -337,22 +337,22 @@ fn remove(path: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Directories just made, which go again unless kept.
-struct Made {
-    /// Innermost first.
+/// Newly created directories, removed on drop unless kept.
+struct CreatedDirectories {
+    /// Innermost directory first.
     directories: Vec<PathBuf>,
 }
 
-impl Made {
+impl CreatedDirectories {
     fn create(path: &Path) -> Result<Self, StoreError> {
         let missing = path
             .ancestors()
             .take_while(|path| !path.as_os_str().is_empty() && !path.exists());
-        let made = Self {
+        let created = Self {
             directories: missing.map(Path::to_path_buf).collect(),
         };
         fs::create_dir_all(path).map_err(StoreError::io("create", path))?;
-        Ok(made)
+        Ok(created)
     }
 
     fn keep(mut self) {
@@ -360,7 +360,7 @@ impl Made {
     }
 }
 
-impl Drop for Made {
+impl Drop for CreatedDirectories {
     fn drop(&mut self) {
         for directory in &self.directories {
             let _ = fs::remove_dir(directory);

@@ -1,5 +1,5 @@
-//! A journal: results that are kept as they come, so that a stop loses none. A folder of small files, one for each run or
-//! batch of runs: each whole, checked and replaced in one step.
+//! Journal that stores each result when it is complete, so that an interruption loses none. A journal is a folder of
+//! small files, one per run or batch of runs, each checksummed and replaced atomically.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 use crate::folder::lock;
 use crate::{StoreError, file};
 
-/// Marks the file, so that one of another kind is not taken for a damaged one of ours.
+/// Identifies the file type, so that a foreign file is not reported as a damaged journal file.
 const MAGIC: &str = "duetime-point";
 
-/// The folder. Processes exclude each other; threads may write different names at once.
+/// Folder of a journal. Processes exclude each other; threads may write different names concurrently.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
-    /// Held while this process may write.
+    /// Lock held while this process may write.
     _lock: Option<File>,
 }
 
-/// The first line of a file; the rest is the content.
+/// First line of a file; the content follows.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     kind: String,
@@ -31,7 +31,7 @@ struct Head {
 }
 
 impl Journal {
-    /// Opens the folder, and makes it where it is missing.
+    /// Opens the folder, creating it if it is missing.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         if path.is_file() {
             return Err(StoreError::NotADirectory(path.to_path_buf()));
@@ -43,12 +43,12 @@ impl Journal {
         })
     }
 
-    /// Where a file is, whether it exists or not. Names may hold `/`.
+    /// Returns the path of a file, which need not exist. Names may contain `/`.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Writes `value` under `name`: it appears whole or not at all.
+    /// Writes `value` under `name` atomically.
     pub fn write(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
         let path = self.file(name);
         let refused =
@@ -66,8 +66,8 @@ impl Journal {
         file::replace_file(&path, &bytes)
     }
 
-    /// Reads what was written under `name`; `None` where there is nothing. Anything else than what was written is
-    /// [`StoreError::Damaged`].
+    /// Reads the value written under `name`, or returns `None` if there is none. Any deviation from the written
+    /// contents is [`StoreError::Damaged`].
     pub fn read<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, StoreError> {
         let path = self.file(name);
         let bytes = match fs::read(&path) {
@@ -82,11 +82,11 @@ impl Journal {
         let head: Head = serde_json::from_slice(head)
             .ok()
             .filter(|head: &Head| head.kind == MAGIC)
-            .ok_or_else(|| damaged("its first line is not that of a point".to_owned()))?;
+            .ok_or_else(|| damaged("its first line is not a journal header".to_owned()))?;
         file::check_format(&path, head.format)?;
         if head.bytes != body.len() {
-            let (is, was) = (body.len(), head.bytes);
-            return Err(damaged(format!("it has {is} bytes of {was}")));
+            let (found, expected) = (body.len(), head.bytes);
+            return Err(damaged(format!("it has {found} bytes of {expected}")));
         }
         if head.checksum != file::checksum(body) {
             return Err(damaged("its checksum differs".to_owned()));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_read() {
+    fn values_read_back() {
         let folder = folder("point-read");
         assert_eq!(folder.read::<Vec<u32>>("a/0-2").unwrap(), None);
         folder.write("a/0-2", &vec![1, 2]).unwrap();
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn any_cut_and_any_changed_byte_is_found() {
+    fn truncation_and_changed_bytes_are_detected() {
         let folder = folder("point-damage");
         folder.write("p", &vec![10, 20, 30]).unwrap();
         let whole = fs::read(folder.file("p")).unwrap();
@@ -135,9 +135,9 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_not_a_wrong_place() {
+    fn write_failure_is_not_a_wrong_path() {
         let folder = folder("point-blocked");
-        fs::write(folder.file("a"), "no folder").unwrap();
+        fs::write(folder.file("a"), "not a folder").unwrap();
         let refused = folder.write("a/0-2", &1).unwrap_err();
         assert!(matches!(refused, StoreError::Unwritten { .. }), "{refused}");
         let place = Journal::open(&folder.file("a/b")).unwrap_err();

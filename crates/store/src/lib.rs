@@ -1,17 +1,17 @@
-//! The run folder on disk: what a study leaves behind, written so that it is either whole or absent.
+//! Run folder on disk, written so that each run is either complete or absent.
 //!
 //! ```text
-//! OUT/manifest.json                      what was asked, by which version, on which machine, and how far it came
-//! OUT/summary.json                       the answer
+//! OUT/manifest.json                      the request, the version, the machine, and the state of each run
+//! OUT/summary.json                       the results of the study
 //! OUT/runs/TRANSPORT/RUN/                one finished run
-//!     run.json                           its totals, its digest, and rows and checksum of every file beside it
+//!     run.json                           its totals, its digest, and rows and checksum of every other file
 //!     flows.parquet queries.parquet ports.parquet queues.parquet throughput.parquet
 //!     capture.pcapng                     on request
-//! OUT/points/POINT/runs/TRANSPORT/RUN/   the same for a sweep, one folder per point
+//! OUT/points/POINT/runs/TRANSPORT/RUN/   a finished run of a sweep, one folder per point
 //! ```
 //!
-//! A run is written to a hidden folder beside its place and renamed when complete: a killed process leaves no run
-//! that looks finished. The columns are those of [`duetime_results::schema`].
+//! A run is written to a hidden sibling folder and renamed when complete, so a killed process leaves no run that looks
+//! finished. The columns are defined by [`duetime_results::schema`].
 
 #![forbid(unsafe_code)]
 
@@ -40,8 +40,8 @@ pub use run::{Captures, FileInfo, RunInfo, RunKey, RunNotes, StoredRun, write as
 pub use sources::{Copies, Recording};
 pub use trace::{Files, read_trace_parquet};
 
-/// Version of the folder's layout and columns; a folder of another version is not read.
+/// Version of the folder's layout and columns. Folders of other versions are rejected.
 pub const FORMAT: u32 = 1;
 
-/// The version of Duetime that writes, and that a resumed folder must have.
+/// Version of Duetime that writes; a resumed folder must have the same.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,4 +1,4 @@
-//! `manifest.json`: what was asked, by which version, on which machine, and how far it came.
+//! `manifest.json`: the request, the version, the machine, and the state of each run.
 
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,96 +8,96 @@ use serde_json::Value;
 
 use crate::{StoreError, file};
 
-/// The first file of a run folder.
+/// Contents of `manifest.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Layout of the folder: [`crate::FORMAT`].
     pub format: u32,
-    /// Version of Duetime that wrote it.
+    /// Version of Duetime that wrote the folder.
     pub duetime: String,
-    /// The scenario's name.
+    /// Name of the scenario.
     pub name: String,
-    /// The resolved scenario, every default filled in.
+    /// Resolved scenario with all defaults.
     pub scenario: Value,
-    /// The scenario as its author wrote it, TOML.
+    /// Scenario as its author wrote it, in TOML.
     pub scenario_text: String,
-    /// The file it was read from, as the caller named it; its trace and CDF files are relative to it.
+    /// Path of the scenario file as the caller named it; trace and CDF files are relative to it.
     pub scenario_file: String,
-    /// What the command line changed in it: key and value.
+    /// Keys and values that the command line changed.
     pub overrides: Vec<(String, String)>,
-    /// Root of all random streams.
+    /// Seed of all random streams.
     pub seed: u64,
-    /// Runs per point and transport, numbered from 0.
+    /// Number of runs per point and transport, numbered from 0.
     pub seeds: u64,
     /// Names of the transports.
     pub transports: Vec<String>,
-    /// The points of a sweep; empty: not a sweep.
+    /// Points of a sweep; empty if the study is not a sweep.
     pub points: Vec<Point>,
-    /// Where it ran.
+    /// Machine that ran the study.
     pub machine: Machine,
-    /// When it started, UTC, as in RFC 3339.
+    /// Start time in UTC, in RFC 3339 format.
     pub started: String,
-    /// When it ended; null: it did not, or not yet.
+    /// End time; null if the study has not ended.
     pub finished: Option<String>,
-    /// How each run ended.
+    /// State of each run.
     pub runs: Vec<RunState>,
 }
 
-/// One point of a sweep.
+/// Point of a sweep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Point {
-    /// The name of its folder: [`crate::point_id`].
+    /// Name of the point's folder: [`crate::point_id`].
     pub id: String,
-    /// Its value on each axis.
+    /// Axes and their values at this point.
     pub values: Vec<(String, String)>,
 }
 
-/// How one run ended.
+/// State of one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunState {
-    /// The sweep's point.
+    /// Point of the sweep, if any.
     pub point: Option<String>,
-    /// The transport's name.
+    /// Name of the transport.
     pub transport: String,
-    /// The run's number.
+    /// Index of the run.
     pub run: u64,
-    /// How it ended.
+    /// Outcome.
     pub state: State,
-    /// Digest of its records, when done.
+    /// Digest of the run's records, if done.
     pub digest: Option<String>,
-    /// Why it failed, when it did.
+    /// Reason of the failure, if failed.
     pub reason: Option<String>,
 }
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// Its results are in the folder.
+    /// Results are in the folder.
     Done,
-    /// It could not be run; the reason is beside it.
+    /// The run could not be completed; the reason is recorded with it.
     Failed,
-    /// It has not been run.
+    /// The run has not been completed.
     Missing,
 }
 
-/// Where a study ran: what may explain its speed. No result depends on it.
+/// Machine of a study, which may explain its speed. Results do not depend on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// `linux`, `macos`, …
     pub os: String,
-    /// Version of the kernel, where the system tells.
+    /// Kernel version, if the system reports it.
     pub kernel: Option<String>,
     /// `x86_64`, `aarch64`, …
     pub arch: String,
-    /// Model of the processor, where the system tells.
+    /// Processor model, if the system reports it.
     pub cpu: Option<String>,
     /// Logical processors that this process may use.
     pub cpus: usize,
 }
 
 impl Machine {
-    /// This machine.
+    /// Returns the properties of the current machine.
     pub fn here() -> Self {
         let file = |path: &str| std::fs::read_to_string(path).ok();
         let model = |text: String| {
@@ -115,7 +115,8 @@ impl Machine {
 }
 
 impl Manifest {
-    /// A study of `name` that starts now, on this machine, by this version. The caller fills in the rest.
+    /// Creates the manifest of a study that starts now, on this machine and with this version. The caller fills in the
+    /// remaining fields.
     pub fn new(name: &str, scenario: Value, scenario_text: &str) -> Self {
         Self {
             format: crate::FORMAT,
@@ -136,31 +137,31 @@ impl Manifest {
         }
     }
 
-    /// From the bytes of a `manifest.json`; messages call it `path`.
+    /// Parses the bytes of a `manifest.json`. Errors name the file as `path`.
     ///
     /// # Errors
-    /// If it is of another format, or not what was written.
+    /// Returns an error if the manifest has another format or is damaged.
     pub fn from_json(json: &[u8], path: &Path) -> Result<Self, StoreError> {
-        /// What every format has.
+        /// Field common to all formats.
         #[derive(Deserialize)]
         struct Format {
             format: u32,
         }
         let damaged = |error: serde_json::Error| StoreError::damaged(path, error.to_string());
-        // Another format may have other fields: it is told of first.
+        // Check the format first, because another format may have other fields.
         let Format { format } = serde_json::from_slice(json).map_err(damaged)?;
         file::check_format(path, format)?;
         serde_json::from_slice(json).map_err(damaged)
     }
 
-    /// Notes that the study ends now.
+    /// Records that the study ends now.
     pub fn finish(&mut self) {
         self.finished = Some(now());
     }
 
-    /// What forbids to add runs of `other` to a folder of `self`, or `None`.
+    /// Returns the difference that prevents adding runs of `other` to a folder of `self`, or `None`.
     ///
-    /// More seeds, transports and points may be added; everything that could change a run must be the same.
+    /// Seeds, transports and points may be added. Everything that could change an existing run must be equal.
     pub fn difference(&self, other: &Self) -> Option<String> {
         if self.duetime != other.duetime {
             return Some(format!(
@@ -180,7 +181,7 @@ impl Manifest {
     }
 }
 
-/// The wall clock in RFC 3339, UTC, to the second.
+/// Returns the current time in UTC as RFC 3339, to the second.
 fn now() -> String {
     rfc3339(
         SystemTime::now()
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn growing_is_no_difference() {
+    fn added_seeds_and_transports_are_no_difference() {
         let old = manifest(json!({"seeds": 5, "transports": [{"name": "tcp", "rto": 10}]}));
         let new = manifest(
             json!({"seeds": 9, "transports": [{"name": "d3"}, {"name": "tcp", "rto": 10}]}),
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_is_named() {
+    fn difference_names_the_key() {
         let old = manifest(
             json!({"workloads": [{"name": "oldi", "fan_in": [40]}], "transports": [{"name": "tcp", "options": {"rto_min_ps": 10_000_000_000_u64}}]}),
         );

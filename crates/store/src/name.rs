@@ -1,14 +1,14 @@
-//! Readable names of folders that no value can break out of.
+//! Readable folder names, safe for arbitrary values.
 
 use std::fmt::Write as _;
 
-/// Longest name given to a folder, in bytes; file systems take 255.
-const LONGEST: usize = 180;
+/// Maximum length of a folder name in bytes; file systems allow 255.
+const MAX_BYTES: usize = 180;
 
-/// The stable name of a sweep's point: `axis=value,axis=value` in the order of the axes.
+/// Returns the stable name of a sweep point: `axis=value,axis=value` in the order of the axes.
 ///
-/// Letters, digits and `. _ - =` stay, a space becomes `+` and anything else its UTF-8 bytes as `%XX`, so that
-/// different points never share a name. Very long names end in a checksum instead of their tail.
+/// Letters, digits and `. _ - =` are kept, spaces become `+`, and other characters become their UTF-8 bytes as `%XX`,
+/// so different points never share a name. Very long names are truncated and end in a checksum.
 pub fn point_id(values: &[(String, String)]) -> String {
     let parts: Vec<String> = values
         .iter()
@@ -17,7 +17,7 @@ pub fn point_id(values: &[(String, String)]) -> String {
     shorten(parts.join(","))
 }
 
-/// A folder name for any text.
+/// Returns a folder name for any text.
 pub fn folder_name(text: &str) -> String {
     shorten(escape(text))
 }
@@ -25,9 +25,9 @@ pub fn folder_name(text: &str) -> String {
 fn escape(text: &str) -> String {
     let mut name = String::with_capacity(text.len());
     for byte in text.bytes() {
-        let stays = byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-        // A leading dot would hide the folder, and `..` leave it.
-        if stays || (byte == b'.' && !name.is_empty()) {
+        let is_kept = byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        // A leading dot would hide the folder, and `..` would escape it.
+        if is_kept || (byte == b'.' && !name.is_empty()) {
             name.push(char::from(byte));
         } else if byte == b' ' {
             name.push('+');
@@ -43,11 +43,11 @@ fn escape(text: &str) -> String {
 }
 
 fn shorten(name: String) -> String {
-    if name.len() <= LONGEST {
+    if name.len() <= MAX_BYTES {
         return name;
     }
     let checksum = crate::file::checksum(name.as_bytes());
-    format!("{}~{checksum}", &name[..LONGEST - checksum.len() - 1])
+    format!("{}~{checksum}", &name[..MAX_BYTES - checksum.len() - 1])
 }
 
 #[cfg(test)]
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn points_have_readable_names() {
+    fn point_names_are_readable() {
         assert_eq!(
             id(&[("workload.fan_in", "40"), ("switch.buffer", "4 MB")]),
             "workload.fan_in=40,switch.buffer=4+MB"
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn no_value_leaves_the_folder_or_meets_another() {
+    fn names_are_safe_and_unique() {
         assert_eq!(folder_name(".."), "%2E.");
         assert_eq!(folder_name("a/b"), "a%2Fb");
         assert_ne!(folder_name("a b"), folder_name("a+b"));
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn long_names_fit_and_differ() {
         let long = |tail: &str| folder_name(&("x".repeat(400) + tail));
-        assert!(long("a").len() <= LONGEST);
+        assert!(long("a").len() <= MAX_BYTES);
         assert_ne!(long("a"), long("b"));
     }
 }

@@ -1,16 +1,16 @@
-//! A pcapng writer: one section, one interface per link, raw IP packets, nanoseconds.
-//! Format: draft-ietf-opsawg-pcapng.
+//! Writer for pcapng files: one section, one interface per link, raw IP packets, nanosecond timestamps. Format:
+//! draft-ietf-opsawg-pcapng.
 
 #![expect(
     clippy::cast_possible_truncation,
-    reason = "the format has fields of 16 and 32 bits; packets are cut to their snap length"
+    reason = "the format has fields of 16 and 32 bits; packets are truncated to their snap length"
 )]
 
 use duetime_core::Time;
 
 /// Packets start with their IP header (`LINKTYPE_RAW`).
 const LINKTYPE_RAW: u16 = 101;
-/// `if_tsresol`: timestamps count 10⁻⁹ s; finer ones are not read by every tool.
+/// `if_tsresol`: timestamps in units of 10⁻⁹ s. Some tools do not read finer resolutions.
 const NANOSECONDS: u8 = 9;
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
@@ -22,27 +22,27 @@ const OPTION_SHB_USERAPPL: u16 = 4;
 const OPTION_IF_NAME: u16 = 2;
 const OPTION_IF_TSRESOL: u16 = 9;
 
-/// One packet on one link.
+/// Packet on a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// Index into the file's links.
+    /// Index into the links of the file.
     pub link: u32,
-    /// When it was seen.
+    /// Capture time.
     pub at: Time,
-    /// Length of the IP packet on the wire; `bytes` may hold only its head.
+    /// Length of the IP packet on the wire; `bytes` may be truncated.
     pub original_bytes: u32,
-    /// The IP packet from its first byte.
+    /// IP packet from its first byte.
     pub bytes: &'a [u8],
 }
 
-/// A pcapng file of `packets`, in the given order, with one interface per link.
+/// Returns a pcapng file of `packets`, in the given order, with one interface per link.
 pub fn to_pcapng<'a>(links: &[String], packets: impl IntoIterator<Item = Packet<'a>>) -> Vec<u8> {
     let mut file = Vec::new();
     block(&mut file, SECTION_HEADER, |body| {
         body.extend(0x1A2B_3C4D_u32.to_le_bytes()); // byte order
         body.extend(1_u16.to_le_bytes()); // version 1.0
         body.extend(0_u16.to_le_bytes());
-        body.extend((-1_i64).to_le_bytes()); // section length: not given
+        body.extend((-1_i64).to_le_bytes()); // section length: unspecified
         option(
             body,
             OPTION_SHB_USERAPPL,
@@ -75,7 +75,7 @@ pub fn to_pcapng<'a>(links: &[String], packets: impl IntoIterator<Item = Packet<
     file
 }
 
-/// Appends a block: its type and its length around its body.
+/// Appends a block: type, length, body, and the length again.
 fn block(file: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
     let start = file.len();
     file.extend(kind.to_le_bytes());
@@ -87,7 +87,7 @@ fn block(file: &mut Vec<u8>, kind: u32, body: impl FnOnce(&mut Vec<u8>)) {
 }
 
 fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
-    // A link's name may be as long as the scenario likes; an option may not.
+    // Link names can exceed the maximum length of an option.
     let value = &value[..value.len().min(usize::from(u16::MAX))];
     body.extend(code.to_le_bytes());
     body.extend((value.len() as u16).to_le_bytes());
@@ -95,7 +95,7 @@ fn option(body: &mut Vec<u8>, code: u16, value: &[u8]) {
     pad(body);
 }
 
-/// Every block starts at a multiple of 4, so the file's length says how much is missing.
+/// Pads to a multiple of 4, at which every block starts.
 fn pad(body: &mut Vec<u8>) {
     body.resize(body.len().next_multiple_of(4), 0);
 }
@@ -108,7 +108,7 @@ mod tests {
     use pcap_file::pcapng::{Block, PcapNgReader};
 
     #[test]
-    fn another_reader_sees_links_times_and_bytes() {
+    fn independent_reader_agrees() {
         let links = ["h0->tor0".to_owned(), "tor0->h1".to_owned()];
         let sent: Vec<(u32, u64, u32, Vec<u8>)> = (0..20_u32)
             .map(|i| {

@@ -1,16 +1,16 @@
-//! From stored tables back to records, exactly as they were written.
+//! Conversion of stored tables back to records.
 
 use duetime_results::record::{Record, Row, Stored};
 use duetime_results::schema::{Context, Value};
 
 use crate::table::{StoredColumn, StoredTable};
 
-/// The records that the rows of `tables` hold together.
+/// Reads the records stored in the rows of `tables`, whose columns complement each other.
 pub fn read<R: Record>(context: &Context<'_>, tables: &[&StoredTable]) -> Result<Vec<R>, String> {
     let rows = tables[0].rows();
     if let Some(other) = tables.iter().find(|table| table.rows() != rows) {
         return Err(format!(
-            "{rows} rows here, {} in a table beside it",
+            "{rows} rows here, {} in the table with the other columns",
             other.rows()
         ));
     }
@@ -26,7 +26,7 @@ pub fn read<R: Record>(context: &Context<'_>, tables: &[&StoredTable]) -> Result
     (0..rows).map(record).collect()
 }
 
-/// The column that is read back as `stored`, of the first table that has it.
+/// Returns the column for `stored` from the first table that has it, under its current or former name.
 fn column(tables: &[&StoredTable], stored: &Stored) -> Result<StoredColumn, String> {
     for table in tables {
         for name in [Some(stored.name), stored.former].into_iter().flatten() {
@@ -38,7 +38,7 @@ fn column(tables: &[&StoredTable], stored: &Stored) -> Result<StoredColumn, Stri
     tables[0].column(stored.name)
 }
 
-/// The columns of a record, walked row by row.
+/// Columns of a record, read row by row.
 struct Cells {
     columns: Vec<StoredColumn>,
     next: usize,
@@ -49,11 +49,11 @@ impl Row for Cells {
         let column = &mut self.columns[self.next];
         self.next += 1;
         let value = match column.cell()? {
-            // The way that it was written, with all 64 bits.
+            // Writing casts all 64 bits to signed.
             Value::Signed(bits) => Value::Unsigned(bits.cast_unsigned()),
             value => value,
         };
-        read(value).map_err(|what| column.error(&what))
+        read(value).map_err(|reason| column.error(&reason))
     }
 }
 
@@ -71,7 +71,8 @@ mod tests {
         sampled_links: &[],
     };
 
-    /// Two flows, read back from a table in which each column was changed by `edit`.
+    /// Writes two flows to a table after changing each column with `edit`. Returns the records read back and those
+    /// written.
     fn read_changed(
         edit: fn(&mut Column<FlowRecord>),
     ) -> (Result<Vec<FlowRecord>, String>, Vec<FlowRecord>) {
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_is_read_under_its_former_name() {
+    fn former_column_name_is_accepted() {
         let (read, written) = read_changed(|column| {
             if column.name == "measured" {
                 column.name = "counted";
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_too_large_is_said() {
+    fn missing_and_too_large_values_are_reported() {
         let message = |edit| read_changed(edit).0.unwrap_err();
         let missing = message(|column| {
             if column.name == "marks" {

@@ -1,4 +1,4 @@
-//! One run's folder: written beside its place, renamed when complete, checked when read.
+//! Folder of one run: written under a temporary name, renamed when complete, checked when read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,14 +17,14 @@ use crate::{StoreError, file, pcapng, records};
 const INFO: &str = "run.json";
 const CAPTURE: &str = "capture.pcapng";
 
-/// Which run: its point of the sweep, its transport and its number.
+/// Identifies a run by sweep point, transport and index.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RunKey {
-    /// The point's id ([`crate::point_id`]); `None`: not a sweep.
+    /// ID of the sweep point ([`crate::point_id`]); `None` if the study is not a sweep.
     pub point: Option<String>,
-    /// The transport's name.
+    /// Name of the transport.
     pub transport: String,
-    /// The run's number, from 0: with the root seed it decides all random draws.
+    /// Index of the run, from 0. Together with the root seed it determines all random draws.
     pub run: u64,
 }
 
@@ -38,7 +38,7 @@ impl fmt::Display for RunKey {
 }
 
 impl RunKey {
-    /// Run `run` of `transport`, not of a sweep.
+    /// Creates the key of run `run` of `transport`, outside a sweep.
     pub fn new(transport: &str, run: u64) -> Self {
         Self {
             point: None,
@@ -47,7 +47,7 @@ impl RunKey {
         }
     }
 
-    /// The run's folder within the run folder.
+    /// Returns the path of the run relative to the run folder.
     pub(crate) fn path(&self) -> PathBuf {
         let base = self
             .point
@@ -59,78 +59,78 @@ impl RunKey {
     }
 }
 
-/// What the caller knows about a run beside its records.
+/// Metadata of a run in addition to its records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunNotes {
     /// Digest of the records: equal for equal runs on any machine.
     pub digest: String,
-    /// Whether every measured flow ended before the run was stopped.
+    /// True if every measured flow ended before the run was stopped.
     pub complete: bool,
-    /// How long it took, in seconds of the wall clock.
+    /// Wall-clock duration of the run in seconds.
     pub wall_seconds: f64,
-    /// On how many threads.
+    /// Number of threads used.
     pub threads: usize,
 }
 
 /// Captured packets of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Captures<'a> {
-    /// Names of the captured links, also of those without packets.
+    /// Names of the captured links, including links without packets.
     pub links: &'a [String],
-    /// By time; `link` is an index into `links`.
+    /// Packets sorted by time; `link` is an index into `links`.
     pub packets: &'a [pcapng::Packet<'a>],
 }
 
-/// `run.json`: written last, so that it vouches for the files beside it.
+/// Contents of `run.json`, which is written last and lists all other files of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
     /// Layout of the folder: [`crate::FORMAT`].
     pub format: u32,
-    /// Version of Duetime that wrote it.
+    /// Version of Duetime that wrote the run.
     pub duetime: String,
-    /// The sweep's point.
+    /// Point of the sweep, if any.
     pub point: Option<String>,
-    /// The transport's name.
+    /// Name of the transport.
     pub transport: String,
-    /// The run's number.
+    /// Index of the run.
     pub run: u64,
     /// Digest of the records: equal for equal runs on any machine.
     pub digest: String,
-    /// Whether every measured flow ended before the run was stopped.
+    /// True if every measured flow ended before the run was stopped.
     pub complete: bool,
-    /// How long it took, in seconds of the wall clock.
+    /// Wall-clock duration of the run in seconds.
     pub wall_seconds: f64,
-    /// On how many threads.
+    /// Number of threads used.
     pub threads: usize,
     /// Names of the sampled links, in the order of their samples.
     pub sampled_links: Vec<String>,
-    /// Counts of the whole run.
+    /// Totals of the run.
     pub totals: Totals,
-    /// The files beside this one.
+    /// Other files of the run, by name.
     pub files: BTreeMap<String, FileInfo>,
 }
 
-/// What a file must be to be whole.
+/// Expected properties of an undamaged file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileInfo {
-    /// Rows of a table.
+    /// Number of rows, for tables.
     pub rows: Option<u64>,
-    /// Length of the file.
+    /// Length in bytes.
     pub bytes: u64,
-    /// FNV-1a of its bytes, 64 bits, hexadecimal.
+    /// 64-bit FNV-1a hash in hexadecimal.
     pub fnv1a: String,
 }
 
-/// A run as read back.
+/// Run read from disk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredRun {
-    /// What `run.json` says.
+    /// Contents of `run.json`.
     pub info: RunInfo,
-    /// Exactly what was written.
+    /// Records, exactly as written.
     pub records: RunRecords,
 }
 
-/// A folder that disappears unless it is put in its place.
+/// Temporary folder, removed on drop unless it was renamed.
 struct Partial {
     path: PathBuf,
     files: BTreeMap<String, FileInfo>,
@@ -139,7 +139,7 @@ struct Partial {
 impl Partial {
     fn new(place: &Path) -> Result<Self, StoreError> {
         let path = hidden(place, "partial");
-        // What a killed process may have left.
+        // A killed process may have left these.
         let _ = fs::remove_dir_all(&path);
         let _ = fs::remove_dir_all(hidden(place, "old"));
         fs::create_dir(&path).map_err(StoreError::unwritten("write", &path))?;
@@ -166,7 +166,7 @@ impl Partial {
         context: &Context<'_>,
         rows: &[R],
     ) -> Result<(), StoreError> {
-        let name = file_of(table);
+        let name = file_name(table);
         let bytes = to_parquet(table, context, rows).map_err(|error| {
             StoreError::unwritten("write", &self.path.join(&name))(std::io::Error::other(error))
         })?;
@@ -174,8 +174,8 @@ impl Partial {
     }
 }
 
-/// Puts a whole folder in its place in one step; an earlier (damaged) one there goes.
-fn put(whole: &Path, place: &Path) -> Result<(), StoreError> {
+/// Moves a complete folder to its place atomically, replacing an earlier (damaged) one.
+fn move_into_place(whole: &Path, place: &Path) -> Result<(), StoreError> {
     if place.exists() {
         let old = hidden(place, "old");
         fs::rename(place, &old).map_err(StoreError::unwritten("replace", place))?;
@@ -188,29 +188,29 @@ fn put(whole: &Path, place: &Path) -> Result<(), StoreError> {
 }
 
 impl Drop for Partial {
-    /// Once it is in its place there is nothing left at this path.
+    /// Has no effect after the folder has been renamed.
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-fn hidden(place: &Path, what: &str) -> PathBuf {
+fn hidden(place: &Path, suffix: &str) -> PathBuf {
     let name = place.file_name().unwrap_or_default().to_string_lossy();
-    place.with_file_name(format!(".{name}.{what}"))
+    place.with_file_name(format!(".{name}.{suffix}"))
 }
 
-fn file_of<R>(table: &Table<R>) -> String {
+fn file_name<R>(table: &Table<R>) -> String {
     format!("{}.parquet", table.name)
 }
 
-/// Writes a run to `place`, in a folder that is there: the run appears whole or not at all. A run folder takes it over with
-/// [`crate::RunFolder::adopt_run`].
+/// Writes a run to `place` atomically. The parent folder must exist. [`crate::RunFolder::adopt_run`] moves the run into
+/// a run folder.
 ///
 /// # Errors
-/// If it cannot be written.
+/// Returns an error if the run cannot be written.
 ///
 /// # Panics
-/// If the records have a sample of a link that is not sampled.
+/// Panics if the records have a sample of a link that is not sampled.
 pub fn write(
     place: &Path,
     key: &RunKey,
@@ -260,17 +260,17 @@ pub fn write(
     };
     let path = partial.path.join(INFO);
     file::write(&path, &file::json(&path, &info)?)?;
-    put(&partial.path, place)?;
+    move_into_place(&partial.path, place)?;
     Ok(info)
 }
 
-/// Moves the run that [`write()`] left at `staged` to `place`, on the same file system, if it is the one of `key`, of this
-/// version, and every file of it is as it was written.
+/// Moves the run that [`write()`] left at `staged` to `place`, on the same file system. Returns an error if its key or
+/// version differs or a file is damaged.
 pub fn adopt(staged: &Path, place: &Path, key: &RunKey) -> Result<RunInfo, StoreError> {
     let info = check(staged)?;
     let found = (&info.point, &info.transport, info.run);
     if found != (&key.point, &key.transport, key.run) {
-        let reason = format!("it is not the run asked for, {key}");
+        let reason = format!("it is not the requested run, {key}");
         return Err(StoreError::damaged(&staged.join(INFO), reason));
     }
     if info.duetime != crate::VERSION {
@@ -281,16 +281,16 @@ pub fn adopt(staged: &Path, place: &Path, key: &RunKey) -> Result<RunInfo, Store
         );
         return Err(StoreError::damaged(&staged.join(INFO), reason));
     }
-    put(staged, place)?;
+    move_into_place(staged, place)?;
     Ok(info)
 }
 
-/// Whether a finished run is at `place`, by its `run.json` alone.
+/// Returns true if `place` has a `run.json`. Does not check the other files.
 pub fn exists(place: &Path) -> bool {
     place.join(INFO).is_file()
 }
 
-/// What `run.json` says.
+/// Reads `run.json`.
 pub fn info(place: &Path) -> Result<RunInfo, StoreError> {
     let path = place.join(INFO);
     let info: RunInfo = file::read_json(&path)?;
@@ -298,7 +298,7 @@ pub fn info(place: &Path) -> Result<RunInfo, StoreError> {
     Ok(info)
 }
 
-/// Whether every file of the run is as it was written.
+/// Checks every file of the run for damage and returns `run.json`.
 pub fn check(place: &Path) -> Result<RunInfo, StoreError> {
     let info = info(place)?;
     for name in info.files.keys() {
@@ -307,7 +307,7 @@ pub fn check(place: &Path) -> Result<RunInfo, StoreError> {
     Ok(info)
 }
 
-/// Reads a run back.
+/// Reads a run.
 pub fn read(place: &Path) -> Result<StoredRun, StoreError> {
     let info = info(place)?;
     let throughput = open(place, &info, &THROUGHPUT)?;
@@ -315,8 +315,8 @@ pub fn read(place: &Path) -> Result<StoredRun, StoreError> {
         flows: rows(place, &info, &FLOWS, &[])?,
         queries: rows(place, &info, &QUERIES, &[])?,
         ports: rows(place, &info, &PORTS, &[])?,
-        // Runs whose servers are unlimited have no such table.
-        servers: if info.files.contains_key(&file_of(&SERVERS)) {
+        // Runs with unlimited servers have no such table.
+        servers: if info.files.contains_key(&file_name(&SERVERS)) {
             rows(place, &info, &SERVERS, &[])?
         } else {
             Vec::new()
@@ -328,11 +328,11 @@ pub fn read(place: &Path) -> Result<StoredRun, StoreError> {
     Ok(StoredRun { info, records })
 }
 
-/// Returns the Parquet file of a table, by its name. A run whose servers are unlimited has no file of servers: its table is
-/// empty.
+/// Returns the Parquet file of a table, by its name. Runs with unlimited servers have no file of servers; an empty
+/// table is returned.
 pub fn table(place: &Path, name: &str) -> Result<Vec<u8>, StoreError> {
     let info = info(place)?;
-    let file = file_of(&SERVERS);
+    let file = file_name(&SERVERS);
     if name == SERVERS.name && !info.files.contains_key(&file) {
         let empty = to_parquet(&SERVERS, &context(&info), &[]);
         return empty.map_err(|error| StoreError::damaged(&place.join(file), error.to_string()));
@@ -348,23 +348,23 @@ fn context(info: &RunInfo) -> Context<'_> {
     }
 }
 
-/// The records of a table; `beside` are tables with the rest of their columns.
+/// Reads the records of a table; `others` are tables with the remaining columns.
 fn rows<R: Record>(
     place: &Path,
     info: &RunInfo,
     table: &Table<R>,
-    beside: &[&StoredTable],
+    others: &[&StoredTable],
 ) -> Result<Vec<R>, StoreError> {
     let context = context(info);
     let stored = open(place, info, table)?;
     let mut tables = vec![&stored];
-    tables.extend(beside);
+    tables.extend(others);
     records::read(&context, &tables)
-        .map_err(|reason| StoreError::damaged(&place.join(file_of(table)), reason))
+        .map_err(|reason| StoreError::damaged(&place.join(file_name(table)), reason))
 }
 
 fn open<R>(place: &Path, info: &RunInfo, table: &Table<R>) -> Result<StoredTable, StoreError> {
-    let name = file_of(table);
+    let name = file_name(table);
     let bytes = checked(place, info, &name)?;
     let damaged = |reason: String| StoreError::damaged(&place.join(&name), reason);
     let stored = StoredTable::open(bytes.into()).map_err(damaged)?;
@@ -377,7 +377,7 @@ fn open<R>(place: &Path, info: &RunInfo, table: &Table<R>) -> Result<StoredTable
     }
 }
 
-/// The bytes of a file that `run.json` vouches for.
+/// Reads a file listed in `run.json` and checks its length and checksum.
 fn checked(place: &Path, info: &RunInfo, name: &str) -> Result<Vec<u8>, StoreError> {
     let path = place.join(name);
     let Some(expected) = info.files.get(name) else {
@@ -391,12 +391,12 @@ fn checked(place: &Path, info: &RunInfo, name: &str) -> Result<Vec<u8>, StoreErr
         read => read.map_err(StoreError::io("read", &path))?,
     };
     if bytes.len() as u64 != expected.bytes {
-        let (is, was) = (bytes.len(), expected.bytes);
-        let reason = format!("it has {is} bytes, {was} were written");
+        let (found, written) = (bytes.len(), expected.bytes);
+        let reason = format!("it has {found} bytes, {written} were written");
         return Err(StoreError::damaged(&path, reason));
     }
     if file::checksum(&bytes) != expected.fnv1a {
-        let reason = "its bytes are not those that were written";
+        let reason = "its checksum differs";
         return Err(StoreError::damaged(&path, reason));
     }
     Ok(bytes)

@@ -1,4 +1,4 @@
-//! The files that a scenario names, taken along to a machine that does not have them.
+//! Copies of the files that a scenario names, for machines that do not have them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -7,22 +7,22 @@ use duetime_scenario::{Sources, TraceRow, decode};
 
 use crate::trace;
 
-/// Remembers the content of every file that is read through it.
+/// File source that records the contents of every file read through it.
 pub struct Recording<'a> {
-    of: &'a dyn Sources,
+    source: &'a dyn Sources,
     read: RefCell<BTreeMap<String, Vec<u8>>>,
 }
 
 impl<'a> Recording<'a> {
-    /// Of what is read from `of`.
-    pub fn new(of: &'a dyn Sources) -> Self {
+    /// Records the files read from `source`.
+    pub fn new(source: &'a dyn Sources) -> Self {
         Self {
-            of,
+            source,
             read: RefCell::default(),
         }
     }
 
-    /// The files, by the paths that the scenario gives them.
+    /// Returns the recorded files, keyed by their paths in the scenario.
     pub fn into_files(self) -> BTreeMap<String, Vec<u8>> {
         self.read.into_inner()
     }
@@ -34,17 +34,17 @@ impl Sources for Recording<'_> {
     }
 
     fn read_trace(&self, path: &str) -> Result<Vec<TraceRow>, String> {
-        let rows = self.of.read_trace(path)?;
+        let rows = self.source.read_trace(path)?;
         self.read_bytes(path)?;
         Ok(rows)
     }
 
     fn read_bytes(&self, path: &str) -> Result<Vec<u8>, String> {
-        // A sweep reads the same files for each of its points.
+        // Each point of a sweep reads the same files.
         if let Some(read) = self.read.borrow().get(path) {
             return Ok(read.clone());
         }
-        let bytes = self.of.read_bytes(path)?;
+        let bytes = self.source.read_bytes(path)?;
         self.read
             .borrow_mut()
             .insert(path.to_owned(), bytes.clone());
@@ -52,11 +52,11 @@ impl Sources for Recording<'_> {
     }
 
     fn shown(&self, path: &str) -> String {
-        self.of.shown(path)
+        self.source.shown(path)
     }
 }
 
-/// Files by the paths that a scenario gives them, and no others.
+/// File source with only the given files, keyed by their paths in the scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Copies(pub BTreeMap<String, Vec<u8>>);
 
@@ -71,6 +71,6 @@ impl Sources for Copies {
 
     fn read_bytes(&self, path: &str) -> Result<Vec<u8>, String> {
         let found = self.0.get(path).cloned();
-        found.ok_or_else(|| format!("`{path}`: it was not taken along"))
+        found.ok_or_else(|| format!("`{path}`: the file was not included"))
     }
 }

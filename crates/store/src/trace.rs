@@ -1,9 +1,9 @@
-//! The files that a scenario names, from disk; among them traces of flows in Parquet.
+//! Files on disk that a scenario names, including flow traces in Parquet.
 
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "floats are cast within the limits checked beside"
+    reason = "floats are range-checked before the cast"
 )]
 
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use duetime_scenario::{Sources, TraceRow, decode};
 use crate::table::{StoredColumn, StoredTable};
 use crate::{StoreError, file};
 
-/// The files that a scenario names, relative to the folder that holds the scenario.
+/// Files on disk, relative to the folder of the scenario.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files {
     folder: PathBuf,
 }
 
 impl Files {
-    /// Beside the scenario file at `scenario`.
+    /// Resolves paths relative to the folder of the scenario file at `scenario`.
     pub fn beside(scenario: &Path) -> Self {
         Self {
             folder: scenario
@@ -52,15 +52,16 @@ impl Sources for Files {
     }
 }
 
-/// The rows of a Parquet file. Columns: `start_ns`, `source`, `destination`, `size_bytes` and, if some flows have one,
-/// `deadline_ns` after the start; INT32, INT64 or DOUBLE. A fraction of a nanosecond is kept to the picosecond. Other
-/// columns are ignored, so that a `flows.parquet` sorted by its start is a trace.
+/// Reads a flow trace from a Parquet file. Columns: `start_ns`, `source`, `destination`, `size_bytes`, and optionally
+/// `deadline_ns`, relative to the start and null for flows without a deadline. The types are INT32, INT64 or DOUBLE.
+/// Fractions of a nanosecond are kept to the picosecond. Other columns are ignored, so a `flows.parquet` sorted by
+/// start is a valid trace.
 pub fn read_trace_parquet(path: &Path) -> Result<Vec<TraceRow>, StoreError> {
     let bytes = file::read(path)?;
     read(bytes).map_err(|reason| StoreError::input(path, reason))
 }
 
-/// The rows in the bytes of a Parquet file.
+/// Reads a flow trace from the bytes of a Parquet file.
 pub(crate) fn read(bytes: Vec<u8>) -> Result<Vec<TraceRow>, String> {
     let table = StoredTable::open(bytes.into())?;
     let mut start = table.column("start_ns")?;
@@ -84,20 +85,20 @@ pub(crate) fn read(bytes: Vec<u8>) -> Result<Vec<TraceRow>, String> {
     (0..table.rows()).map(row).collect()
 }
 
-/// A number of either kind.
+/// Integer or floating-point number.
 #[derive(Clone, Copy)]
 enum Number {
     Int(i64),
     Real(f64),
 }
 
-type Meaning<T> = fn(Number) -> Result<T, &'static str>;
+type Convert<T> = fn(Number) -> Result<T, &'static str>;
 
-fn required<T>(column: &mut StoredColumn, meaning: Meaning<T>) -> Result<T, String> {
-    optional(column, meaning)?.ok_or_else(|| column.error("a value is missing"))
+fn required<T>(column: &mut StoredColumn, convert: Convert<T>) -> Result<T, String> {
+    optional(column, convert)?.ok_or_else(|| column.error("a value is missing"))
 }
 
-fn optional<T>(column: &mut StoredColumn, meaning: Meaning<T>) -> Result<Option<T>, String> {
+fn optional<T>(column: &mut StoredColumn, convert: Convert<T>) -> Result<Option<T>, String> {
     let (number, shown) = match column.cell()? {
         Value::Null => return Ok(None),
         Value::Signed(value) => (Number::Int(value), value.to_string()),
@@ -107,7 +108,7 @@ fn optional<T>(column: &mut StoredColumn, meaning: Meaning<T>) -> Result<Option<
             return Err(column.error(&format!("{shown} is not a number")));
         }
     };
-    meaning(number)
+    convert(number)
         .map(Some)
         .map_err(|allowed| column.error(&format!("{shown}: {allowed}")))
 }
@@ -117,7 +118,7 @@ fn span(number: Number) -> Result<Span, &'static str> {
     const LIMIT: i64 = 9_000_000_000_000_000;
     match number {
         Number::Int(ns @ 0..LIMIT) => Ok(Span::from_ns(ns.unsigned_abs())),
-        // A NaN fails both comparisons.
+        // NaN fails both comparisons.
         Number::Real(ns) if ns >= 0.0 && ns < LIMIT as f64 => {
             Ok(Span::from_ps((ns * 1_000.0).round() as u64))
         }

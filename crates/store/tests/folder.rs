@@ -1,4 +1,4 @@
-//! The run folder as its users meet it: whole runs or none, and plain words where it cannot be.
+//! Behaviour of the run folder: complete runs or none, and clear error messages.
 
 mod support;
 
@@ -19,7 +19,7 @@ fn names(path: &Path) -> Vec<String> {
     names
 }
 
-/// What a study of two transports and three seeds asks for.
+/// Keys of a study of two transports with three seeds.
 fn keys() -> Vec<RunKey> {
     ["tcp", "d2tcp"]
         .iter()
@@ -28,7 +28,7 @@ fn keys() -> Vec<RunKey> {
 }
 
 #[test]
-fn a_run_reads_back_exactly() {
+fn run_reads_back_exactly() {
     let scratch = Scratch::new("reads-back");
     let folder = new_folder(&scratch.join("out"));
     let values = [("switch.buffer".to_owned(), "4 MB".to_owned())];
@@ -42,10 +42,10 @@ fn a_run_reads_back_exactly() {
     assert_eq!(read.records, records());
     assert_eq!(read.info, written);
     assert_eq!(read.info.digest, "00c0ffee");
-    let place = scratch.join("out/points/switch.buffer=4+MB/runs/d2tcp/7");
-    assert_eq!(folder.run_path(&key), place);
+    let expected = scratch.join("out/points/switch.buffer=4+MB/runs/d2tcp/7");
+    assert_eq!(folder.run_path(&key), expected);
     assert_eq!(
-        names(&place),
+        names(&expected),
         [
             "flows.parquet",
             "ports.parquet",
@@ -59,7 +59,7 @@ fn a_run_reads_back_exactly() {
 }
 
 #[test]
-fn an_empty_run_reads_back() {
+fn empty_run_reads_back() {
     let scratch = Scratch::new("empty");
     let folder = new_folder(&scratch.join("out"));
     let key = RunKey::new("tcp", 0);
@@ -73,7 +73,7 @@ fn an_empty_run_reads_back() {
 }
 
 #[test]
-fn equal_runs_are_equal_bytes() {
+fn equal_runs_give_equal_bytes() {
     let scratch = Scratch::new("equal");
     let key = RunKey::new("tcp", 0);
     let write = |name| {
@@ -85,7 +85,7 @@ fn equal_runs_are_equal_bytes() {
 }
 
 #[test]
-fn captures_are_part_of_the_run() {
+fn captures_are_stored_with_the_run() {
     let scratch = Scratch::new("captures");
     let folder = new_folder(&scratch.join("out"));
     let key = RunKey::new("tcp", 0);
@@ -111,11 +111,11 @@ fn captures_are_part_of_the_run() {
 }
 
 #[test]
-fn a_killed_writer_leaves_nothing_that_looks_finished() {
+fn killed_writer_leaves_no_finished_run() {
     let scratch = Scratch::new("killed");
     let folder = new_folder(&scratch.join("out"));
     let key = RunKey::new("tcp", 1);
-    // What a process leaves that dies just before the rename: all files, in the hidden folder.
+    // A process that dies just before the rename leaves all files in the hidden folder.
     folder
         .write_run(&RunKey::new("tcp", 0), &records(), &notes(), None)
         .unwrap();
@@ -127,17 +127,17 @@ fn a_killed_writer_leaves_nothing_that_looks_finished() {
     assert!(!folder.has_run(&key));
     assert_eq!(folder.missing(&keys()), keys());
     assert!(folder.read_run(&key).is_err());
-    // The next attempt is not disturbed, and clears up.
+    // The next attempt succeeds and removes the leftovers.
     folder.write_run(&key, &records(), &notes(), None).unwrap();
     assert_eq!(names(&scratch.join("out/runs/tcp")), ["1"]);
 }
 
 #[test]
-fn a_writer_that_dies_half_way_clears_up() {
+fn panicking_writer_cleans_up() {
     let scratch = Scratch::new("half-way");
     let folder = new_folder(&scratch.join("out"));
     let mut records = records();
-    records.series[0].link = 99; // no such link: found after the first tables are written
+    records.series[0].link = 99; // no such link; detected after the first tables are written
     let key = RunKey::new("tcp", 0);
     let write = std::panic::AssertUnwindSafe(|| folder.write_run(&key, &records, &notes(), None));
     assert!(std::panic::catch_unwind(write).is_err());
@@ -146,10 +146,10 @@ fn a_writer_that_dies_half_way_clears_up() {
 }
 
 #[test]
-fn a_failed_write_names_the_path_and_leaves_nothing() {
+fn failed_write_names_path_and_leaves_nothing() {
     let scratch = Scratch::new("failed-write");
     let folder = new_folder(&scratch.join("out"));
-    // The place of the run is taken by a file.
+    // A file blocks the parent folder of the run.
     fs::create_dir_all(scratch.join("out/runs/tcp")).unwrap();
     fs::write(scratch.join("out/runs/d2tcp"), "in the way").unwrap();
     let error = folder
@@ -163,17 +163,17 @@ fn a_failed_write_names_the_path_and_leaves_nothing() {
     assert_eq!(names(&scratch.join("out/runs")), ["d2tcp", "tcp"]);
 }
 
-/// What may happen to a file.
+/// Damages a file.
 type Damage = fn(&Path);
 
 #[test]
-fn damage_is_found_and_named() {
+fn damage_is_detected_and_named() {
     let scratch = Scratch::new("damage");
     let folder = new_folder(&scratch.join("out"));
     let keys = [RunKey::new("tcp", 0)];
     let key = &keys[0];
     let damages: [(&str, Damage); 3] = [
-        ("bytes are not those", |path| {
+        ("checksum differs", |path| {
             let mut bytes = fs::read(path).unwrap();
             let middle = bytes.len() / 2;
             bytes[middle] ^= 1;
@@ -211,13 +211,13 @@ fn damage_is_found_and_named() {
             .to_string()
             .contains("no run.json")
     );
-    // Writing it again heals it.
+    // Writing the run again repairs it.
     folder.write_run(key, &records(), &notes(), None).unwrap();
     assert_eq!(folder.read_run(key).unwrap().records, records());
 }
 
 #[test]
-fn resuming_runs_only_what_is_missing() {
+fn resume_finds_missing_runs() {
     let scratch = Scratch::new("resume");
     let path = scratch.join("out");
     let folder = new_folder(&path);
@@ -244,7 +244,7 @@ fn resuming_runs_only_what_is_missing() {
 }
 
 #[test]
-fn another_scenario_is_not_mixed_in() {
+fn resume_rejects_another_scenario() {
     let scratch = Scratch::new("not-mixed");
     let path = scratch.join("out");
     drop(new_folder(&path));
@@ -264,7 +264,7 @@ fn another_scenario_is_not_mixed_in() {
 }
 
 #[test]
-fn earlier_results_are_refused_or_replaced_as_asked() {
+fn earlier_results_are_refused_or_replaced() {
     let scratch = Scratch::new("earlier");
     let path = scratch.join("out");
     let folder = new_folder(&path);
@@ -287,7 +287,7 @@ fn earlier_results_are_refused_or_replaced_as_asked() {
 }
 
 #[test]
-fn other_peoples_folders_are_left_alone() {
+fn foreign_folders_are_not_modified() {
     let scratch = Scratch::new("foreign");
     let path = scratch.join("photos");
     fs::create_dir(&path).unwrap();
@@ -298,12 +298,12 @@ fn other_peoples_folders_are_left_alone() {
             .to_string();
         assert!(
             message.contains("photos` is not a run folder")
-                && message.contains("choose another place"),
+                && message.contains("choose another path"),
             "{message}"
         );
     }
     assert_eq!(names(&path), ["cat.jpg"]);
-    // Others have a manifest.json and a folder `runs`, too.
+    // Other programs may also have a manifest.json and a folder `runs`.
     let path = scratch.join("app");
     fs::create_dir_all(path.join("runs")).unwrap();
     fs::write(path.join("manifest.json"), "{\"name\": \"app\"}").unwrap();
@@ -324,7 +324,7 @@ fn other_peoples_folders_are_left_alone() {
 }
 
 #[test]
-fn a_file_in_place_of_the_folder_or_its_parent() {
+fn file_instead_of_folder_or_parent() {
     let scratch = Scratch::new("file");
     let file = scratch.join("out");
     fs::write(&file, "a file").unwrap();
@@ -347,7 +347,7 @@ fn a_file_in_place_of_the_folder_or_its_parent() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_unwritable_place_is_named_and_nothing_remains() {
+fn unwritable_path_is_named_and_nothing_remains() {
     let message = RunFolder::create(Path::new("/proc/out/a"), IfExists::Refuse, &manifest())
         .unwrap_err()
         .to_string();
@@ -355,7 +355,7 @@ fn an_unwritable_place_is_named_and_nothing_remains() {
         message.starts_with("cannot create `/proc/out/a`: "),
         "{message}"
     );
-    // A manifest that cannot be put in its place: its name is taken by a directory.
+    // The manifest cannot be replaced because its name is taken by a directory.
     let scratch = Scratch::new("unwritable");
     let path = scratch.join("new/out");
     fs::create_dir_all(path.join("manifest.json")).unwrap();
@@ -364,7 +364,7 @@ fn an_unwritable_place_is_named_and_nothing_remains() {
 }
 
 #[test]
-fn one_process_writes_at_a_time_and_others_may_read() {
+fn one_writer_at_a_time_and_many_readers() {
     let scratch = Scratch::new("busy");
     let path = scratch.join("out");
     let writer = new_folder(&path);
@@ -410,7 +410,7 @@ fn manifest_and_summary_read_back() {
 }
 
 #[test]
-fn a_run_made_elsewhere_is_taken_over_whole_or_not_at_all() {
+fn staged_run_is_adopted_whole_or_not_at_all() {
     let scratch = Scratch::new("adopted");
     let folder = new_folder(&scratch.join("out"));
     let key = RunKey::new("tcp", 1);
@@ -435,7 +435,7 @@ fn a_run_made_elsewhere_is_taken_over_whole_or_not_at_all() {
 }
 
 #[test]
-fn a_worker_that_was_given_up_writes_nothing() {
+fn abandoned_worker_writes_nothing() {
     let scratch = Scratch::new("given-up");
     let staged = scratch.join("gone/1.a");
     let key = RunKey::new("tcp", 1);

@@ -1,4 +1,4 @@
-//! Files that a scenario names, read from copies.
+//! Scenario files read from copies.
 
 mod support;
 
@@ -26,7 +26,7 @@ load = 0.1
 "#;
 
 #[test]
-fn a_scenario_is_the_same_from_copies_of_its_files() {
+fn scenario_is_equal_from_copies() {
     let scratch = Scratch::new("copies");
     let at = |name: &str| scratch.join(name);
     fs::write(
@@ -46,11 +46,11 @@ fn a_scenario_is_the_same_from_copies_of_its_files() {
     let again = load(SCENARIO, "scenario.toml", &[], &copies).unwrap();
     assert_eq!(format!("{read:?}"), format!("{again:?}"));
     let error = load(SCENARIO, "scenario.toml", &[], &Copies::default()).unwrap_err();
-    assert!(error.to_string().contains("taken along"), "{error}");
+    assert!(error.to_string().contains("not included"), "{error}");
 }
 
 #[test]
-fn a_trace_in_parquet_is_the_same_from_its_copy() {
+fn parquet_trace_is_equal_from_copy() {
     let scratch = Scratch::new("parquet-copies");
     let folder = support::new_folder(&scratch.join("out"));
     let key = RunKey::new("tcp", 0);

@@ -1,4 +1,4 @@
-//! Tables survive the way to disk and back, and other programs' files are read or refused in plain words.
+//! Round trips of tables to disk, and reading or rejecting files of other programs.
 
 mod support;
 
@@ -16,7 +16,7 @@ use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
 use support::{Scratch, new_folder, notes, records};
 
-/// Values of a column as another program would write them: `None` is a null.
+/// Values of a column as another program would write them; `None` is a null.
 enum Values {
     Int32(Vec<Option<i32>>),
     Int64(Vec<Option<i64>>),
@@ -62,7 +62,7 @@ fn write_foreign(path: &Path, schema: &str, columns: &[Values]) {
     file.close().unwrap();
 }
 
-/// What makes a good trace wrong.
+/// Makes a valid trace invalid.
 type Change = fn(&mut [Values]);
 
 const TRACE: &str =
@@ -108,7 +108,7 @@ fn traces_are_read_from_any_number_type() {
 }
 
 #[test]
-fn a_wrong_trace_is_refused_by_column_and_row() {
+fn invalid_trace_error_names_column_and_row() {
     let scratch = Scratch::new("wrong-trace");
     let path = scratch.join("trace.parquet");
     let message = |columns: &[Values]| {
@@ -151,7 +151,7 @@ fn a_wrong_trace_is_refused_by_column_and_row() {
 }
 
 #[test]
-fn a_file_that_is_no_trace_is_refused() {
+fn files_other_than_traces_are_rejected() {
     let scratch = Scratch::new("no-trace");
     let path = scratch.join("trace.parquet");
     let message = || read_trace_parquet(&path).unwrap_err().to_string();
@@ -175,7 +175,7 @@ fn a_file_that_is_no_trace_is_refused() {
         &trace(|c| c[0] = Values::Int64(vec![Some(1), Some(2)])),
     );
     assert!(
-        message().contains("column `start_ns` holds dates, decimals or the like"),
+        message().contains("column `start_ns` holds dates, decimals or similar"),
         "{}",
         message()
     );
@@ -193,7 +193,7 @@ fn a_file_that_is_no_trace_is_refused() {
 }
 
 #[test]
-fn the_flows_of_a_run_are_a_trace() {
+fn flows_of_a_run_are_a_valid_trace() {
     let scratch = Scratch::new("flows-as-trace");
     let folder = new_folder(&scratch.join("out"));
     let key = RunKey::new("tcp", 0);

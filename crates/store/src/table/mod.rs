@@ -1,4 +1,4 @@
-//! Parquet without Arrow: tables as `duetime_results::schema` describes them, and flat files of any other writer.
+//! Parquet without Arrow: tables defined by `duetime_results::schema`, and flat files of other writers.
 
 mod read;
 mod write;

@@ -1,4 +1,4 @@
-//! Parquet to columns and cells: our own tables, and flat files of any other writer.
+//! Parquet reader: our own tables, and flat files of other writers.
 
 use bytes::Bytes;
 use duetime_results::schema::Value;
@@ -11,20 +11,20 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::{ColumnDescriptor, SchemaDescriptor};
 
-/// A Parquet file, opened: columns are read on demand.
+/// Open Parquet file. Columns are read on demand.
 pub struct StoredTable {
     file: SerializedFileReader<Bytes>,
 }
 
-/// One column in memory, walked row by row. A value of another type than asked for is an error that names column and row.
+/// Column in memory, read row by row. A value of an unexpected type is an error that names column and row.
 pub struct StoredColumn {
     name: String,
     values: Values,
-    /// Per row whether there is a value; `None`: everywhere.
+    /// True for each row with a value; `None` if all rows have one.
     defined: Option<Vec<bool>>,
-    /// Rows taken.
+    /// Number of rows read.
     row: usize,
-    /// Values taken: rows less nulls.
+    /// Number of values read: rows minus nulls.
     value: usize,
 }
 
@@ -36,19 +36,19 @@ enum Values {
 }
 
 impl StoredTable {
-    /// Reads the file's schema.
+    /// Opens a Parquet file and reads its schema.
     pub fn open(bytes: Bytes) -> Result<Self, String> {
         let file = SerializedFileReader::new(bytes)
             .map_err(|error| format!("not a Parquet file: {error}"))?;
         Ok(Self { file })
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         usize::try_from(self.file.metadata().file_metadata().num_rows()).unwrap_or(0)
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn columns(&self) -> usize {
         self.schema().num_columns()
     }
@@ -57,19 +57,19 @@ impl StoredTable {
         self.file.metadata().file_metadata().schema_descr()
     }
 
-    /// Names of the columns, in the order of the file.
+    /// Returns the names of the columns, in file order.
     pub fn names(&self) -> Vec<String> {
         let columns = self.schema().columns().iter();
         columns.map(|column| column.path().string()).collect()
     }
 
-    /// One column by name, or `None` where the file has none of that name.
+    /// Returns a column by name, or `None` if the file has no such column.
     pub fn optional_column(&self, name: &str) -> Result<Option<StoredColumn>, String> {
         let index = self.names().iter().position(|other| other == name);
         index.map(|index| self.column_at(index)).transpose()
     }
 
-    /// One column by name.
+    /// Returns a column by name, or an error that lists the existing columns.
     pub fn column(&self, name: &str) -> Result<StoredColumn, String> {
         self.optional_column(name)?.ok_or_else(|| {
             format!(
@@ -79,7 +79,7 @@ impl StoredTable {
         })
     }
 
-    /// One column by its place.
+    /// Returns a column by index.
     pub fn column_at(&self, index: usize) -> Result<StoredColumn, String> {
         let description = self.schema().column(index);
         let name = description.path().string();
@@ -88,9 +88,9 @@ impl StoredTable {
                 "column `{name}` is nested; a plain column is needed"
             ));
         }
-        // Integers also carry decimals and dates, where they mean something else.
+        // Integers can also encode decimals and dates, which have another meaning.
         let unsigned = is_unsigned(&description).ok_or_else(|| {
-            format!("column `{name}` holds dates, decimals or the like; a plain number is needed")
+            format!("column `{name}` holds dates, decimals or similar; a plain number is needed")
         })?;
         let codecs = self
             .file
@@ -109,7 +109,7 @@ impl StoredTable {
             }
         }
         let rows = self.rows();
-        let mut column = Filler {
+        let mut column = ColumnReaderState {
             levels: Vec::new(),
             max_level: description.max_def_level(),
             rows,
@@ -164,14 +164,14 @@ impl StoredTable {
     }
 }
 
-/// Whether the integers of a plain column are unsigned; `None`: the column is not plain.
+/// Returns true if the integers of a plain column are unsigned, or `None` if the column is not plain.
 fn is_unsigned(column: &ColumnDescriptor) -> Option<bool> {
     use ConvertedType as Old;
     match column.logical_type_ref() {
         Some(LogicalType::Integer(int)) => Some(!int.is_signed),
         Some(LogicalType::String | LogicalType::Enum) => Some(false),
         Some(_) => None,
-        // Older writers know only this kind.
+        // Older writers set only the converted type.
         None => match column.converted_type() {
             Old::UINT_8 | Old::UINT_16 | Old::UINT_32 | Old::UINT_64 => Some(true),
             Old::INT_8
@@ -186,14 +186,14 @@ fn is_unsigned(column: &ColumnDescriptor) -> Option<bool> {
     }
 }
 
-/// Collects one column over all row groups.
-struct Filler {
+/// Reads one column over all row groups.
+struct ColumnReaderState {
     levels: Vec<i16>,
     max_level: i16,
     rows: usize,
 }
 
-impl Filler {
+impl ColumnReaderState {
     fn fill<T: DataType>(
         &mut self,
         readers: impl Iterator<Item = ParquetResult<ColumnReader>>,
@@ -227,7 +227,7 @@ impl StoredColumn {
             .map_or_else(|| self.values.len(), Vec::len)
     }
 
-    /// The next cell. Integers are [`Value::Signed`].
+    /// Returns the next cell. Integers are [`Value::Signed`].
     pub fn cell(&mut self) -> Result<Value<'_>, String> {
         let row = self.row;
         self.row += 1;
@@ -248,8 +248,8 @@ impl StoredColumn {
         })
     }
 
-    /// A complaint about the cell just read; rows are counted from 1.
-    pub fn error(&self, what: &str) -> String {
-        format!("column `{}`, row {}: {what}", self.name, self.row)
+    /// Returns an error message about the cell just read. Rows are counted from 1.
+    pub fn error(&self, reason: &str) -> String {
+        format!("column `{}`, row {}: {reason}", self.name, self.row)
     }
 }

@@ -1,4 +1,4 @@
-//! Records to Parquet, through memory: a file is small once compressed, and is then written in one step.
+//! Parquet writer. Files are built in memory, since they are small when compressed, and written in one step.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 
-/// Rows per row group: bounds what is buffered at once.
+/// Rows per row group, which bounds the buffered data.
 const GROUP: usize = 1 << 20;
 
-/// The records as a Parquet file. The same records give the same bytes.
+/// Writes the records as a Parquet file. Equal records give equal bytes.
 pub fn to_parquet<R>(table: &Table<R>, context: &Context<'_>, records: &[R]) -> Result<Vec<u8>> {
     let fields = table
         .columns
@@ -26,7 +26,7 @@ pub fn to_parquet<R>(table: &Table<R>, context: &Context<'_>, records: &[R]) -> 
             .with_fields(fields)
             .build()?,
     );
-    let about = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
+    let metadata = |key: &str, value: String| KeyValue::new(key.to_owned(), value);
     let columns: Vec<String> = table
         .columns
         .iter()
@@ -36,10 +36,10 @@ pub fn to_parquet<R>(table: &Table<R>, context: &Context<'_>, records: &[R]) -> 
         .set_created_by(format!("duetime {}", crate::VERSION))
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
         .set_key_value_metadata(Some(vec![
-            about("duetime.version", crate::VERSION.to_owned()),
-            about("duetime.format", crate::FORMAT.to_string()),
-            about("duetime.table", format!("{}: {}", table.name, table.row)),
-            about("duetime.columns", columns.join("\n")),
+            metadata("duetime.version", crate::VERSION.to_owned()),
+            metadata("duetime.format", crate::FORMAT.to_string()),
+            metadata("duetime.table", format!("{}: {}", table.name, table.row)),
+            metadata("duetime.columns", columns.join("\n")),
         ]))
         .build();
     let mut file = SerializedFileWriter::new(Vec::new(), schema, Arc::new(properties))?;
@@ -84,7 +84,7 @@ fn field<R>(column: &Column<R>) -> Result<Arc<Type>> {
     Ok(Arc::new(field))
 }
 
-/// Writes one column; `unwrap` gives `None` for a value of another type than the column's.
+/// Writes one column. `unwrap` returns `None` for a value whose type differs from the column's.
 fn write<'a, T: DataType>(
     writer: &mut SerializedColumnWriter<'_>,
     column: &Column<impl Sized>,
@@ -102,7 +102,7 @@ fn write<'a, T: DataType>(
         }
         let value = unwrap(cell).ok_or_else(|| {
             ParquetError::General(format!(
-                "column `{}` is {:?} and was given {cell:?}",
+                "column `{}` has type {:?}; got {cell:?}",
                 column.name, column.kind
             ))
         })?;
@@ -117,7 +117,7 @@ fn write<'a, T: DataType>(
 
 fn int(value: Value<'_>) -> Option<i64> {
     match value {
-        // Keeps all 64 bits: the way back is the same cast.
+        // Keeps all 64 bits; reading casts back.
         Value::Unsigned(value) => Some(value.cast_signed()),
         Value::Signed(value) => Some(value),
         _ => None,

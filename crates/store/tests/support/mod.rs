@@ -1,4 +1,4 @@
-//! Places to write to, and a run with something in every table.
+//! Scratch directories, and a run with records in every table.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use duetime_results::{
 use duetime_store::{IfExists, Manifest, RunFolder, RunNotes};
 use serde_json::json;
 
-/// An empty directory of this test's own, removed at the end.
+/// Empty directory for one test, removed on drop.
 pub struct Scratch(PathBuf);
 
 impl Scratch {
@@ -56,7 +56,7 @@ pub fn notes() -> RunNotes {
     }
 }
 
-/// Every optional value once present and once missing; times that no nanosecond holds.
+/// Returns records with every optional value once present and once missing, and times that are not whole nanoseconds.
 pub fn records() -> RunRecords {
     let flow = FlowRecord {
         flow: 3 << 32 | 1,
