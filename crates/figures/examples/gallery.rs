@@ -1,5 +1,5 @@
-//! Prints a page with one figure of each kind, to be looked at:
-//! `cargo run -p duetime-figures --example gallery > gallery.html`. With `--svg N`, prints the N-th figure alone.
+//! Prints a page with one figure of each kind, for visual checks:
+//! `cargo run -p duetime-figures --example gallery > gallery.html`. With `--svg N`, prints only figure N, counted from 0.
 
 #![expect(clippy::disallowed_methods, reason = "a program with arguments")]
 #![expect(clippy::print_stdout, reason = "an example prints")]
@@ -70,7 +70,7 @@ fn lines() -> Figure {
         label: "target: 99 % met".into(),
     });
     let mut second = panel.clone();
-    second.title = "The same, logarithmic".into();
+    second.title = "Logarithmic scale".into();
     second.y = Axis::log("Missed deadlines", "%");
     let mut figure = Figure::single(
         "Missed deadlines by fan-in, 1,000 hosts, 50 % deadline variation",
@@ -153,7 +153,7 @@ fn series() -> Figure {
     Figure::single("Queue of leaf3->h112", "", panel)
 }
 
-/// Four schemes of which three cannot be told apart for most of the way, and a published bound.
+/// Returns a figure with four schemes, three of which coincide over most of the range, and a published bound.
 fn coinciding() -> Figure {
     let series = |name: &str, end: f64| {
         let points = (1..=9).map(|i| {
@@ -180,7 +180,7 @@ fn coinciding() -> Figure {
     panel
         .series
         .push(Series::new("tcp", Style::AtLeast, floor.collect()));
-    Figure::single("Lines on one another", "", panel)
+    Figure::single("Overlapping lines", "", panel)
 }
 
 fn small_multiples() -> Figure {
@@ -201,7 +201,7 @@ fn small_multiples() -> Figure {
         }
     };
     Figure {
-        title: "A queue under each".into(),
+        title: "Queue under each transport".into(),
         description: String::new(),
         panels: vec![panel("tcp", 3.0), panel("dctcp", 1.0), panel("d3", 0.02)],
         ..Figure::default()
@@ -237,7 +237,7 @@ fn tiny_bars() -> Figure {
         axis,
         series
             .iter()
-            .map(|of| Series::new(&of.name, Style::Bars, of.points[..1].to_vec()))
+            .map(|s| Series::new(&s.name, Style::Bars, s.points[..1].to_vec()))
             .collect(),
     ));
     figure

@@ -1,4 +1,4 @@
-//! From values to positions, and which values are written at an axis.
+//! Mapping of values to positions, and the ticks of an axis.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -8,16 +8,16 @@
 
 use crate::{Axis, Scale};
 
-/// An axis with its ends known.
+/// Axis with known ends.
 pub(crate) struct Span {
     from: f64,
     to: f64,
     log: bool,
-    /// Value and label.
+    /// Values and labels.
     pub ticks: Vec<(f64, String)>,
 }
 
-/// What is to fit on an axis: finite values, positive ones only if it is logarithmic.
+/// Range of the data on an axis: finite values, and only positive ones on a logarithmic axis.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Extent {
     low: f64,
@@ -29,7 +29,7 @@ impl Extent {
         [self.low, self.high]
     }
 
-    /// What holds both.
+    /// Returns the smallest extent that contains both.
     pub(crate) fn join(a: Option<Self>, b: Option<Self>) -> Option<Self> {
         match (a, b) {
             (Some(a), Some(b)) => Some(Self {
@@ -40,7 +40,7 @@ impl Extent {
         }
     }
 
-    pub(crate) fn of(values: impl Iterator<Item = f64>, scale: &Scale) -> Option<Self> {
+    pub(crate) fn new(values: impl Iterator<Item = f64>, scale: &Scale) -> Option<Self> {
         let fits = |value: &f64| value.is_finite() && (*scale != Scale::Log || *value > 0.0);
         values
             .filter(fits)
@@ -58,7 +58,8 @@ impl Extent {
 }
 
 impl Span {
-    /// An axis for `extent`. `snug` axes end with their data, others at a tick. `zero`: it must show zero.
+    /// Creates the axis for `extent`. `snug` axes end at their data, others at a tick. If `zero` is true, the axis
+    /// includes zero.
     pub(crate) fn new(axis: &Axis, extent: Option<Extent>, snug: bool, zero: bool) -> Self {
         match &axis.scale {
             Scale::Names(names) => Self {
@@ -76,7 +77,8 @@ impl Span {
         }
     }
 
-    /// The position of a value, 0 at the beginning and 1 at the end; `None` if it has none.
+    /// Returns the position of a value, from 0 at the start of the axis to 1 at its end, or `None` if the axis cannot
+    /// show it.
     pub(crate) fn place(&self, value: f64) -> Option<f64> {
         let place = if self.log {
             if value <= 0.0 {
@@ -89,7 +91,7 @@ impl Span {
         place.is_finite().then_some(place)
     }
 
-    /// The value at a position from 0 to 1.
+    /// Returns the value at a position from 0 to 1.
     pub(crate) fn value(&self, place: f64) -> f64 {
         if self.log {
             self.from * libm::pow(self.to / self.from, place)
@@ -98,12 +100,12 @@ impl Span {
         }
     }
 
-    /// Its first value and its last.
+    /// Returns the first and the last value of the axis.
     pub(crate) fn ends(&self) -> (f64, f64) {
         (self.from, self.to)
     }
 
-    /// Where bars stand: zero, or the end of the axis nearest to it.
+    /// Returns the base of bars: zero, or the end of the axis nearest to it.
     pub(crate) fn ground(&self) -> f64 {
         if self.log {
             self.from
@@ -117,7 +119,7 @@ impl Span {
             low: 0.0,
             high: 1.0,
         });
-        // Zero belongs to a quantity that comes near it, and to a snug axis that all but begins there.
+        // Include zero if the data come near it; for a snug axis, only if they almost start there.
         let near = if snug { 0.1 } else { 0.5 };
         if zero || (low > 0.0 && low < high * near) {
             (low, high) = (low.min(0.0), high.max(0.0));
@@ -126,10 +128,7 @@ impl Span {
             finite(axis.from).unwrap_or(low),
             finite(axis.to).unwrap_or(high),
         );
-        (low, high) = (
-            low.clamp(-FURTHEST, FURTHEST),
-            high.clamp(-FURTHEST, FURTHEST),
-        );
+        (low, high) = (low.clamp(-MAX_END, MAX_END), high.clamp(-MAX_END, MAX_END));
         if high - low <= f64::EPSILON * low.abs().max(high.abs()) {
             let by = if low == 0.0 { 1.0 } else { low.abs() * 0.1 };
             (low, high) = (if low == 0.0 { 0.0 } else { low - by }, low + by);
@@ -144,7 +143,7 @@ impl Span {
                 .unwrap_or((high / size - 1e-9).ceil() * size)
                 .max(high);
         } else if axis.to.is_none() {
-            // An axis that all but ends at a tick has that one too.
+            // If the axis almost ends at a tick, extend it to the tick.
             let next = (high / size - 1e-9).ceil() * size;
             if next - high <= (high - low) * 0.04 {
                 high = next;
@@ -174,7 +173,7 @@ impl Span {
         );
         let high = high.max(low);
         let decade = |value: f64| libm::floor(libm::log10(value)) as i32;
-        // 1, 2 and 5 of every decade around the data.
+        // Candidates are 1, 2 and 5 times the powers of ten around the data.
         let (first, last) = (decade(low).max(-300), decade(high).min(300));
         let all: Vec<Step> = (first..=last + 1)
             .flat_map(|exponent| [1, 2, 5].map(|digit| Step { digit, exponent }))
@@ -186,13 +185,13 @@ impl Span {
                 .last()
                 .unwrap_or(low)
         });
-        let reaches = |size: &f64| *size >= high * 0.999_999 && *size > from * 1.5;
+        let covers = |size: &f64| *size >= high * 0.999_999 && *size > from * 1.5;
         let to = positive(axis.to)
             .filter(|&to| to > from)
             .unwrap_or_else(|| {
                 all.iter()
                     .map(Step::size)
-                    .find(reaches)
+                    .find(covers)
                     .unwrap_or(high * 10.0)
             });
         let decades = libm::log10(to / from);
@@ -216,21 +215,21 @@ impl Span {
     }
 }
 
-/// The ends of a linear axis, so that the ticks beyond the data are finite too. What lies further out is not placed.
-const FURTHEST: f64 = 1e300;
+/// Largest absolute end of a linear axis, so that ticks beyond the data remain finite. Values outside are not placed.
+const MAX_END: f64 = 1e300;
 
 fn finite(value: Option<f64>) -> Option<f64> {
     value.filter(|value| value.is_finite())
 }
 
-/// A digit times a power of ten, kept apart so that labels are exact.
+/// A digit times a power of ten, stored separately so that labels are exact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Step {
     digit: i64,
     exponent: i32,
 }
 
-/// The 1, 2 or 5 times a power of ten at or just above `rough`.
+/// Returns the smallest step of 1, 2 or 5 times a power of ten that is at least `rough`.
 fn nice_step(rough: f64) -> Step {
     let exponent = libm::floor(libm::log10(rough.max(1e-300))) as i32;
     let digits = [1, 2, 5].map(|digit| Step { digit, exponent });
@@ -272,7 +271,7 @@ impl Step {
     }
 }
 
-/// 12000 as 12k, but 9000 as it is.
+/// Formats 12000 as 12k, but leaves 9000 unchanged.
 fn thousands(value: i64) -> String {
     for (unit, name) in [
         (1_000_000_000_000, "T"),
@@ -295,14 +294,14 @@ fn thousands(value: i64) -> String {
 #[cfg(test)]
 #[expect(
     clippy::disallowed_methods,
-    reason = "snapshots are files, written where the environment says so"
+    reason = "snapshot files are rewritten if the environment variable BLESS is set"
 )]
 mod tests {
     use super::*;
     use proptest::prelude::*;
 
     fn labels(axis: &Axis, low: f64, high: f64, snug: bool) -> Vec<String> {
-        let extent = Extent::of([low, high].into_iter(), &axis.scale);
+        let extent = Extent::new([low, high].into_iter(), &axis.scale);
         Span::new(axis, extent, snug, false)
             .ticks
             .into_iter()
@@ -352,9 +351,10 @@ mod tests {
         assert_eq!(labels(&axis, 10.0, 10.0, false), ["10", "20"]);
     }
 
-    /// Axes of many kinds, as JSON, which the script of a page is held to as well (`tests/browser/axis.test.mjs`).
+    /// Compares axes of many kinds with a JSON snapshot that also tests the script of the report page
+    /// (`tests/browser/axis.test.mjs`).
     #[test]
-    fn ticks_are_those_of_the_page_script() {
+    fn ticks_match_the_page_script() {
         let data = [
             (0.0, 1.0),
             (3.0, 97.0),
@@ -371,15 +371,16 @@ mod tests {
             (1e11, 2.4e12),
             (1_234.5, 1_234.9),
         ];
-        let asked = [
+        let requested = [
             (None, None),
             (Some(0.0), Some(100.0)),
             (Some(0.31), Some(0.47)),
             (Some(2.0), Some(512.0)),
         ];
         let mut cases = Vec::new();
-        for ((low, high), (from, to)) in
-            data.into_iter().flat_map(|data| asked.map(|of| (data, of)))
+        for ((low, high), (from, to)) in data
+            .into_iter()
+            .flat_map(|data| requested.map(|ends| (data, ends)))
         {
             for kind in 0..5 {
                 let [snug, zero, log] = [1, 2, 4].map(|bit| kind & bit != 0);
@@ -389,11 +390,11 @@ mod tests {
                     to,
                     ..Axis::default()
                 };
-                let extent = Extent::of([low, high].into_iter(), &axis.scale);
+                let extent = Extent::new([low, high].into_iter(), &axis.scale);
                 let span = Span::new(&axis, extent, snug, zero);
                 let case = serde_json::json!({
                     "log": log, "snug": snug, "zero": zero, "asked": [from, to],
-                    "reach": extent.map_or([None; 2], |of| of.ends().map(Some)),
+                    "reach": extent.map_or([None; 2], |extent| extent.ends().map(Some)),
                     "ends": [span.from, span.to], "ticks": span.ticks,
                 });
                 cases.push(case.to_string());
@@ -408,12 +409,12 @@ mod tests {
         assert_eq!(
             text,
             include_str!("snapshots/axes.json"),
-            "if this is wanted, run the test once with BLESS=1"
+            "if the change is intended, run the test once with BLESS=1"
         );
     }
 
     #[test]
-    fn names_have_their_places() {
+    fn names_are_spaced_evenly() {
         let axis = Axis::names("", ["a", "b"]);
         let span = Span::new(&axis, None, true, false);
         assert_eq!(span.place(0.0), Some(0.25));
@@ -421,19 +422,19 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_numbers_have_an_axis() {
+    fn huge_values_have_a_finite_axis() {
         for snug in [false, true] {
             let axis = Axis::default();
-            let extent = Extent::of([0.0, 1.6e308].into_iter(), &axis.scale);
+            let extent = Extent::new([0.0, 1.6e308].into_iter(), &axis.scale);
             let span = Span::new(&axis, extent, snug, true);
-            assert_eq!(span.ends(), (0.0, FURTHEST));
+            assert_eq!(span.ends(), (0.0, MAX_END));
             assert_eq!(span.ticks.len(), 6, "{:?}", span.ticks);
         }
     }
 
     proptest! {
         #[test]
-        fn every_axis_has_ticks_within_its_ends(
+        fn ticks_are_within_the_axis(
             a in -1e12f64..1e12,
             size in 1e-9f64..1e12,
             log in any::<bool>(),
@@ -443,7 +444,7 @@ mod tests {
             let axis = if log { Axis::log("", "") } else { Axis::default() };
             let low = if log { a.abs() + 1e-9 } else { a };
             let high = low + size;
-            let span = Span::new(&axis, Extent::of([low, high].into_iter(), &axis.scale), snug, zero);
+            let span = Span::new(&axis, Extent::new([low, high].into_iter(), &axis.scale), snug, zero);
             prop_assert!((1..=24).contains(&span.ticks.len()), "{:?}", span.ticks);
             for (value, _) in &span.ticks {
                 let place = span.place(*value).unwrap();

@@ -1,5 +1,5 @@
-//! What a figure shows as JSON, for a page's script that draws it again: with other axes, or without some of its series.
-//! The script has no other source; `crates/study/src/report/page/` reads this.
+//! JSON data of a figure, from which a page's script redraws it with other axes or without some series. The script has
+//! no other source; `crates/study/src/report/page/` reads this format.
 
 use crate::axis::{Extent, Span};
 use crate::frame::Frame;
@@ -10,7 +10,7 @@ use crate::reach::Reach;
 use crate::{Axis, Panel, Scale, Series, Style};
 use std::fmt::Write;
 
-/// The panels of a figure. `look`: by the name of a series.
+/// Returns the panels of a figure as JSON. `look` maps the name of a series to its look.
 pub(crate) fn json<'a>(
     panels: impl Iterator<Item = (&'a Panel, &'a Frame, &'a Reach)>,
     look: &dyn Fn(&str) -> Look,
@@ -30,20 +30,20 @@ pub(crate) fn json<'a>(
             axis(&panel.y, &frame.y, reach.y, reach.zero),
             list(guides),
             !panel.diagonal.is_empty(),
-            list(panel.series.iter().map(|of| series(of, look(&of.name)))),
+            list(panel.series.iter().map(|shown| series(shown, look(&shown.name)))),
         )
     });
     list(panels)
 }
 
-/// An axis as it was asked for, and as it was drawn. `extent`: of what is on it.
+/// Returns an axis with its requested and its drawn ends. `extent` is the range of the data on it.
 fn axis(axis: &Axis, span: &Span, extent: Option<Extent>, zero: bool) -> String {
     let scale = match &axis.scale {
         Scale::Linear => "linear",
         Scale::Log => "log",
         Scale::Names(_) => "names",
     };
-    let ends = |of: [Option<f64>; 2]| list(of.map(|end| end.map_or("null".to_owned(), exact)));
+    let ends = |ends: [Option<f64>; 2]| list(ends.map(|end| end.map_or("null".to_owned(), exact)));
     let (from, to) = span.ends();
     let ticks = span.ticks.iter();
     let ticks = ticks.map(|(value, label)| format!("[{},{}]", exact(*value), string(label)));
@@ -53,12 +53,12 @@ fn axis(axis: &Axis, span: &Span, extent: Option<Extent>, zero: bool) -> String 
         string(&axis.unit),
         ends([axis.from, axis.to]),
         ends([Some(from), Some(to)]),
-        ends(extent.map_or([None; 2], |of| of.ends().map(Some))),
+        ends(extent.map_or([None; 2], |extent| extent.ends().map(Some))),
         list(ticks),
     )
 }
 
-/// A series: x and y of each point in turn, and the ends of its intervals where some point has one.
+/// Returns a series: x and y of each point in turn, and the interval ends if any point has an interval.
 fn series(series: &Series, look: Look) -> String {
     let style = match series.style {
         Style::Line => "line",
@@ -92,12 +92,12 @@ fn series(series: &Series, look: Look) -> String {
     )
 }
 
-fn list(of: impl IntoIterator<Item = String>) -> String {
-    let all: Vec<String> = of.into_iter().collect();
+fn list(items: impl IntoIterator<Item = String>) -> String {
+    let all: Vec<String> = items.into_iter().collect();
     format!("[{}]", all.join(","))
 }
 
-/// To seven significant digits, of which a page shows four; null if it is not finite.
+/// Formats a number with seven significant digits, of which the page shows four; null if it is not finite.
 fn number(value: f64) -> String {
     exact(format!("{value:.6e}").parse().unwrap_or(value))
 }
@@ -111,7 +111,7 @@ fn exact(value: f64) -> String {
     }
 }
 
-/// A string of JSON without any letter that XML or HTML would take for its own.
+/// Returns a JSON string with all characters escaped that have a meaning in XML or HTML.
 fn string(text: &str) -> String {
     let mut out = String::from("\"");
     for letter in text.chars() {
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_short_and_strings_harmless() {
+    fn numbers_are_short_and_strings_escaped() {
         assert_eq!(number(1.0 / 3.0), "0.3333333");
         assert_eq!(number(12_345_678.9), "12345680");
         assert_eq!(number(-0.0), "0");

@@ -1,4 +1,4 @@
-//! A whole figure: title, legend, panels.
+//! Drawing of a whole figure: title, legend, panels.
 
 use crate::Figure;
 use crate::data;
@@ -75,7 +75,7 @@ pub(crate) fn figure(figure: &Figure, with_data: bool) -> String {
     svg.finish()
 }
 
-/// A word that differs between figures, so that several may stand in one page.
+/// Returns an ID that differs between figures, so that several can share a page.
 fn identity(figure: &Figure) -> String {
     let text = format!("{figure:?}");
     let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -84,7 +84,7 @@ fn identity(figure: &Figure) -> String {
     format!("f{:08x}", (hash >> 32) ^ (hash & 0xffff_ffff))
 }
 
-/// All series' names, each once, in order of appearance.
+/// Returns the distinct names of all series, in order of appearance.
 fn names(figure: &Figure) -> Vec<&str> {
     let mut names = Vec::new();
     for series in figure.panels.iter().flat_map(|panel| &panel.series) {

@@ -1,4 +1,4 @@
-//! One panel: where it is, its axes, and the text around it.
+//! Drawing of one panel: its position, its axes, and the text around it.
 
 use crate::axis::Span;
 use crate::layout::{LEFT, PLOT_HEIGHT, RIGHT, TEXT, WIDTH, width, wrapped};
@@ -9,19 +9,19 @@ use crate::svg::{Svg, number};
 use crate::{Axis, Panel, Scale, Series, Style};
 use std::fmt::Write;
 
-/// Slanted labels are cut to this width.
-const LONGEST_SLANTED: f64 = 110.0;
+/// Maximum width of slanted labels; longer ones are truncated.
+const MAX_SLANTED_WIDTH: f64 = 110.0;
 
-/// Where one panel is, with its axes.
+/// Position and axes of a panel.
 pub(crate) struct Frame {
     pub(crate) x: Span,
     pub(crate) y: Span,
     pub(crate) top: f64,
     pub(crate) left: f64,
-    /// The labels of the x axis, each in lines.
+    /// Labels of the x axis, each split into lines.
     labels: Vec<Vec<String>>,
     slanted: bool,
-    /// Where the next panel may begin.
+    /// Vertical position at which the next panel may begin.
     pub(crate) end: f64,
     heading: Vec<String>,
     caption: Vec<String>,
@@ -40,7 +40,7 @@ impl Frame {
         let slot = (WIDTH - left - RIGHT) / x.ticks.len().max(1) as f64;
         let (labels, slanted) = labels(&x, matches!(panel.x.scale, Scale::Names(_)), slot);
         if slanted {
-            // The first label leans out to the left.
+            // The first label extends to the left.
             let first = widest(labels.first().into_iter().flatten());
             left = left.max(first * 0.87 - slot / 2.0);
         }
@@ -81,7 +81,7 @@ impl Frame {
     }
 
     pub(crate) fn across(&self, x: f64) -> Option<f64> {
-        // Far outside is as good as just outside, and keeps numbers short.
+        // Clamping values far outside the panel keeps the coordinates short.
         Some(self.left + (Self::right() - self.left) * self.x.place(x)?.clamp(-9.0, 10.0))
     }
 
@@ -93,7 +93,7 @@ impl Frame {
         self.text_around(svg, panel);
         svg.open("g", &[("class", "panel")]);
         self.axes(svg, panel);
-        // Lines end at the axes, but for half their width; markers at the ends of the axes are whole.
+        // Lines are clipped at the axes plus half their width; markers at the ends of the axes stay whole.
         let lines = format!("{id}l");
         self.clip(svg, id, 8.0);
         self.clip(svg, &lines, 1.0);
@@ -117,11 +117,11 @@ impl Frame {
                 clip: &lines,
                 earlier: &earlier,
             };
-            // A published value stands over the bar that it belongs to.
+            // A published value is drawn over the bar of the same name.
             let bar = bars.iter().position(|bar| bar.name == series.name);
-            match bar.filter(|_| series.style.is_of_others()) {
+            match bar.filter(|_| series.style.is_published()) {
                 Some(bar) => {
-                    let aside = Self::beside(bar, bars.len());
+                    let aside = Self::bar_offset(bar, bars.len());
                     let mut moved = series.clone();
                     for point in &mut moved.points {
                         point.x += aside;
@@ -142,7 +142,7 @@ impl Frame {
         svg.close();
     }
 
-    /// The clip path `id`: the area between the axes, and `margin` around it.
+    /// Defines the clip path `id`: the area between the axes plus `margin` on each side.
     fn clip(&self, svg: &mut Svg, id: &str, margin: f64) {
         svg.open("clipPath", &[("id", id)]);
         svg.empty(
@@ -209,7 +209,7 @@ impl Frame {
             if self.slanted {
                 self.slanted_label(svg, x, lines);
             } else if x - half >= free {
-                // A label near an end is moved inwards rather than cut.
+                // Labels near an end are moved inwards, so that they are not cut off.
                 let x = x.clamp(half.min(WIDTH / 2.0), (WIDTH - half - 1.0).max(WIDTH / 2.0));
                 for (i, line) in lines.iter().enumerate() {
                     let y = self.bottom() + 17.0 + 15.0 * i as f64;
@@ -235,8 +235,8 @@ impl Frame {
     }
 }
 
-/// The labels of an x axis, and whether they must be slanted: names are wrapped to their slots, and if even a word is
-/// wider than that, they are slanted, and the longest cut.
+/// Returns the labels of an x axis, and true if they must be slanted. Names are wrapped to their slots; if a word is
+/// too wide even so, or a name needs more than three lines, all labels are slanted and long ones truncated.
 fn labels(x: &Span, named: bool, slot: f64) -> (Vec<Vec<String>>, bool) {
     let plain = || {
         x.ticks
@@ -258,8 +258,8 @@ fn labels(x: &Span, named: bool, slot: f64) -> (Vec<Vec<String>>, bool) {
     }
     let cut = |lines: &mut Vec<String>| {
         for line in lines {
-            if width(line, TEXT) > LONGEST_SLANTED {
-                while !line.is_empty() && width(line, TEXT) > LONGEST_SLANTED - TEXT {
+            if width(line, TEXT) > MAX_SLANTED_WIDTH {
+                while !line.is_empty() && width(line, TEXT) > MAX_SLANTED_WIDTH - TEXT {
                     line.pop();
                 }
                 line.push('…');
@@ -271,7 +271,7 @@ fn labels(x: &Span, named: bool, slot: f64) -> (Vec<Vec<String>>, bool) {
     (slanted, true)
 }
 
-/// The width of the widest of some labels.
+/// Returns the width of the widest label.
 fn widest<'l>(labels: impl IntoIterator<Item = &'l String>) -> f64 {
     let widths = labels.into_iter().map(|label| width(label, TEXT));
     widths.fold(0.0, f64::max)

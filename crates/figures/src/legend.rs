@@ -1,4 +1,4 @@
-//! The legend: all series of a figure with their looks, and its guides.
+//! Legend: all series of a figure with their looks, and its guides.
 
 use crate::layout::{TEXT, rows, width};
 use crate::palette::{Look, Marker};
@@ -9,7 +9,7 @@ use crate::{Figure, Style};
 const ROW: f64 = 18.0;
 const SWATCH: f64 = 26.0;
 
-/// The entries with their places: (x, row). A single unnamed series needs none.
+/// Legend entries and their positions (x, row). A single unnamed series needs no legend.
 pub(crate) struct Legend<'a> {
     entries: Vec<Entry<'a>>,
     places: Vec<(f64, usize)>,
@@ -17,18 +17,18 @@ pub(crate) struct Legend<'a> {
 
 struct Entry<'a> {
     text: &'a str,
-    /// Of its series; empty if it is of none.
+    /// Name of the entry's series; empty for other entries.
     name: &'a str,
     kind: Kind,
 }
 
 enum Kind {
     Series(Style, Look),
-    /// All published values, whatever their colour.
+    /// All published values, in any colour.
     Published,
-    /// All bounds, whatever their colour.
+    /// All published bounds, in any colour.
     Bound,
-    /// What dashes of a line mean that has none of its own.
+    /// Dashes of overlapping solid lines.
     Overlap,
     Guide,
 }
@@ -39,7 +39,7 @@ fn entry(text: &str, kind: Kind) -> Entry<'_> {
 }
 
 impl<'a> Legend<'a> {
-    /// `overlaps`: somewhere a line lies on another.
+    /// Creates the legend of a figure. `overlaps` is true if some lines overlap.
     pub(crate) fn new(
         figure: &'a Figure,
         names: &[&'a str],
@@ -49,7 +49,7 @@ impl<'a> Legend<'a> {
         let all = || figure.panels.iter().flat_map(|panel| &panel.series);
         let drawn = |name: &str| {
             let mut named = all().filter(|series| series.name == name);
-            named.find(|series| !series.style.is_of_others())
+            named.find(|series| !series.style.is_published())
         };
         let mut entries: Vec<Entry> = names
             .iter()
@@ -86,7 +86,7 @@ impl<'a> Legend<'a> {
             }
         }
         if overlaps {
-            entries.push(entry("lines on one another", Kind::Overlap));
+            entries.push(entry("overlapping lines", Kind::Overlap));
         }
         let widths: Vec<f64> = entries
             .iter()

@@ -1,15 +1,16 @@
-//! The one place that draws: lines with interval bands, bars with error bars, CDFs and time series, as SVG text.
+//! Figures as SVG text: lines with interval bands, bars with error bars, CDFs and time series.
 //!
-//! A figure is a title and panels, one below the other, so that it can be read on a phone. Text and axes take the
-//! page's colour (`currentColor`), series have colours that stand out from light and dark pages and that colour-blind
-//! readers can tell apart. Which series has which is said by a [`Palette`]. Nothing here reads files, clocks or fonts: the
-//! same figure is the same bytes everywhere.
+//! A figure is a title and a vertical sequence of panels, readable on a phone. Text and axes use the page's colour
+//! (`currentColor`). Series have colours that stand out on light and dark pages and that colour-blind readers can
+//! distinguish; a [`Palette`] assigns them. This crate reads no files, clocks or fonts: equal figures give equal bytes
+//! on every machine.
 
 #![forbid(unsafe_code)]
 
 mod axis;
 mod data;
 mod draw;
+mod format;
 mod frame;
 mod layout;
 mod legend;
@@ -20,7 +21,6 @@ mod reach;
 mod shapes;
 mod strip;
 mod svg;
-mod words;
 
 use duetime_results::Estimate;
 
@@ -28,134 +28,133 @@ pub use palette::{Colour, Dash, Look, Marker, Palette};
 pub use reach::share_axes;
 pub use strip::Strip;
 
-/// A figure. Drawn by [`Figure::to_svg`].
+/// Figure, drawn by [`Figure::to_svg`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Figure {
-    /// What the figure shows, above it.
+    /// Title, drawn above the panels.
     pub title: String,
-    /// What a reader who cannot see it should know.
+    /// Text alternative for readers who cannot see the figure.
     pub description: String,
-    /// Its panels, top to bottom. Those with equal axes have them from the same beginning to the same end, linear ones
-    /// from zero.
+    /// Panels, top to bottom. Panels with equal axes share the ends of these axes, and shared linear axes include zero.
     pub panels: Vec<Panel>,
-    /// How its series look.
+    /// Looks of the series.
     pub palette: Palette,
 }
 
-/// One pair of axes with what is drawn between them.
+/// A pair of axes and the contents drawn between them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Panel {
-    /// Shown above the panel if not empty.
+    /// Title, drawn above the panel if not empty.
     pub title: String,
-    /// The horizontal axis.
+    /// Horizontal axis.
     pub x: Axis,
-    /// The vertical axis.
+    /// Vertical axis.
     pub y: Axis,
-    /// What is drawn, first to last.
+    /// Series in drawing order.
     pub series: Vec<Series>,
-    /// Lines that mark a value.
+    /// Lines that mark values.
     pub guides: Vec<Guide>,
-    /// What the line means on which both axes have the same value; it is drawn if this is not empty.
+    /// Legend text of the diagonal, on which x and y are equal. The diagonal is drawn if the text is not empty.
     pub diagonal: String,
 }
 
-/// An axis. The default is linear and fits its data.
+/// Axis. The default is linear and fits its data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Axis {
-    /// What is measured.
+    /// Measured quantity.
     pub label: String,
-    /// Its unit, shown in brackets if not empty.
+    /// Unit, shown in parentheses if not empty.
     pub unit: String,
-    /// How values become positions.
+    /// Mapping of values to positions.
     pub scale: Scale,
-    /// Where the axis begins, if not where the data do.
+    /// Start of the axis; by default, derived from the data.
     pub from: Option<f64>,
-    /// Where the axis ends, if not where the data do.
+    /// End of the axis; by default, derived from the data.
     pub to: Option<f64>,
 }
 
-/// How values become positions.
+/// Mapping of values to positions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Scale {
-    /// In proportion.
+    /// Proportional.
     #[default]
     Linear,
-    /// By logarithm; values that are not positive are left out.
+    /// Logarithmic; values that are not positive are omitted.
     Log,
-    /// Named places: value i is the i-th name.
+    /// Categories: value i is the i-th name.
     Names(Vec<String>),
 }
 
-/// A named sequence of points.
+/// Named sequence of points.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// Decides its look, by the figure's palette; shown in the legend unless there is a label.
+    /// Name, which determines the look by the figure's palette; shown in the legend unless there is a label.
     pub name: String,
-    /// Shown in the legend instead of the name, if not empty.
+    /// Legend text that replaces the name, if not empty.
     pub label: String,
-    /// In order of x.
+    /// Points in order of x.
     pub points: Vec<Point>,
-    /// How it is drawn.
+    /// Style of drawing.
     pub style: Style,
 }
 
-/// One value with its interval. A point that is not finite leaves a gap.
+/// Value with its interval. A point that is not finite leaves a gap.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where.
+    /// Position on the x axis.
     pub x: f64,
-    /// How much.
+    /// Value on the y axis.
     pub y: f64,
-    /// Lower end of the interval; equal to `y` without one.
+    /// Lower end of the interval; equal to `y` if there is no interval.
     pub low: f64,
-    /// Upper end of the interval; equal to `y` without one.
+    /// Upper end of the interval; equal to `y` if there is no interval.
     pub high: f64,
 }
 
-/// How a series is drawn.
+/// Style of drawing a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// A line, with the intervals as a band and, when there are few points, markers. Where it lies on a line before it,
-    /// it is dashed.
+    /// Line, with the intervals as a band and, if there are few points, markers. The line is dashed where it overlaps
+    /// an earlier line.
     Line,
-    /// A line that keeps each value until the next point: CDFs and counts over time.
+    /// Line that keeps each value until the next point, for CDFs and counts over time.
     Step,
-    /// Bars from zero with error bars; those of several series stand side by side. One too low to be read has its value
-    /// written above it.
+    /// Bars from zero with error bars, side by side for several series. A bar too low to be read has its value written
+    /// above it.
     Bars,
     /// Markers with error bars.
     Points,
     /// Pale dots, for many values.
     Dots,
-    /// Hollow markers in the series' colour: values of others, drawn beside those of the same name. The legend has them
-    /// once, as "published".
+    /// Hollow markers in the series' colour, for published values, drawn with the series of the same name. The legend
+    /// shows them once, as "published".
     Published,
-    /// Bounds of others from above, as in "below 7 %": a bar with an arrow towards what is allowed.
+    /// Published upper bounds, such as "below 7 %": a bar with an arrow towards the allowed side.
     AtMost,
-    /// Bounds of others from below.
+    /// Published lower bounds.
     AtLeast,
 }
 
 impl Style {
-    /// Whether it shows what others say, beside what the series of the same name shows.
-    fn is_of_others(self) -> bool {
+    /// Returns true if the series shows published values.
+    fn is_published(self) -> bool {
         matches!(self, Self::Published | Self::AtMost | Self::AtLeast)
     }
 }
 
-/// A line across a panel: a target, a deadline, a published value.
+/// Line across a panel at a target, a deadline or a published value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guide {
-    /// Whether `at` is a value of the x axis; otherwise of the y axis.
+    /// True if `at` is a value of the x axis, false if of the y axis.
     pub vertical: bool,
-    /// Where.
+    /// Value that the line marks.
     pub at: f64,
-    /// Written in the legend.
+    /// Legend text.
     pub label: String,
 }
 
 impl Figure {
-    /// A figure of one panel.
+    /// Creates a figure with one panel.
     pub fn single(title: &str, description: &str, panel: Panel) -> Self {
         Self {
             title: title.to_owned(),
@@ -165,19 +164,19 @@ impl Figure {
         }
     }
 
-    /// The figure as one `<svg>` element: to be put into a page, or into a file of its own.
+    /// Draws the figure as one `<svg>` element, for a page or a separate file.
     pub fn to_svg(&self) -> String {
         draw::figure(self, false)
     }
 
-    /// The same drawing with what it shows as JSON in a `metadata` element, for a page whose script draws it again.
+    /// Draws the figure with its data as JSON in a `metadata` element, for pages with a script that redraws it.
     pub fn to_svg_with_data(&self) -> String {
         draw::figure(self, true)
     }
 }
 
 impl Panel {
-    /// A panel of these axes and series.
+    /// Creates a panel with these axes and series.
     pub fn new(x: Axis, y: Axis, series: Vec<Series>) -> Self {
         Self {
             x,
@@ -189,7 +188,7 @@ impl Panel {
 }
 
 impl Axis {
-    /// A linear axis.
+    /// Creates a linear axis.
     pub fn linear(label: &str, unit: &str) -> Self {
         Self {
             label: label.to_owned(),
@@ -198,7 +197,7 @@ impl Axis {
         }
     }
 
-    /// A logarithmic axis.
+    /// Creates a logarithmic axis.
     pub fn log(label: &str, unit: &str) -> Self {
         Self {
             scale: Scale::Log,
@@ -206,7 +205,7 @@ impl Axis {
         }
     }
 
-    /// An axis of named places.
+    /// Creates an axis of named categories.
     pub fn names<N: Into<String>>(label: &str, names: impl IntoIterator<Item = N>) -> Self {
         Self {
             scale: Scale::Names(names.into_iter().map(Into::into).collect()),
@@ -214,7 +213,7 @@ impl Axis {
         }
     }
 
-    /// The same axis, with fixed ends.
+    /// Sets fixed ends of the axis.
     #[must_use]
     pub fn between(self, from: f64, to: f64) -> Self {
         Self {
@@ -226,7 +225,7 @@ impl Axis {
 }
 
 impl Series {
-    /// A series of `points`.
+    /// Creates a series of `points`.
     pub fn new(name: &str, style: Style, points: Vec<Point>) -> Self {
         Self {
             name: name.to_owned(),
@@ -236,7 +235,7 @@ impl Series {
         }
     }
 
-    /// The same with a text of its own in the legend.
+    /// Sets the legend text.
     #[must_use]
     pub fn labelled(self, label: &str) -> Self {
         Self {
@@ -245,7 +244,7 @@ impl Series {
         }
     }
 
-    /// The empirical CDF of `values`: for each, the share in [0, 1] that does not exceed it.
+    /// Creates the empirical CDF of `values`: for each value, the share of values in [0, 1] that do not exceed it.
     pub fn cdf(name: &str, values: &[f64]) -> Self {
         let mut sorted: Vec<f64> = values
             .iter()
@@ -264,7 +263,7 @@ impl Series {
 }
 
 impl Point {
-    /// A point without an interval.
+    /// Creates a point without an interval.
     pub fn new(x: f64, y: f64) -> Self {
         Self {
             x,
@@ -274,7 +273,7 @@ impl Point {
         }
     }
 
-    /// A statistic with its interval, both times `factor` (100 for per cent).
+    /// Creates a point from a statistic and its interval, both multiplied by `factor` (100 for per cent).
     pub fn of(x: f64, estimate: &Estimate, factor: f64) -> Self {
         Self {
             x,

@@ -1,41 +1,41 @@
-//! What is drawn between the axes: lines, bands, bars, markers, error bars, guides.
+//! Contents of a panel: lines, bands, bars, markers, error bars, guides.
 
+use crate::format::tip;
 use crate::frame::Frame;
 use crate::overlap::{below, stretches};
 use crate::palette::{Dash, Look};
 use crate::shapes::{arrow, bar, curve, dots, hollow, marker, scattered, through, written};
 use crate::svg::{Svg, number};
-use crate::words::tip;
 use crate::{Guide, Panel, Point, Series, Style};
 use std::fmt::Write;
 
-/// With more points than this a line has no markers.
-const MARKED: usize = 40;
-/// A line with more than four points in each of as many columns is thinned to its extremes in each.
+/// Maximum number of points of a line with markers.
+const MAX_MARKERS: usize = 40;
+/// Number of columns to which a long line is thinned; each column keeps its extremes.
 const COLUMNS: usize = 440;
 
-/// Share of a named place that its bars take.
+/// Share of a category's width that its bars fill.
 const FILLED: f64 = 0.8;
 
-/// A bar lower than this has its value written above it.
-const LOW: f64 = 12.0;
+/// Bars lower than this have their value written above them.
+const LOW_BAR: f64 = 12.0;
 
-/// How a series is drawn, and what was drawn before it.
+/// Look of a series, and the lines drawn before it.
 pub(crate) struct Ink<'a> {
     pub(crate) look: Look,
-    /// The clip path that its lines end at.
+    /// Clip path of the series' lines.
     pub(crate) clip: &'a str,
-    /// The lines so far, by their corners.
+    /// Corners of the lines drawn so far.
     pub(crate) earlier: &'a [Vec<(f64, f64)>],
 }
 
 impl Frame {
-    /// How far the middle of bar `i` of `all` lies from the middle of its place, in places.
-    pub(crate) fn beside(i: usize, all: usize) -> f64 {
+    /// Returns the offset of bar `i` of `all` from the middle of its category, in units of a category.
+    pub(crate) fn bar_offset(i: usize, all: usize) -> f64 {
         (i as f64 + 0.5 - all as f64 / 2.0) * FILLED / all as f64
     }
 
-    /// The lines of a series, by their corners; none if it has no lines.
+    /// Returns the corners of a series' lines; empty if its style has no lines.
     pub(crate) fn lines(&self, series: &Series) -> Vec<Vec<(f64, f64)>> {
         if !matches!(series.style, Style::Line | Style::Step) {
             return Vec::new();
@@ -57,7 +57,7 @@ impl Frame {
         corners
     }
 
-    /// Whether a line of the panel lies on an earlier one and is dashed there.
+    /// Returns true if a solid line of the panel overlaps an earlier line and is dashed there.
     pub(crate) fn has_overlaps(&self, panel: &Panel, look: &dyn Fn(&str) -> Look) -> bool {
         let mut earlier = Vec::new();
         for series in &panel.series {
@@ -74,7 +74,7 @@ impl Frame {
         false
     }
 
-    /// A series that is not of bars.
+    /// Draws a series that has no bars.
     pub(crate) fn series(&self, svg: &mut Svg, series: &Series, ink: &Ink, panel: &Panel) {
         let Ink { look, clip, .. } = *ink;
         let points = thinned(&series.points);
@@ -105,7 +105,8 @@ impl Frame {
                 hollow(svg, look.colour.svg(), look.marker, at, Some(&tip));
             }
         }
-        if series.style == Style::Points || (series.style == Style::Line && points.len() <= MARKED)
+        if series.style == Style::Points
+            || (series.style == Style::Line && points.len() <= MAX_MARKERS)
         {
             for point in runs.iter().flatten() {
                 let Some(at) = self.at(point.x, point.y) else {
@@ -114,7 +115,7 @@ impl Frame {
                 if series.style == Style::Points {
                     self.whisker(svg, at.0, point, look.colour.svg());
                 }
-                // What lies on others leaves their edge to be seen.
+                // Markers on earlier lines are smaller, so that the markers below remain visible.
                 let size = match below(at, ink.earlier) {
                     _ if series.style == Style::Points => 1.0,
                     0 => 1.0,
@@ -126,7 +127,7 @@ impl Frame {
         }
     }
 
-    /// The line on which both axes have the same value, in pieces: it is bent where one of them is logarithmic.
+    /// Draws the line on which x and y are equal, in segments because it is curved if one axis is logarithmic.
     pub(crate) fn diagonal(&self, svg: &mut Svg, clip: &str) {
         const PIECES: u32 = 48;
         let (from, to) = self.x.ends();
@@ -142,7 +143,7 @@ impl Frame {
         }
     }
 
-    /// The points in stretches without gaps.
+    /// Splits the points into runs without gaps.
     fn runs(&self, points: &[Point]) -> Vec<Vec<Point>> {
         let drawn = |point: &Point| self.at(point.x, point.y).is_some();
         points
@@ -162,7 +163,7 @@ impl Frame {
         let back = ends(|point| point.low).rev();
         let mut path = String::new();
         for (x, end, y) in there.chain(back) {
-            // On a logarithmic axis an interval may reach to zero: then down to the end of the axis.
+            // On a logarithmic axis, an interval that includes zero extends to the end of the axis.
             let ground = if end < y { self.y.ground() } else { y };
             let Some((x, y)) = self.at(x, end).or_else(|| self.at(x, ground)) else {
                 continue;
@@ -202,14 +203,14 @@ impl Frame {
             let tip = tip(series, point, panel);
             bar(svg, look, (from, y.min(ground)), size, Some(&tip));
             self.whisker(svg, from + (wide - 1.5) / 2.0, point, "currentColor");
-            if size.1 < LOW {
+            if size.1 < LOW_BAR {
                 let above = self.up(point.high).unwrap_or(y).min(y);
                 written(svg, (from + (wide - 1.5) / 2.0, above), wide, point.y);
             }
         }
     }
 
-    /// A bound of others: a bar across, and an arrow towards what it allows. The bars of several points are joined.
+    /// Draws a published bound: a bar with an arrow towards the allowed side. The bars of several points are joined.
     fn bound(&self, svg: &mut Svg, series: &Series, look: Look, panel: &Panel) {
         let places: Vec<(f64, f64, &Point)> = series
             .points
@@ -261,12 +262,12 @@ impl Frame {
 
     pub(crate) fn guide(&self, svg: &mut Svg, guide: &Guide) {
         let (across, up) = ((self.left, Self::right()), (self.top, self.bottom()));
-        let (place, own, other) = if guide.vertical {
+        let (place, range, other) = if guide.vertical {
             (self.across(guide.at), across, up)
         } else {
             (self.up(guide.at), up, across)
         };
-        let inside = |place: &f64| (own.0 - 0.5..=own.1 + 0.5).contains(place);
+        let inside = |place: &f64| (range.0 - 0.5..=range.1 + 0.5).contains(place);
         let Some(place) = place.filter(inside).map(number) else {
             return;
         };
@@ -280,7 +281,7 @@ impl Frame {
     }
 }
 
-/// Where the points of all stretches are.
+/// Returns the positions of the points of all runs.
 fn corners_of(frame: &Frame, runs: &[Vec<Point>]) -> Vec<(f64, f64)> {
     let points = runs.iter().flatten();
     points
@@ -292,7 +293,7 @@ pub(crate) fn has_interval(point: &Point) -> bool {
     point.low.is_finite() && point.high.is_finite() && point.low < point.high
 }
 
-/// A long series reduced to the first, least, greatest and last point of each column.
+/// Reduces a long series to the first, smallest, largest and last point of each column.
 pub(crate) fn thinned(points: &[Point]) -> Vec<Point> {
     if points.len() <= 4 * COLUMNS {
         return points.to_vec();

@@ -1,19 +1,19 @@
-//! Where lines lie on one another. What is drawn later would hide what was drawn before; such stretches are drawn in
-//! dashes, so that the colour below shows between them.
+//! Detection of overlapping lines. A later line would hide an earlier one, so overlapping stretches are dashed and the
+//! colour below shows in the gaps.
 
-/// Lines nearer than this, in units of the drawing, cannot be told apart.
+/// Distance below which lines cannot be distinguished, in units of the drawing.
 const NEAR: f64 = 2.0;
-/// A shorter stretch is a crossing.
-const SHORTEST: f64 = 16.0;
+/// Minimum length of an overlap; shorter ones are crossings.
+const MIN_OVERLAP: f64 = 16.0;
 
-/// A stretch of a line, with how many earlier lines lie below it.
+/// Stretch of a line, with the number of earlier lines below it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Stretch {
     pub(crate) corners: Vec<(f64, f64)>,
     pub(crate) below: usize,
 }
 
-/// Strokes and gaps for a line that lies on so many others; none if it lies on none.
+/// Returns the dash pattern of a line that covers `below` others, or `None` if it covers none.
 pub(crate) fn dashes(below: usize) -> Option<&'static str> {
     match below {
         0 => None,
@@ -23,14 +23,14 @@ pub(crate) fn dashes(below: usize) -> Option<&'static str> {
     }
 }
 
-/// How many of the `earlier` lines pass through `at`.
+/// Returns the number of `earlier` lines that pass through `at`.
 pub(crate) fn below(at: (f64, f64), earlier: &[Vec<(f64, f64)>]) -> usize {
     earlier.iter().filter(|line| passes(line, at)).count()
 }
 
-/// Whether a line, given by its corners in order of x, passes through a place.
+/// Returns true if a line, given by its corners in order of x, passes through a point.
 fn passes(line: &[(f64, f64)], (x, y): (f64, f64)) -> bool {
-    // Only segments that come as near as that in x; the corners before and after belong to them.
+    // Consider only segments within this distance in x, including the corners before and after.
     let from = line.partition_point(|corner| corner.0 < x - NEAR);
     let to = line.partition_point(|corner| corner.0 <= x + NEAR);
     let near = &line[from.saturating_sub(1)..(to + 1).min(line.len())];
@@ -49,7 +49,8 @@ fn distance((x, y): (f64, f64), a: (f64, f64), b: (f64, f64)) -> f64 {
     libm::hypot(x - a.0 - along * dx, y - a.1 - along * dy)
 }
 
-/// A line cut into stretches that lie on equally many of the `earlier` lines. Each begins where the one before ends.
+/// Splits a line into stretches that each cover a constant number of `earlier` lines. Each stretch begins where the
+/// previous one ends.
 pub(crate) fn stretches(line: &[(f64, f64)], earlier: &[Vec<(f64, f64)>]) -> Vec<Stretch> {
     let levels: Vec<usize> = line.iter().map(|&at| below(at, earlier)).collect();
     let mut stretches: Vec<Stretch> = Vec::new();
@@ -65,7 +66,7 @@ pub(crate) fn stretches(line: &[(f64, f64)], earlier: &[Vec<(f64, f64)>]) -> Vec
     }
     for stretch in &mut stretches {
         let long = |pair: &[(f64, f64)]| libm::hypot(pair[1].0 - pair[0].0, pair[1].1 - pair[0].1);
-        if stretch.corners.windows(2).map(long).sum::<f64>() < SHORTEST {
+        if stretch.corners.windows(2).map(long).sum::<f64>() < MIN_OVERLAP {
             stretch.below = 0;
         }
     }
@@ -77,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lies_on_an_earlier_line_is_a_stretch_of_its_own() {
+    fn overlap_becomes_a_separate_stretch() {
         let earlier = vec![vec![(0.0, 10.0), (100.0, 10.0)]];
         let line = [(0.0, 50.0), (20.0, 10.5), (60.0, 10.0), (100.0, 80.0)];
         let found = stretches(&line, &earlier);
@@ -88,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crossing_is_none() {
+    fn crossing_is_not_an_overlap() {
         let earlier = vec![vec![(0.0, 0.0), (100.0, 100.0)]];
         let line = [(0.0, 100.0), (49.0, 51.0), (51.0, 49.0), (100.0, 0.0)];
         assert!(
@@ -99,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn steep_lines_are_compared_across() {
+    fn distance_to_steep_lines() {
         let earlier = vec![vec![(10.0, 0.0), (10.0, 100.0), (90.0, 100.0)]];
         assert_eq!(below((11.0, 40.0), &earlier), 1);
         assert_eq!(below((14.0, 40.0), &earlier), 0);

@@ -1,21 +1,21 @@
-//! How series look. Colours are of middle lightness, at least 3:1 against white and against near-black; they follow Okabe
-//! and Ito's set for the colour-blind. Colour and dash pattern together name a series; markers differ as well. Bars with a
-//! pattern are paler and outlined in it.
+//! Looks of series. Colours have medium lightness, with a contrast of at least 3:1 against white and near-black; they
+//! follow the set by Okabe and Ito for colour-blind readers. Colour and dash pattern together identify a series;
+//! markers differ as well. Bars with a pattern are paler and have a patterned outline.
 
 use std::str::FromStr;
 
-/// How a series looks. As text: `blue circle dashed`.
+/// Look of a series. The text form is `blue circle dashed`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// The colour of its lines, bars and markers.
+    /// Colour of lines, bars and markers.
     pub colour: Colour,
-    /// The shape of its points.
+    /// Shape of the points.
     pub marker: Marker,
-    /// The pattern of its lines.
+    /// Pattern of the lines.
     pub dash: Dash,
 }
 
-/// The colour of a series.
+/// Colour of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     /// `#808080`
@@ -34,14 +34,14 @@ pub enum Colour {
     Violet,
     /// `#a0674b`
     Brown,
-    /// That of the page's text.
+    /// Text colour of the page.
     Page,
 }
 
-/// The pattern of a line, or of a bar's outline.
+/// Pattern of a line or of a bar's outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dash {
-    /// Without gaps.
+    /// No gaps.
     Solid,
     /// Strokes of 6, gaps of 4.
     Dashed,
@@ -49,20 +49,20 @@ pub enum Dash {
     Short,
     /// Strokes of 12, gaps of 3.
     Long,
-    /// Strokes and dots.
+    /// Alternating strokes and dots.
     Dotted,
 }
 
-/// The shape of a point.
+/// Shape of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Marker {
-    /// A disc.
+    /// Disc.
     Circle,
-    /// A square.
+    /// Square.
     Square,
-    /// A square on its corner.
+    /// Square standing on a corner.
     Diamond,
-    /// A triangle, point up.
+    /// Triangle pointing up.
     Triangle,
 }
 
@@ -94,7 +94,7 @@ const DASHES: [(&str, Dash); 5] = [
 ];
 
 impl Colour {
-    /// As SVG takes it: `#rrggbb`, or `currentColor` for the page's.
+    /// Returns the colour for SVG: `#rrggbb`, or `currentColor` for the page's.
     pub fn svg(self) -> &'static str {
         match self {
             Self::Grey => "#808080",
@@ -111,7 +111,7 @@ impl Colour {
 }
 
 impl Dash {
-    /// Lengths of strokes and gaps, as SVG takes them; none for a solid line.
+    /// Returns the lengths of strokes and gaps for SVG, or `None` for a solid line.
     pub fn lengths(self) -> Option<&'static str> {
         match self {
             Self::Solid => None,
@@ -124,9 +124,9 @@ impl Dash {
 }
 
 impl Marker {
-    /// Its name.
+    /// Returns the marker's name.
     pub fn name(self) -> &'static str {
-        let found = MARKERS.iter().find(|(_, of)| *of == self);
+        let found = MARKERS.iter().find(|(_, marker)| *marker == self);
         found.expect("all of them are listed").0
     }
 }
@@ -134,7 +134,7 @@ impl Marker {
 impl FromStr for Look {
     type Err = String;
 
-    /// A colour, a marker and a dash pattern, such as `blue circle dashed`. The error says what is allowed.
+    /// Parses a colour, a marker and a dash pattern, such as `blue circle dashed`. The error lists the allowed values.
     fn from_str(text: &str) -> Result<Self, String> {
         let words: Vec<&str> = text.split_whitespace().collect();
         let &[colour, marker, dash] = &words[..] else {
@@ -151,19 +151,19 @@ impl FromStr for Look {
     }
 }
 
-fn named<T: Copy>(word: &str, what: &str, all: &[(&str, T)]) -> Result<T, String> {
+fn named<T: Copy>(word: &str, kind: &str, all: &[(&str, T)]) -> Result<T, String> {
     let found = all.iter().find(|(name, _)| *name == word);
-    found.map(|&(_, of)| of).ok_or_else(|| {
+    found.map(|&(_, value)| value).ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
-        format!("`{word}` is no {what}: {}", names.join(", "))
+        format!("`{word}` is not a {kind}: {}", names.join(", "))
     })
 }
 
-/// The looks of series, by name. A series whose name is not listed gets one of eight further looks.
+/// Looks of series by name. A series whose name is not listed gets one of eight other looks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Palette(Vec<(String, Look)>);
 
-/// For names that are not listed.
+/// Looks for names that are not listed.
 const OTHERS: [Look; 8] = [
     look(Colour::Brown, Marker::Square, Dash::Solid),
     look(Colour::Blue, Marker::Diamond, Dash::Dashed),
@@ -183,7 +183,7 @@ const fn look(colour: Colour, marker: Marker, dash: Dash) -> Look {
     }
 }
 
-/// The transports that a scenario names.
+/// Looks of the built-in transports.
 const TRANSPORTS: [(&str, Look); 5] = [
     ("tcp", look(Colour::Grey, Marker::Square, Dash::Solid)),
     (
@@ -196,18 +196,17 @@ const TRANSPORTS: [(&str, Look); 5] = [
 ];
 
 impl Palette {
-    /// The looks of the transports that a scenario names, as every figure has them. Those of other names follow from the
-    /// name alone.
+    /// Creates a palette with the looks of the built-in transports. Other names get a look derived from the name.
     pub fn of_transports() -> Self {
         let looks = TRANSPORTS.map(|(name, look)| (name.to_owned(), look));
         Self(looks.to_vec())
     }
 
-    /// Lists a name's look. Returns the name that has the same colour and dash pattern already, or the name itself where
-    /// it is listed already; the palette is then as it was.
+    /// Adds the look of a name. Returns an error with the conflicting name, and leaves the palette unchanged, if the
+    /// name is already listed or another name has the same colour and dash pattern.
     pub fn add(&mut self, name: &str, look: Look) -> Result<(), String> {
-        let taken = |(known, of): &&(String, Look)| {
-            known == name || (of.colour == look.colour && of.dash == look.dash)
+        let taken = |(known, other): &&(String, Look)| {
+            known == name || (other.colour == look.colour && other.dash == look.dash)
         };
         if let Some((known, _)) = self.0.iter().find(taken) {
             return Err(known.clone());
@@ -216,19 +215,20 @@ impl Palette {
         Ok(())
     }
 
-    /// The look listed for a name.
+    /// Returns the look listed for a name, or `None`.
     pub fn get(&self, name: &str) -> Option<Look> {
         let found = self.0.iter().find(|(known, _)| known == name);
         found.map(|&(_, look)| look)
     }
 
-    /// The looks of `names` in one figure. Listed names have theirs; any other begins at a place of its own, so that it
-    /// usually looks the same everywhere, and moves on only if the figure has that look already.
+    /// Returns the looks of `names` in one figure. Listed names have their look. Other names start at a look given by a
+    /// hash of the name, so that they usually look the same in all figures, and take the next look if the figure
+    /// already uses it.
     pub fn looks(&self, names: &[&str]) -> Vec<Look> {
         let mut taken = [false; OTHERS.len()];
         let mut looks = Vec::with_capacity(names.len());
         for name in names {
-            let own = self.get(name).unwrap_or_else(|| {
+            let look = self.get(name).unwrap_or_else(|| {
                 let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
                     (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
                 });
@@ -238,7 +238,7 @@ impl Palette {
                 taken[place] = true;
                 OTHERS[place]
             });
-            looks.push(own);
+            looks.push(look);
         }
         looks
     }
@@ -261,14 +261,14 @@ mod tests {
     }
 
     #[test]
-    fn a_name_looks_the_same_in_every_company() {
+    fn name_keeps_its_look_in_all_figures() {
         let looks = |names: &[&str]| palette().looks(names);
         assert_eq!(looks(&["d3", "tcp"])[0], looks(&["d3"])[0]);
         assert_eq!(looks(&["mine", "tcp"])[0], looks(&["dctcp", "mine"])[1]);
     }
 
     #[test]
-    fn no_two_names_of_a_figure_look_alike() {
+    fn looks_within_a_figure_are_distinct() {
         let names = ["d3", "tcp", "dctcp", "a", "b", "c", "d", "e", "f", "g", "h"];
         let looks = palette().looks(&names);
         for (i, look) in looks.iter().enumerate() {
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_and_pattern_name_a_series() {
+    fn colour_and_pattern_are_unique() {
         let mut palette = palette();
         let mut add = |name: &str, look: &str| palette.add(name, look.parse().unwrap());
         assert_eq!(add("mine", "green circle solid"), Err("d3".to_owned()));
@@ -286,15 +286,17 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_is_none_is_told_what_is_allowed() {
-        let said = |text: &str| text.parse::<Look>().expect_err("no look");
-        assert!(said("blue circle").contains("`blue circle dashed`"));
-        assert!(said("bleu circle solid").contains("`bleu` is no colour: grey, vermilion, blue"));
-        assert!(said("blue disc solid").contains("circle, square"));
-        assert!(said("blue circle none").contains("solid, dashed"));
+    fn parse_error_lists_allowed_values() {
+        let error = |text: &str| text.parse::<Look>().expect_err("invalid look");
+        assert!(error("blue circle").contains("`blue circle dashed`"));
+        assert!(
+            error("bleu circle solid").contains("`bleu` is not a colour: grey, vermilion, blue")
+        );
+        assert!(error("blue disc solid").contains("circle, square"));
+        assert!(error("blue circle none").contains("solid, dashed"));
     }
 
-    /// Relative luminance as WCAG defines it, near enough with a power of 2.2.
+    /// Returns the relative luminance of WCAG, approximated with a power of 2.2.
     fn luminance(colour: &str) -> f64 {
         let channel =
             |i: usize| f64::from(u8::from_str_radix(&colour[i..i + 2], 16).unwrap()) / 255.0;
@@ -303,9 +305,9 @@ mod tests {
     }
 
     #[test]
-    fn colours_stand_out_from_light_and_dark_pages() {
-        let own = COLOURS.iter().filter(|(_, colour)| *colour != Colour::Page);
-        for (name, colour) in own {
+    fn colours_contrast_with_light_and_dark_pages() {
+        let fixed = COLOURS.iter().filter(|(_, colour)| *colour != Colour::Page);
+        for (name, colour) in fixed {
             let luminance = luminance(colour.svg());
             assert!(1.05 / (luminance + 0.05) >= 3.0, "{name} on white");
             assert!(

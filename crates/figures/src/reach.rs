@@ -1,21 +1,21 @@
-//! What the axes of each panel must show. Panels of one figure that measure the same thing have the same ends, so that
-//! they can be compared by eye, and linear ones begin at zero.
+//! Ranges that the axes of each panel must show. Panels of one figure with equal axes share their ends, so that they
+//! can be compared by eye, and shared linear y axes include zero.
 
 use crate::axis::Extent;
 use crate::frame::Frame;
 use crate::{Axis, Panel, Scale, Style};
 
-/// What is to fit on the two axes of a panel.
+/// Ranges of the data on the two axes of a panel.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
     pub(crate) x: Option<Extent>,
     pub(crate) y: Option<Extent>,
-    /// Whether the y axis must show zero.
+    /// True if the y axis must show zero.
     pub(crate) zero: bool,
 }
 
 impl Reach {
-    fn of(panel: &Panel) -> Self {
+    fn new(panel: &Panel) -> Self {
         let points = || panel.series.iter().flat_map(|series| &series.points);
         let at = |vertical: bool| {
             let guides = panel.guides.iter();
@@ -28,8 +28,8 @@ impl Reach {
             .flat_map(|point| [point.y, point.low, point.high])
             .chain(at(false));
         Self {
-            x: Extent::of(across, &panel.x.scale),
-            y: Extent::of(up, &panel.y.scale),
+            x: Extent::new(across, &panel.x.scale),
+            y: Extent::new(up, &panel.y.scale),
             zero: panel
                 .series
                 .iter()
@@ -38,12 +38,12 @@ impl Reach {
     }
 }
 
-/// Whether two axes show the same quantity.
-fn alike(a: &Axis, b: &Axis) -> bool {
+/// Returns true if two axes show the same quantity.
+fn same_quantity(a: &Axis, b: &Axis) -> bool {
     a == b && !matches!(a.scale, Scale::Names(_))
 }
 
-/// Gives panels of different figures the ends that they would have as panels of one.
+/// Fixes the axes of panels in different figures as if they were panels of one figure.
 pub fn share_axes(panels: &mut [Panel]) {
     let reaches = reaches(panels);
     for (panel, reach) in panels.iter_mut().zip(reaches) {
@@ -57,12 +57,13 @@ pub fn share_axes(panels: &mut [Panel]) {
     }
 }
 
-/// One per panel.
+/// Returns the ranges of each panel, after sharing.
 pub(crate) fn reaches(panels: &[Panel]) -> Vec<Reach> {
-    let own: Vec<Reach> = panels.iter().map(Reach::of).collect();
+    let own: Vec<Reach> = panels.iter().map(Reach::new).collect();
     let others = |index: usize, axis: fn(&Panel) -> &Axis| {
         let mine = axis(&panels[index]);
-        (0..panels.len()).filter(move |&other| other != index && alike(axis(&panels[other]), mine))
+        (0..panels.len())
+            .filter(move |&other| other != index && same_quantity(axis(&panels[other]), mine))
     };
     let shared = |index: usize| {
         let mut reach = own[index];

@@ -1,13 +1,13 @@
-//! Single shapes: lines, bars, markers, arrows, a value above a bar.
+//! Basic shapes: lines, bars, markers, arrows, and values above bars.
 
+use crate::format::short;
 use crate::layout::{TEXT, width};
 use crate::overlap::{dashes, stretches};
 use crate::palette::{Dash, Look, Marker};
 use crate::svg::{Svg, number};
-use crate::words::short;
 use std::fmt::Write;
 
-/// A path through corners.
+/// Returns a path through the corners.
 pub(crate) fn through(corners: &[(f64, f64)]) -> String {
     let mut path = String::new();
     let mut last = None;
@@ -23,7 +23,8 @@ pub(crate) fn through(corners: &[(f64, f64)]) -> String {
     path
 }
 
-/// Lines, dashed where they lie on earlier ones. A look with a pattern of its own lets those through as it is.
+/// Draws lines, dashed where they overlap earlier ones. Lines with a dash pattern keep it, since its gaps show the
+/// lines below.
 pub(crate) fn curve(
     svg: &mut Svg,
     look: Look,
@@ -47,7 +48,7 @@ pub(crate) fn curve(
     }
 }
 
-/// What lines on one another look like, in no colour.
+/// Draws the legend symbol of overlapping lines, in the text colour.
 pub(crate) fn overlap(svg: &mut Svg, path: &str) {
     for (opacity, dashes) in [("0.35", "none"), ("1", "6 5")] {
         svg.empty(
@@ -64,7 +65,7 @@ pub(crate) fn overlap(svg: &mut Svg, path: &str) {
     }
 }
 
-/// The dotted line of a guide.
+/// Draws the dotted line of a guide.
 pub(crate) fn dots(svg: &mut Svg, path: &str) {
     svg.empty(
         "path",
@@ -78,7 +79,7 @@ pub(crate) fn dots(svg: &mut Svg, path: &str) {
     );
 }
 
-/// Pale dots, all in one path.
+/// Draws pale dots, all in one path.
 pub(crate) fn scattered(svg: &mut Svg, look: Look, places: &[(f64, f64)]) {
     let mut path = String::new();
     for &(x, y) in places {
@@ -99,7 +100,7 @@ pub(crate) fn scattered(svg: &mut Svg, look: Look, places: &[(f64, f64)]) {
     }
 }
 
-/// A bar: full, or pale and outlined in the look's pattern.
+/// Draws a bar: filled, or pale with an outline in the look's pattern.
 pub(crate) fn bar(
     svg: &mut Svg,
     look: Look,
@@ -107,7 +108,7 @@ pub(crate) fn bar(
     (width, height): (f64, f64),
     tip: Option<&str>,
 ) {
-    // The outline lies within the bar.
+    // The outline is drawn inside the bar.
     let inset = if look.dash == Dash::Solid { 0.0 } else { 0.7 };
     let [x, y] = [x + inset, y + inset].map(number);
     let [width, height] = [width, height].map(|length| number((length - 2.0 * inset).max(0.0)));
@@ -130,7 +131,7 @@ pub(crate) fn bar(
     svg.tipped("rect", &attributes, tip);
 }
 
-/// A line in its look's own pattern, or in `dashes`.
+/// Draws a line in its look's pattern, or in `dashes`.
 pub(crate) fn line(svg: &mut Svg, look: Look, path: &str, dashes: Option<&str>) {
     let mut attributes = vec![
         ("d", path),
@@ -145,7 +146,7 @@ pub(crate) fn line(svg: &mut Svg, look: Look, path: &str, dashes: Option<&str>) 
     svg.empty("path", &attributes);
 }
 
-/// A bar across `at`, and an arrow to below or above it.
+/// Draws a bar across `at`, and an arrow down or up from it.
 pub(crate) fn arrow(
     svg: &mut Svg,
     colour: &str,
@@ -153,7 +154,7 @@ pub(crate) fn arrow(
     down: bool,
     tip: Option<&str>,
 ) {
-    // Downwards y grows.
+    // In SVG, y grows downwards.
     let (long, tip_by) = if down { (13, 4) } else { (-13, -4) };
     let (left, x, y) = (number(x - 8.0), number(x), number(y));
     let path = format!(
@@ -175,7 +176,7 @@ pub(crate) fn marker(svg: &mut Svg, look: Look, at: (f64, f64), size: f64, tip: 
     svg.tipped("path", &attributes, tip);
 }
 
-/// A larger marker of which only the outline is drawn, on white: it may lie on a bar of its own colour.
+/// Draws a larger marker, outlined on white because it may be on a bar of the same colour.
 pub(crate) fn hollow(
     svg: &mut Svg,
     colour: &str,
@@ -218,7 +219,7 @@ fn outline(marker: Marker, (x, y): (f64, f64), by: f64) -> String {
     }
 }
 
-/// The value of a bar that is too low to be read, above it: across where that fits between its neighbours, else upright.
+/// Writes the value of a low bar above it: horizontally if it fits between the neighbours, otherwise vertically.
 pub(crate) fn written(svg: &mut Svg, (x, y): (f64, f64), wide: f64, value: f64) {
     let text = short(value);
     let long = width(&text, TEXT);

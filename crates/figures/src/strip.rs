@@ -1,4 +1,4 @@
-//! A few percentiles on one line, with a budget: small enough for a card beside other cards of the same scale.
+//! Compact chart of a few percentiles and a budget on one line, for cards that are compared on the same scale.
 
 use crate::axis::{Extent, Span};
 use crate::layout::width;
@@ -6,22 +6,23 @@ use crate::shapes::dots;
 use crate::svg::{Svg, number};
 use crate::{Axis, Palette};
 
-/// Percentiles of one series on a logarithmic scale. Drawn by [`Strip::to_svg`].
+/// Percentiles of one series on a logarithmic scale, drawn by [`Strip::to_svg`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Strip {
-    /// Decides its colour, by the palette.
+    /// Name of the series, which determines its colour by the palette.
     pub name: String,
-    /// How names look.
+    /// Looks of the series.
     pub palette: Palette,
-    /// What a reader who cannot see it should know.
+    /// Text alternative for readers who cannot see the strip.
     pub description: String,
     /// Unit of all values.
     pub unit: String,
-    /// Ends of the scale: those of all strips that stand side by side.
+    /// Ends of the scale, shared by all strips side by side.
     pub ends: (f64, f64),
-    /// Name and value of each, in ascending order. One without a value lies beyond all others.
+    /// Names and values of the percentiles, ascending. A percentile without a value is drawn beyond the end of the
+    /// scale.
     pub marks: Vec<(String, Option<f64>)>,
-    /// What they should stay below.
+    /// Budget that the values should stay below.
     pub budget: Option<f64>,
 }
 
@@ -29,18 +30,18 @@ const WIDTH: f64 = 250.0;
 const HEIGHT: f64 = 62.0;
 const LEFT: f64 = 10.0;
 const RIGHT: f64 = 240.0;
-/// Where the line is.
+/// Vertical position of the line.
 const LEVEL: f64 = 28.0;
 const TEXT: f64 = 12.0;
 
 impl Strip {
-    /// The strip as one `<svg>` element.
+    /// Draws the strip as one `<svg>` element.
     pub fn to_svg(&self) -> String {
         let axis = Axis::log("", &self.unit);
         let (low, high) = self.ends;
         let scale = Span::new(
             &axis,
-            Extent::of([low, high].into_iter(), &axis.scale),
+            Extent::new([low, high].into_iter(), &axis.scale),
             true,
             false,
         );
@@ -81,7 +82,7 @@ impl Strip {
         stroke(&mut svg, &across(LEFT, RIGHT), "currentColor", "1", "0.4");
         let budget = self.budget.and_then(place);
         if let Some(x) = budget {
-            // What is late is shaded.
+            // Shade the values over budget.
             let (x, wide) = (number(x), number(RIGHT + 6.0 - x));
             let place = [
                 ("x", x.as_str()),
@@ -111,9 +112,9 @@ impl Strip {
             );
         }
         let mut free = f64::NEG_INFINITY;
-        // The last is the one that matters: it is written first.
-        for &(x, name, there) in marks.iter().rev() {
-            if there {
+        // The last percentile matters most, so its label has priority.
+        for &(x, name, has_value) in marks.iter().rev() {
+            if has_value {
                 let path = format!("M{} {}v12", number(x), number(LEVEL - 6.0));
                 stroke(&mut svg, &path, look.colour.svg(), "3", "1");
             } else {
@@ -131,7 +132,7 @@ impl Strip {
         svg.finish()
     }
 
-    /// The values below the line: that of the budget, and those of the scale that do not overlap it.
+    /// Writes the values below the line: the budget, and the ticks that do not overlap it.
     fn scale(&self, svg: &mut Svg, scale: &Span, budget: Option<f64>) {
         let mut taken: Vec<(f64, f64)> = Vec::new();
         let mut write = |svg: &mut Svg, x: f64, text: &str, weight: &str, opacity: &str| {
@@ -150,7 +151,7 @@ impl Strip {
             svg.text((at, 57.0), &look, text);
         };
         if let (Some(x), Some(budget)) = (budget, self.budget) {
-            let text = format!("{} {}", crate::words::short(budget), self.unit);
+            let text = format!("{} {}", crate::format::short(budget), self.unit);
             write(svg, x, &text, "600", "1");
         }
         let places = scale.ticks.iter().filter_map(|(value, label)| {
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_and_the_budget_are_in_their_order() {
+    fn percentiles_and_budget_are_in_order() {
         let svg = strip(&[("p50", Some(2.0)), ("p99", Some(12.0)), ("p99.9", None)]);
         let marks: Vec<f64> = svg
             .split("<path d=\"M")
@@ -211,12 +212,12 @@ mod tests {
         assert!(svg.contains(">5 ms</text>") && svg.contains(">p99.9</text>"));
         assert!(
             svg.contains("l6 5l-6 5"),
-            "what never came lies beyond the end"
+            "a percentile without a value is drawn beyond the end"
         );
     }
 
     #[test]
-    fn nothing_known_is_still_a_strip() {
+    fn strip_without_values_is_valid() {
         strip(&[]);
         strip(&[("p50", None), ("p90", None)]);
     }

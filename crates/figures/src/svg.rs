@@ -1,4 +1,4 @@
-//! SVG text, well-formed whatever goes into it.
+//! Writer for SVG text. The output is well-formed for any input.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-/// SVG under construction.
+/// SVG text under construction.
 pub(crate) struct Svg {
     text: String,
     open: Vec<&'static str>,
@@ -21,7 +21,7 @@ impl Svg {
         }
     }
 
-    /// Opens an element; [`Svg::close`] ends it.
+    /// Opens an element, which [`Svg::close`] ends.
     pub(crate) fn open(&mut self, name: &'static str, attributes: &[(&str, &str)]) {
         self.start(name, attributes);
         self.text.push_str(">\n");
@@ -34,26 +34,26 @@ impl Svg {
         }
     }
 
-    /// An element without content.
+    /// Writes an element without content.
     pub(crate) fn empty(&mut self, name: &'static str, attributes: &[(&str, &str)]) {
         self.start(name, attributes);
         self.text.push_str("/>\n");
     }
 
-    /// An element with text in it.
+    /// Writes an element with text content.
     pub(crate) fn leaf(&mut self, name: &'static str, attributes: &[(&str, &str)], content: &str) {
         self.start(name, attributes);
         let _ = writeln!(self.text, ">{}</{name}>", escaped(content));
     }
 
-    /// Text at a place.
+    /// Writes text at a position.
     pub(crate) fn text(&mut self, (x, y): (f64, f64), more: &[(&str, &str)], content: &str) {
         let (x, y) = (number(x), number(y));
         let place = [("x", x.as_str()), ("y", &y)];
         self.leaf("text", &[&place, more].concat(), content);
     }
 
-    /// An empty element, or one with a tooltip.
+    /// Writes an empty element, or one with a tooltip.
     pub(crate) fn tipped(
         &mut self,
         name: &'static str,
@@ -67,7 +67,7 @@ impl Svg {
         let _ = writeln!(self.text, "><title>{}</title></{name}>", escaped(tip));
     }
 
-    /// What is not drawn. The text must need no escapes.
+    /// Writes JSON data that is not drawn. It must not need escaping.
     pub(crate) fn data(&mut self, json: &str) {
         debug_assert!(!json.contains(['<', '>', '&']), "{json}");
         let _ = writeln!(self.text, "<metadata>{json}</metadata>");
@@ -88,7 +88,7 @@ impl Svg {
     }
 }
 
-/// Text as XML wants it; characters that XML does not have become spaces.
+/// Escapes text for XML. Characters that are not allowed in XML become spaces.
 pub(crate) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -106,7 +106,7 @@ pub(crate) fn escaped(text: &str) -> String {
     out
 }
 
-/// A coordinate, to a tenth.
+/// Formats a coordinate, rounded to a tenth.
 pub(crate) fn number(value: f64) -> String {
     debug_assert!(value.is_finite(), "a coordinate must be finite");
     let tenths = (if value.is_finite() { value * 10.0 } else { 0.0 }).round() as i64;
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn coordinates_are_short_and_exact_to_a_tenth() {
+    fn coordinates_are_rounded_to_a_tenth() {
         assert_eq!(number(12.04), "12");
         assert_eq!(number(12.06), "12.1");
         assert_eq!(number(-0.33), "-0.3");
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn text_cannot_break_out() {
+    fn text_is_escaped() {
         assert_eq!(escaped("a<b & \"c\"\u{1}"), "a&lt;b &amp; &quot;c&quot; ");
     }
 }

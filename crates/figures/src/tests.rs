@@ -1,6 +1,6 @@
 #![expect(
     clippy::disallowed_methods,
-    reason = "snapshots are files, written where the environment says so"
+    reason = "snapshot files are rewritten if the environment variable BLESS is set"
 )]
 use super::*;
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ fn check(figure: &Figure) -> String {
     svg
 }
 
-/// What a page's script is given of a figure, whose drawing is the same without it.
+/// Returns the JSON data of a figure, after checking that the drawing is equal without it.
 fn data(figure: &Figure) -> serde_json::Value {
     let svg = figure.to_svg_with_data();
     let document = roxmltree::Document::parse(&svg).expect("well-formed");
@@ -41,7 +41,7 @@ fn data(figure: &Figure) -> serde_json::Value {
     serde_json::from_str(json).expect("JSON")
 }
 
-/// A figure of one panel, in which the transports have solid looks.
+/// Creates a figure of one panel, with solid looks for the transports.
 fn single(title: &str, description: &str, panel: Panel) -> Figure {
     let mut palette = Palette::default();
     for (name, look) in [
@@ -88,7 +88,7 @@ fn small() -> Figure {
 }
 
 #[test]
-fn a_small_figure_is_drawn_as_it_was() {
+fn small_figure_matches_snapshot() {
     let svg = check(&small());
     if std::env::var_os("BLESS").is_some() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/snapshots/small.svg");
@@ -98,12 +98,12 @@ fn a_small_figure_is_drawn_as_it_was() {
     assert_eq!(
         svg,
         include_str!("snapshots/small.svg"),
-        "if this is wanted, run the test once with BLESS=1"
+        "if the change is intended, run the test once with BLESS=1"
     );
 }
 
 #[test]
-fn a_script_is_given_what_is_drawn() {
+fn data_contains_what_is_drawn() {
     let panels = data(&small());
     let panel = &panels[0];
     assert_eq!(panel["box"], serde_json::json!([26.9, 73, 399.1, 190]));
@@ -121,7 +121,7 @@ fn a_script_is_given_what_is_drawn() {
 }
 
 #[test]
-fn the_diagonal_is_where_both_axes_have_one_value() {
+fn diagonal_is_where_x_equals_y() {
     let panel = |x: Axis| Panel {
         diagonal: "just in time".into(),
         ..Panel::new(
@@ -142,7 +142,7 @@ fn the_diagonal_is_where_both_axes_have_one_value() {
             node.attribute("stroke-dasharray") == Some("2 3")
                 && node
                     .ancestors()
-                    .any(|of| of.attribute("clip-path").is_some())
+                    .any(|parent| parent.attribute("clip-path").is_some())
         });
         clipped
             .and_then(|node| node.attribute("d"))
@@ -150,7 +150,7 @@ fn the_diagonal_is_where_both_axes_have_one_value() {
             .to_owned()
     };
     let straight = path(Axis::linear("allowed", "ms").between(0.0, 10.0));
-    // From corner to corner, up by the same in each of its 48 pieces.
+    // The path runs from corner to corner and rises equally in each of its 48 segments.
     let ups: Vec<f64> = straight
         .split(['M', 'L'])
         .skip(1)
@@ -167,7 +167,7 @@ fn the_diagonal_is_where_both_axes_have_one_value() {
 }
 
 #[test]
-fn what_readers_of_screens_need_is_there() {
+fn screen_reader_text_is_present() {
     let svg = check(&small());
     let document = roxmltree::Document::parse(&svg).unwrap();
     let text = |name: &str| {
@@ -215,13 +215,15 @@ fn figures_of_one_page_do_not_share_ids() {
 }
 
 #[test]
-fn lines_end_at_the_axes_and_markers_are_whole() {
+fn lines_are_clipped_and_markers_whole() {
     let mut figure = small();
-    figure.panels[0].y.from = Some(5.0); // the first two points lie below it
+    figure.panels[0].y.from = Some(5.0); // the first two points are below it
     let svg = check(&figure);
     let document = roxmltree::Document::parse(&svg).unwrap();
-    let rect = |of: roxmltree::Node| {
-        let group = of.ancestors().find_map(|node| node.attribute("clip-path"));
+    let rect = |node: roxmltree::Node| {
+        let group = node
+            .ancestors()
+            .find_map(|node| node.attribute("clip-path"));
         let id = group
             .unwrap()
             .trim_start_matches("url(#")
@@ -264,7 +266,7 @@ fn lines_end_at_the_axes_and_markers_are_whole() {
 }
 
 #[test]
-fn bars_stand_on_zero() {
+fn bars_start_at_zero() {
     let bars = |name: &str, y: f64| {
         Series::new(
             name,
@@ -298,7 +300,7 @@ fn bars_stand_on_zero() {
 }
 
 #[test]
-fn a_cdf_ends_at_one() {
+fn cdf_ends_at_one() {
     let series = Series::cdf("tcp", &[3.0, f64::NAN, 1.0, 2.0, 2.0]);
     let last = series.points.last().unwrap();
     assert_eq!((last.x, last.y), (3.0, 1.0));
@@ -312,7 +314,7 @@ fn a_cdf_ends_at_one() {
 }
 
 #[test]
-fn a_long_series_keeps_its_extremes() {
+fn thinned_series_keeps_extremes() {
     let mut points: Vec<Point> = (0..100_000)
         .map(|i| Point::new(f64::from(i), 10.0))
         .collect();
@@ -329,11 +331,11 @@ fn a_long_series_keeps_its_extremes() {
         .map(|y| f64::from(y) / 10.0)
         .filter(|&y| plain(y) == 1)
         .collect();
-    assert!(!heights.is_empty(), "the one high point is drawn");
+    assert!(!heights.is_empty(), "the single high point is drawn");
 }
 
 #[test]
-fn nothing_to_draw_is_still_a_figure() {
+fn figure_without_points_is_valid() {
     check(&Figure::default());
     check(&single("Empty", "", Panel::default()));
     let unseen = Series::new(
@@ -394,7 +396,7 @@ fn any_axis() -> impl Strategy<Value = Axis> {
 
 proptest! {
     #[test]
-    fn whatever_goes_in_a_well_formed_figure_comes_out(
+    fn any_input_gives_a_well_formed_figure(
         title in any::<String>(),
         x in any_axis(),
         y in any_axis(),
@@ -413,7 +415,7 @@ proptest! {
     }
 }
 
-/// The values of an attribute of all elements of one kind, in order.
+/// Returns the values of an attribute of all elements of one kind, in document order.
 fn attributes(svg: &str, name: &str, attribute: &str) -> Vec<String> {
     let document = roxmltree::Document::parse(svg).unwrap();
     document
@@ -424,7 +426,7 @@ fn attributes(svg: &str, name: &str, attribute: &str) -> Vec<String> {
 }
 
 #[test]
-fn panels_with_equal_axes_share_their_ends_and_begin_at_zero() {
+fn equal_axes_share_ends_and_include_zero() {
     let panel = |from: f64, to: f64, label: &str| {
         let points = vec![Point::new(1.0, from), Point::new(2.0, to)];
         Panel::new(
@@ -456,20 +458,20 @@ fn panels_with_equal_axes_share_their_ends_and_begin_at_zero() {
         (first[0].as_str(), first.last().unwrap().as_str()),
         ("0", "600")
     );
-    // As figures of their own, too.
+    // `share_axes` has the same effect on separate figures.
     let mut apart = vec![panel(430.0, 550.0, "queue"), panel(1.0, 18.0, "queue")];
     share_axes(&mut apart);
     for panel in apart {
         assert_eq!(labels(vec![panel]), first);
     }
-    // Alone, or beside another quantity, each has its own.
+    // Panels with different quantities have separate axes.
     let alone = labels(vec![panel(430.0, 550.0, "queue"), panel(1.0, 18.0, "rate")]);
     assert_eq!(alone[0], "400");
     assert_eq!(alone.last().unwrap(), "20");
 }
 
 #[test]
-fn a_line_on_another_is_dashed_and_the_legend_says_so() {
+fn overlapping_lines_are_dashed() {
     let lines = |by: f64| {
         let points = |by: f64| (0..9).map(move |i| Point::new(f64::from(i), f64::from(i * i) + by));
         let series = |name: &str, by| Series::new(name, Style::Line, points(by).collect());
@@ -482,13 +484,13 @@ fn a_line_on_another_is_dashed_and_the_legend_says_so() {
     };
     let (same, apart) = (lines(0.0), lines(20.0));
     assert!(attributes(&same, "path", "stroke-dasharray").contains(&"8 8".to_owned()));
-    assert!(same.contains("lines on one another"));
+    assert!(same.contains("overlapping lines"));
     assert!(attributes(&apart, "path", "stroke-dasharray").is_empty());
-    assert!(!apart.contains("lines on one another"));
+    assert!(!apart.contains("overlapping lines"));
 }
 
 #[test]
-fn low_bars_have_their_values_written() {
+fn low_bars_are_labelled() {
     let bars = |values: &[f64]| {
         let points = values.iter().enumerate();
         let points = points.map(|(i, &y)| Point::new(i as f64, y)).collect();
@@ -506,7 +508,7 @@ fn low_bars_have_their_values_written() {
 }
 
 #[test]
-fn a_bound_is_an_arrow_in_the_colour_of_its_series() {
+fn bound_is_an_arrow() {
     let series = |style, y| Series::new("d2tcp", style, vec![Point::new(0.0, y)]);
     let panel = Panel::new(
         Axis::names("", ["40"]),
@@ -521,7 +523,7 @@ fn a_bound_is_an_arrow_in_the_colour_of_its_series() {
 }
 
 #[test]
-fn nothing_is_cut_at_the_left_edge() {
+fn left_margin_is_kept() {
     let mut panel = small().panels.remove(0);
     panel.title = "A panel".into();
     let svg = check(&single("Title", "", panel));

@@ -198,7 +198,7 @@ fn styles_are_checked() {
     };
     let colour = message("style-colour", "free = \"bleu circle long\"\n");
     assert!(
-        colour.contains("schemes.toml:1:8") && colour.contains("`bleu` is no colour"),
+        colour.contains("schemes.toml:1:8") && colour.contains("`bleu` is not a colour"),
         "{colour}"
     );
     let alike = message(

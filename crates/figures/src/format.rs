@@ -1,4 +1,4 @@
-//! Values in words: in tooltips and above bars.
+//! Formatting of values for tooltips and labels above bars.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -9,7 +9,7 @@
 use crate::marks::has_interval;
 use crate::{Panel, Point, Scale, Series};
 
-/// What a reader sees who points at a value.
+/// Returns the tooltip of a value.
 pub(crate) fn tip(series: &Series, point: &Point, panel: &Panel) -> String {
     let x = match &panel.x.scale {
         Scale::Names(names) => names
@@ -39,17 +39,18 @@ fn with_unit(value: &str, unit: &str) -> String {
     }
 }
 
-/// A number to three significant digits.
+/// Formats a number with three significant digits.
 pub(crate) fn short(value: f64) -> String {
     rounded(value, 2, 4)
 }
 
-/// A number to four significant digits, or to the unit if it is large.
+/// Formats a number with four significant digits, or to the unit if it is large.
 fn significant(value: f64) -> String {
     rounded(value, 3, 12)
 }
 
-/// A number with `digits` digits after its first, of which at most `decimals` are behind the point.
+/// Formats a number with `digits` digits after its first significant digit, at most `decimals` of them after the
+/// decimal point.
 fn rounded(value: f64, digits: i32, decimals: i32) -> String {
     if value == 0.0 {
         return "0".to_owned();
