@@ -1,5 +1,5 @@
-//! Measures D3: `router`, what a rate request costs its router; `host`, the goodput of a flow, and what it costs its hosts.
-//! Each measurement is a process of its own.
+//! Benchmarks of D3: `router` measures the cost of a rate request, `host` the goodput of a flow and its cost at the
+//! hosts. Each measurement runs in a separate process.
 
 #![forbid(unsafe_code)]
 
@@ -10,9 +10,9 @@ use std::process::ExitCode;
 
 const USAGE: &str =
     "usage: duetime-bench-d3 router [--json] | host [--json] [--rounds N] [--milliseconds N]
-The gates are printed as met or not met; the exit code is 1 if one is not met.";
+The gates are printed as met or not met; the exit code is 1 if any gate is not met.";
 
-#[expect(clippy::print_stderr, reason = "a program whose output is its purpose")]
+#[expect(clippy::print_stderr, reason = "this program prints its results")]
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();

@@ -1,9 +1,9 @@
-//! D3's router: what a rate request costs, alone and as a part of forwarding, without I/O. Each measurement is a process
-//! of its own, which forwards one kind of packet for a number of rounds.
+//! Cost of D3's router: answering a rate request, alone and while forwarding, without I/O. Each measurement runs in a
+//! separate process that forwards one kind of packet for a number of rounds.
 
 #![expect(
     clippy::cast_possible_truncation,
-    reason = "lengths and counts of a measurement are small"
+    reason = "lengths and counts in a measurement are small"
 )]
 
 use duetime_core::{Rate, Span, Time};
@@ -15,40 +15,40 @@ use serde_json::{Value, json};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// The most that answering a request may take, in nanoseconds. The router of the paper took 208 for a packet.
-const MOST_NS: f64 = 60.0;
-/// The most that forwarding packets that all carry a request may take, over the same packets where no router answers.
-const MOST_RATIO: f64 = 1.1;
-/// The smallest IP packet that carries a request.
+/// Maximum time to answer a request, in nanoseconds. The paper's router took 208 ns per packet.
+const MAX_NS: f64 = 60.0;
+/// Maximum time to forward packets that all carry a request, as a ratio to the same packets without a D3 router.
+const MAX_RATIO: f64 = 1.1;
+/// Size of the smallest IP packet that carries a request.
 const SMALLEST: usize = UDP_IPV4_BYTES as usize + Request::WIRE_BYTES;
 
-/// Packets of a measurement in nanoseconds, and the fewer of which instructions are counted.
+/// Packets per timed measurement; instructions are counted over the smaller number below.
 const ROUNDS: u64 = 1_000_000;
 const COUNTED: u64 = 200_000;
 const PAIRS: usize = 101;
 
-/// Flows whose requests come in turn.
+/// Number of flows, which send requests in turn.
 const FLOWS: usize = 64;
-/// Packets that come before those that are due are sent.
+/// Packets offered between two polls of the transmitter.
 const BATCH: u64 = 32;
-/// The time between two packets.
+/// Time between two packets.
 const GAP: Span = Span::from_ns(150);
-/// Faster than the packets come, so that no queue builds up.
+/// Port rate, above the packet rate so that no queue builds up.
 const PORT: Rate = Rate::from_gbps(100);
 
-/// Measures, prints, and says whether the gates are met.
-#[expect(clippy::print_stdout, reason = "a program whose output is its purpose")]
+/// Measures, prints the results and returns true if the gates are met.
+#[expect(clippy::print_stdout, reason = "this program prints its results")]
 pub(crate) fn run(as_json: bool) -> Result<bool, String> {
     let counter = Counter::find();
-    let request = Cost::of("request", 0, counter)?;
+    let request = Cost::measure("request", 0, counter)?;
     let mut rows = vec![row("router-request", 0, true, &request, None)];
-    let mut met = request.ns <= MOST_NS;
+    let mut met = request.ns <= MAX_NS;
     let mut ratios = Vec::new();
     for bytes in [SMALLEST, 1_500] {
         let (plain, routed, ratio) = Cost::pair(bytes, counter)?;
         rows.push(row("router-forward", bytes, false, &plain, None));
         rows.push(row("router-forward", bytes, true, &routed, Some(ratio)));
-        met &= ratio <= MOST_RATIO;
+        met &= ratio <= MAX_RATIO;
         ratios.push((bytes, ratio));
     }
     if as_json {
@@ -59,58 +59,58 @@ pub(crate) fn run(as_json: bool) -> Result<bool, String> {
     }
     println!("{}", table(&rows));
     println!("Instructions: {}.\n\nGates", counter.name());
-    let gate = |what: String, value: String, met: bool| {
+    let gate = |label: String, value: String, met: bool| {
         println!(
-            "  {what:<62} {value:>8}  {}",
+            "  {label:<62} {value:>8}  {}",
             if met { "met" } else { "NOT MET" }
         );
     };
     gate(
-        format!("a request: at most {MOST_NS} ns"),
+        format!("answering a request: at most {MAX_NS} ns"),
         format!("{:.1} ns", request.ns),
-        request.ns <= MOST_NS,
+        request.ns <= MAX_NS,
     );
     for (bytes, ratio) in ratios {
         gate(
-            format!("{bytes} B with requests: at most {MOST_RATIO} × the time without"),
+            format!("forwarding {bytes} B with requests: at most {MAX_RATIO} × the time without"),
             format!("{ratio:.3}"),
-            ratio <= MOST_RATIO,
+            ratio <= MAX_RATIO,
         );
     }
     Ok(met)
 }
 
-/// The process that does the work of one measurement: `WHAT BYTES ROUNDS`.
-#[expect(clippy::print_stdout, reason = "a program whose output is its purpose")]
-pub(crate) fn child(what: &str, bytes: &str, rounds: &str) -> Result<(), String> {
+/// Runs the process that performs one measurement, with the arguments `WHAT BYTES ROUNDS`.
+#[expect(clippy::print_stdout, reason = "this program prints its results")]
+pub(crate) fn child(kind: &str, bytes: &str, rounds: &str) -> Result<(), String> {
     let number = |text: &str| text.parse::<u64>().map_err(|why| format!("{text}: {why}"));
     let (bytes, rounds) = (number(bytes)? as usize, number(rounds)?);
-    let ns = match what {
+    let ns = match kind {
         "request" => answer(rounds),
         "plain" => forward(bytes, false, rounds),
         "routed" => forward(bytes, true, rounds),
-        _ => return Err(format!("no such measurement: {what}")),
+        _ => return Err(format!("unknown measurement: {kind}")),
     };
     println!("{:.3}", ns / rounds as f64);
     Ok(())
 }
 
-/// What one packet costs.
+/// Cost of one packet.
 struct Cost {
     ns: f64,
     instructions: Option<f64>,
 }
 
 impl Cost {
-    fn of(what: &str, bytes: usize, counter: Counter) -> Result<Self, String> {
-        let times = (0..PAIRS).map(|_| time(what, bytes));
+    fn measure(kind: &str, bytes: usize, counter: Counter) -> Result<Self, String> {
+        let times = (0..PAIRS).map(|_| time(kind, bytes));
         Ok(Self {
             ns: median(times.collect::<Result<_, _>>()?),
-            instructions: instructions(what, bytes, counter)?,
+            instructions: instructions(kind, bytes, counter)?,
         })
     }
 
-    /// Without and with the router, in turn; and the median of the pairs' ratios.
+    /// Measures without and with the router, in turn. Returns both costs and the median ratio of the pairs.
     fn pair(bytes: usize, counter: Counter) -> Result<(Self, Self, f64), String> {
         let kinds = ["plain", "routed"];
         let mut times = [Vec::new(), Vec::new()];
@@ -126,33 +126,33 @@ impl Cost {
             .map(|(with, without)| with / without);
         let ratio = median(ratios.collect());
         let [plain, routed] = times.map(median);
-        let of = |which: usize, ns| {
+        let cost = |which: usize, ns| {
             let instructions = instructions(kinds[which], bytes, counter)?;
             Ok::<_, String>(Self { ns, instructions })
         };
-        Ok((of(0, plain)?, of(1, routed)?, ratio))
+        Ok((cost(0, plain)?, cost(1, routed)?, ratio))
     }
 }
 
-fn program(what: &str, bytes: usize, rounds: u64) -> Result<Program, String> {
+fn program(kind: &str, bytes: usize, rounds: u64) -> Result<Program, String> {
     let (bytes, rounds) = (bytes.to_string(), rounds.to_string());
-    Program::own(&["router-child", what, &bytes, &rounds])
+    Program::own(&["router-child", kind, &bytes, &rounds])
 }
 
-/// Nanoseconds of a packet.
-fn time(what: &str, bytes: usize) -> Result<f64, String> {
-    program(what, bytes, ROUNDS)?.number()
+/// Returns the nanoseconds per packet.
+fn time(kind: &str, bytes: usize) -> Result<f64, String> {
+    program(kind, bytes, ROUNDS)?.number()
 }
 
-/// Instructions of a packet: what so many more cost.
-fn instructions(what: &str, bytes: usize, counter: Counter) -> Result<Option<f64>, String> {
-    let few = counter.count(&program(what, bytes, COUNTED)?);
-    let many = counter.count(&program(what, bytes, 2 * COUNTED)?);
+/// Returns the instructions per packet, as the difference between two run lengths.
+fn instructions(kind: &str, bytes: usize, counter: Counter) -> Result<Option<f64>, String> {
+    let few = counter.count(&program(kind, bytes, COUNTED)?);
+    let many = counter.count(&program(kind, bytes, 2 * COUNTED)?);
     let more = few.zip(many).map(|(few, many)| many.saturating_sub(few));
     Ok(more.map(|more| more as f64 / COUNTED as f64))
 }
 
-/// D3's options, with the scale of the port.
+/// Returns D3's options with the scale of the port.
 fn options() -> d3::Config {
     d3::Config {
         scale: Some(d3::Config::scale_for(PORT)),
@@ -160,8 +160,8 @@ fn options() -> d3::Config {
     }
 }
 
-/// A packet's UDP payload: D3's, with the request of a flow that has asked before.
-fn asking(flow: usize, bytes: usize) -> Vec<u8> {
+/// Returns the UDP payload of a D3 packet with the request of an established flow.
+fn datagram_with_request(flow: usize, bytes: usize) -> Vec<u8> {
     let payload = vec![7; bytes - SMALLEST];
     let rate = EncodedRate::from_byte(1 + flow as u8 % 3);
     let header = Header {
@@ -186,21 +186,23 @@ fn asking(flow: usize, bytes: usize) -> Vec<u8> {
         },
     };
     let mut datagram = Vec::new();
-    datagram::encode(&header, (&payload, &[]), &mut datagram).expect("it has a form");
+    datagram::encode(&header, (&payload, &[]), &mut datagram).expect("the header can be encoded");
     datagram
 }
 
-/// Answers so many requests as a router does, each in its datagram. In nanoseconds, those of copying the datagram into
-/// its place included, as a packet comes.
+/// Answers `rounds` requests as a router does, each in its datagram. Returns the nanoseconds, including the copy of the
+/// datagram into the buffer that stands for its arrival.
 fn answer(rounds: u64) -> f64 {
     let config = options();
     let mut driver = PortDriver::new(&config, PORT, Span::ZERO);
-    let datagrams: Vec<Vec<u8>> = (0..FLOWS).map(|flow| asking(flow, SMALLEST)).collect();
-    let mut place = datagrams[0].clone();
+    let datagrams: Vec<Vec<u8>> = (0..FLOWS)
+        .map(|flow| datagram_with_request(flow, SMALLEST))
+        .collect();
+    let mut buffer = datagrams[0].clone();
     let mut now = Time::ZERO;
     let start = Instant::now();
     for round in 0..rounds {
-        place.copy_from_slice(&datagrams[round as usize % FLOWS]);
+        buffer.copy_from_slice(&datagrams[round as usize % FLOWS]);
         now += GAP;
         if driver.next_timeout() <= now {
             let reading = d3::Reading {
@@ -209,14 +211,18 @@ fn answer(rounds: u64) -> f64 {
             };
             driver.timeout(&config, now, reading);
         }
-        let routed = datagram::route(&mut place, |asked| driver.answer(&config, now, asked));
-        assert!(matches!(routed, Routed::Answered { .. }), "it is a request");
-        black_box(&mut place);
+        let routed = datagram::route(&mut buffer, |request| driver.answer(&config, now, request));
+        assert!(
+            matches!(routed, Routed::Answered { .. }),
+            "the datagram has a request"
+        );
+        black_box(&mut buffer);
     }
     start.elapsed().as_nanos() as f64
 }
 
-/// Forwards so many packets of this length through a switch, all of them with a request, which its ports answer or not.
+/// Forwards `rounds` packets of this length through a switch. All packets carry a request, which the ports answer if
+/// `routed` is true. Returns the nanoseconds.
 fn forward(bytes: usize, routed: bool, rounds: u64) -> f64 {
     let mut port = plain_port(PORT);
     port.d3 = routed;
@@ -225,25 +231,25 @@ fn forward(bytes: usize, routed: bool, rounds: u64) -> f64 {
     for (number, interface) in (1..).zip(&mut config.interfaces) {
         interface.address = Some([10, 9, 0, number].into());
     }
-    let mut fabric = Fabric::new(&config, 1_600).expect("the network makes sense");
+    let mut fabric = Fabric::new(&config, 1_600).expect("the network is valid");
     let frames: Vec<Vec<u8>> = (0..FLOWS).map(|flow| frame(flow, bytes)).collect();
     let (mut now, mut sent) = (Time::ZERO, 0);
     let start = Instant::now();
     for round in 0..rounds {
         now += GAP;
-        let taken = fabric.offer(now, 0, &frames[round as usize % FLOWS]);
-        taken.expect("the switch has a free buffer");
+        let accepted = fabric.offer(now, 0, &frames[round as usize % FLOWS]);
+        accepted.expect("the switch has a free buffer");
         if round % BATCH == 0 {
             sent += drain(&mut fabric, now);
         }
     }
-    let took = start.elapsed().as_nanos() as f64;
+    let elapsed = start.elapsed().as_nanos() as f64;
     sent += drain(&mut fabric, now + Span::from_ms(1));
-    assert_eq!(sent, rounds, "nothing is lost");
+    assert_eq!(sent, rounds, "no packet is lost");
     let requests = fabric.ports().into_iter().filter_map(|port| port.d3);
     let requests: u64 = requests.map(|d3| d3.requests).sum();
     assert_eq!(requests, if routed { rounds } else { 0 });
-    took
+    elapsed
 }
 
 fn drain(fabric: &mut Fabric, now: Time) -> u64 {
@@ -256,15 +262,15 @@ fn drain(fabric: &mut Fabric, now: Time) -> u64 {
     sent
 }
 
-/// An Ethernet frame with an IPv4 packet of this length from the first host to the second.
+/// Returns an Ethernet frame with an IPv4 packet of this length from the first host to the second.
 fn frame(flow: usize, bytes: usize) -> Vec<u8> {
-    let datagram = asking(flow, bytes);
+    let datagram = datagram_with_request(flow, bytes);
     let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0];
     frame.extend((bytes as u16).to_be_bytes());
     frame.extend([0, 0, 0x40, 0, 64, 17, 0, 0, 10, 9, 0, 1, 10, 9, 0, 2]);
     frame.extend([0x1b, 0x58, 0x1b, flow as u8]);
     frame.extend((8 + datagram.len() as u16).to_be_bytes());
-    // A UDP checksum, which a router keeps right whatever it was.
+    // An arbitrary UDP checksum, which the router updates incrementally.
     frame.extend([0x12, 0x34]);
     frame.extend(datagram);
     frame

@@ -1,18 +1,19 @@
-//! Both ends of one DCTCP flow, without loss: one acknowledgement per packet, so counting replaces sequence ranges.
+//! Sender and receiver of one DCTCP flow without loss. With one acknowledgement per packet, counters replace sequence
+//! ranges.
 
 use crate::network::Kind;
 
-/// The weight of a window's marked fraction in α: 1/16.
+/// Weight of a window's marked fraction in α: 1/16.
 const GAIN_SHIFT: u32 = 4;
-/// 1.0 of α.
+/// Fixed-point representation of α = 1.
 const ONE: u32 = 1 << 20;
 const INITIAL_WINDOW: u32 = 10;
-const SMALLEST_WINDOW: u32 = 2;
+const MIN_WINDOW: u32 = 2;
 
-/// A flow, sender and receiver.
+/// Sender and receiver of a flow.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    /// When it starts, in picoseconds.
+    /// Start time in picoseconds.
     pub(crate) start: u64,
     packets: u32,
     sent: u32,
@@ -22,11 +23,11 @@ pub(crate) struct Flow {
     threshold: u32,
     /// Acknowledgements since the window last grew in congestion avoidance.
     growth: u32,
-    /// The sequence whose acknowledgement ends the observation window, and what was seen in it.
+    /// Sequence whose acknowledgement ends the observation window, followed by the counts of that window.
     window_end: u32,
     seen: u32,
     marked: u32,
-    /// The estimate of the marked fraction, in units of 1/`ONE`.
+    /// Estimate of the marked fraction, in units of 1/`ONE`.
     alpha: u32,
 }
 
@@ -52,7 +53,7 @@ impl Flow {
         self.sent < self.packets && self.sent - self.acked < self.window
     }
 
-    /// The next packet's sequence, counted from 0, and kind.
+    /// Returns the sequence, counted from 0, and the kind of the next packet.
     pub(crate) fn next_packet(&mut self) -> (u32, Kind) {
         let sequence = self.sent;
         self.sent += 1;
@@ -66,13 +67,13 @@ impl Flow {
         )
     }
 
-    /// A data packet reached the receiver; true if it was the last.
+    /// Counts a data packet at the receiver. Returns true if it was the last.
     pub(crate) fn delivered(&mut self) -> bool {
         self.delivered += 1;
         self.delivered == self.packets
     }
 
-    /// An acknowledgement of the packet `sequence`, with the receiver's echo of its mark, reached the sender.
+    /// Processes the acknowledgement of packet `sequence` at the sender, with the echoed mark.
     pub(crate) fn acknowledged(&mut self, sequence: u32, marked: bool) {
         self.acked = sequence + 1;
         self.seen += 1;
@@ -83,7 +84,7 @@ impl Flow {
             if self.marked > 0 {
                 let cut =
                     (u64::from(self.window) * u64::from(self.alpha) / u64::from(2 * ONE)) as u32;
-                self.window = (self.window - cut).max(SMALLEST_WINDOW);
+                self.window = (self.window - cut).max(MIN_WINDOW);
                 self.threshold = self.window;
             }
             self.window_end = self.sent;
@@ -91,7 +92,7 @@ impl Flow {
             self.marked = 0;
         }
         if marked {
-            // A window that was told of congestion does not grow.
+            // The window does not grow on an echoed mark.
         } else if self.window < self.threshold {
             self.window += 1;
         } else {

@@ -1,18 +1,18 @@
-//! A bare event loop with one event per packet-hop and nothing else: the limit the simulator is measured against.
+//! Minimal event loop with one event per packet-hop: the lower limit with which the simulator is compared.
 //!
-//! It does the two standard works, W1 (incast) and W2 (permutation), under DCTCP. What is left out is all that a
-//! real simulator adds: loss and timeouts, handshakes, configurable ports and transports, routing tables, records.
-//! What is kept is what cannot be avoided: every packet crosses every link as one event, events happen in time
-//! order, ports mark by their occupancy on arrival, and senders do DCTCP's arithmetic on every acknowledgement.
+//! The loop runs the two standard workloads, W1 (incast) and W2 (permutation), under DCTCP. It omits what a real
+//! simulator adds: loss and timeouts, handshakes, configurable ports and transports, routing tables, records. It keeps
+//! what cannot be avoided: every packet crosses every link as one event, events happen in time order, ports mark by
+//! their occupancy on arrival, and senders do DCTCP's arithmetic on every acknowledgement.
 //!
-//! Each link keeps its packets, waiting or in flight, in one ring, since they arrive in the order they were sent; the
-//! event queue holds only each busy link's next arrival. All events lie within one packet time plus one link
-//! latency from now, so a wheel that spans that horizon needs no overflow.
+//! Each link keeps its packets, waiting or in flight, in one ring, because they arrive in the order in which they were
+//! sent. The event queue holds only the next arrival of each busy link. All events are within one packet time plus one
+//! link latency from now, so a wheel of that span needs no overflow.
 
 #![forbid(unsafe_code)]
 #![allow(
     clippy::cast_possible_truncation,
-    reason = "the loop that everything is compared with: its network is fixed and small"
+    reason = "the network of this loop is fixed and small"
 )]
 
 mod flow;
@@ -25,18 +25,18 @@ use flow::Flow;
 use network::{ARRIVED, Kind, Network, Packet, ROUTE_LENGTH};
 use wheel::Wheel;
 
-/// What one run did.
+/// Result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// Packets, data or acknowledgement, times links crossed, the hosts' own links included.
+    /// Packets, data or acknowledgement, times links crossed, including the hosts' own links.
     pub packet_hops: u64,
     /// Simulated picoseconds until the last byte of the last flow was delivered.
     pub finished_ps: u64,
-    /// Data packets that some port marked.
+    /// Data packets marked by any port.
     pub marked: u64,
 }
 
-/// A work laid out in memory and ready to run, so that laying out is not timed.
+/// Workload set up in memory and ready to run, so that the set-up is not timed.
 #[derive(Debug)]
 pub struct Floor {
     network: Network,
@@ -47,7 +47,7 @@ pub struct Floor {
 }
 
 impl Floor {
-    /// Lays out `work`.
+    /// Sets up `work`.
     pub fn new(work: Work, nic: Nic) -> Self {
         let (network, flows) = network::lay_out(work);
         Self {
@@ -75,7 +75,7 @@ impl Floor {
         self.outcome
     }
 
-    /// The oldest packet of `link` reaches its far end.
+    /// Processes the arrival of the oldest packet of `link` at its far end.
     #[inline]
     fn arrive(&mut self, now: u64, link: usize) {
         self.outcome.packet_hops += 1;
@@ -97,7 +97,7 @@ impl Floor {
         }
     }
 
-    /// A packet is at its destination: data is acknowledged, an acknowledgement may let the flow send.
+    /// Processes a packet at its destination: data is acknowledged, and an acknowledgement may let the flow send.
     #[inline]
     fn deliver(&mut self, now: u64, mut packet: Packet) {
         let flow = usize::from(packet.step) / ROUTE_LENGTH;
@@ -115,7 +115,7 @@ impl Floor {
         }
     }
 
-    /// Submits to the host's own link what the window, and in pull mode the link, allows.
+    /// Sends packets on the host's own link as far as the window, and in pull mode the depth of the link, allows.
     fn pull(&mut self, now: u64, flow: usize) {
         let first = self.network.routes[flow * ROUTE_LENGTH];
         while self.flows[flow].can_send()
@@ -134,7 +134,7 @@ impl Floor {
         }
     }
 
-    /// Puts a packet on a link: its departure, and so its mark and its arrival, are known at once.
+    /// Puts a packet on a link. Its departure, and therefore its mark and arrival, are known immediately.
     #[inline]
     fn send(&mut self, now: u64, link: u16, packet: Packet) {
         let link = usize::from(link);

@@ -1,4 +1,4 @@
-//! Runs one work on the bare loop and prints its cost.
+//! Runs one workload on the minimal event loop and prints its cost.
 
 #![forbid(unsafe_code)]
 
@@ -11,7 +11,7 @@ const USAGE: &str = "usage: floor w1|w2 [fifo|pull]";
 #[expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a program whose output is its purpose"
+    reason = "this program prints its results"
 )]
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The peak of this process's resident memory, where the system tells it; else 0.
+/// Returns the peak resident memory of this process in KiB, or 0 if the system does not report it.
 fn peak_resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,38 +1,39 @@
-//! Links as rings of packets, and the two works laid out on them.
+//! Links as rings of packets, and the two workloads.
 
 use crate::flow::Flow;
 
-/// The standard works.
+/// Standard workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// W1: 40 senders, one receiver, one switch, 1 Gbps, 10 MB each.
     Incast,
-    /// W2: 25 racks of 40 hosts, one 40 Gbps uplink per rack to one core switch, 1000 flows of 1 MB in a permutation.
+    /// W2: 25 racks of 40 hosts, one 40 Gbps uplink per rack to one core switch, a permutation of 1000 flows of 1 MB.
     Permutation,
 }
 
-/// How a flow hands packets to its host's own link.
+/// Queueing at a host's own link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nic {
-    /// The whole window at once; it waits in the link's ring.
+    /// The whole window is sent at once and waits in the link's ring.
     Fifo,
-    /// A few packets ahead of the wire; the window waits in the flow.
+    /// Only a few packets are ahead of the wire; the window waits in the flow.
     Pull,
 }
 
-/// Packets on the host's own link in pull mode: 20 µs of flight at 12 µs a packet, one on the wire, one ready.
+/// Maximum number of packets on the host's own link in pull mode: 20 µs of latency at 12 µs per packet, one in
+/// transmission, one ready.
 pub(crate) const PULL_DEPTH: usize = 4;
 
-/// 20 µs, every link's latency, in picoseconds.
+/// Latency of every link in picoseconds: 20 µs.
 const LATENCY: u64 = 20_000_000;
 const PAYLOAD: u64 = 1460;
 const HEADERS: u64 = 40;
 const GIGABIT: u64 = 1;
 const FORTY_GIGABIT: u64 = 40;
-/// The feeder of a link that no flow starts on.
+/// Feeder of a link on which no flow starts.
 pub(crate) const NO_FLOW: u16 = u16::MAX;
 
-/// What a packet is, as far as its size goes.
+/// Kind of a packet, which determines its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Ack,
@@ -40,28 +41,28 @@ pub(crate) enum Kind {
     Last,
 }
 
-/// A packet on a link: 16 bytes.
+/// Packet on a link: 16 bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// When it reaches the far end of the link it is on, in picoseconds.
+    /// Arrival time at the far end of the current link, in picoseconds.
     pub(crate) arrival: u64,
     pub(crate) sequence: u32,
-    /// The place in [`Network::routes`] of the link it is on; the flow follows from it.
+    /// Index of the current link in [`Network::routes`], which also identifies the flow.
     pub(crate) step: u16,
     pub(crate) kind: Kind,
     pub(crate) marked: bool,
 }
 
-/// One direction of a link with the port before it.
+/// One direction of a link, with its port.
 #[derive(Debug)]
 pub(crate) struct Link {
-    /// Waiting and in flight, oldest at `head`; the length is a power of two.
+    /// Packets waiting and in flight, oldest at `head`. The length is a power of two.
     ring: Vec<Packet>,
     head: u32,
     tail: u32,
     free_at: u64,
     mark_at: u32,
-    /// The flow that sends from the host before this link, if any.
+    /// Flow that sends from the host at the start of this link, or [`NO_FLOW`].
     pub(crate) feeder: u16,
     /// Transmission times of `Kind::Ack`, `Full` and `Last`.
     transmit: [u32; 3],
@@ -81,19 +82,20 @@ impl Link {
         }
     }
 
-    /// Packets waiting or in flight.
+    /// Returns the number of packets waiting or in flight.
     pub(crate) fn len(&self) -> usize {
         self.tail.wrapping_sub(self.head) as usize
     }
 
-    /// Adds a packet, marked if `mark_at` or more wait or are being sent; gives its arrival if the link was empty.
+    /// Adds a packet, marked if at least `mark_at` packets are waiting or in transmission. Returns its arrival if the
+    /// link was empty.
     #[inline]
     pub(crate) fn push(&mut self, now: u64, mut packet: Packet) -> Option<u64> {
         let length = self.len();
         if length == self.ring.len() {
             self.grow();
         }
-        // `mark_at` packets are still here if the one that many places back has not departed.
+        // `mark_at` packets are still in the port if the packet that many positions back has not departed.
         if length >= self.mark_at as usize
             && packet.kind != Kind::Ack
             && self.at(self.tail.wrapping_sub(self.mark_at)).arrival > now + LATENCY
@@ -109,7 +111,7 @@ impl Link {
         (length == 0).then_some(packet.arrival)
     }
 
-    /// Takes the oldest packet; there is one.
+    /// Removes the oldest packet, which must exist.
     #[inline]
     pub(crate) fn pop(&mut self) -> Packet {
         let packet = *self.at(self.head);
@@ -117,7 +119,7 @@ impl Link {
         packet
     }
 
-    /// When the oldest packet arrives, if there is one.
+    /// Returns the arrival of the oldest packet, if any.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Option<u64> {
         (self.head != self.tail).then(|| self.at(self.head).arrival)
@@ -149,37 +151,38 @@ impl Packet {
     };
 }
 
-/// Places in [`Network::routes`] per flow.
+/// Entries in [`Network::routes`] per flow.
 pub(crate) const ROUTE_LENGTH: usize = 16;
-/// In a route: the packet is there.
+/// End of a path in a route.
 pub(crate) const ARRIVED: u16 = u16::MAX;
 
-/// The links of a work and the routes of its flows.
+/// Links of a workload and routes of its flows.
 #[derive(Debug)]
 pub(crate) struct Network {
     pub(crate) links: Vec<Link>,
-    /// For each flow, [`ROUTE_LENGTH`] places: the links there, [`ARRIVED`], the links back, [`ARRIVED`].
+    /// For each flow, [`ROUTE_LENGTH`] entries: the links of the forward path, [`ARRIVED`], the links of the return
+    /// path, [`ARRIVED`].
     pub(crate) routes: Vec<u16>,
 }
 
 impl Network {
     fn new(mut links: Vec<Link>, paths: &[(Vec<usize>, Vec<usize>)]) -> Self {
         let mut routes = vec![ARRIVED; ROUTE_LENGTH * paths.len()];
-        for (flow, (there, back)) in paths.iter().enumerate() {
-            links[there[0]].feeder = flow as u16;
+        for (flow, (forward, back)) in paths.iter().enumerate() {
+            links[forward[0]].feeder = flow as u16;
             let start = flow * ROUTE_LENGTH;
-            for (place, link) in there.iter().enumerate() {
+            for (place, link) in forward.iter().enumerate() {
                 routes[start + place] = *link as u16;
             }
             for (place, link) in back.iter().enumerate() {
-                routes[start + there.len() + 1 + place] = *link as u16;
+                routes[start + forward.len() + 1 + place] = *link as u16;
             }
         }
         Self { links, routes }
     }
 }
 
-/// Lays out the links, routes and flows of `work`.
+/// Creates the links, routes and flows of `work`.
 pub(crate) fn lay_out(work: Work) -> (Network, Vec<Flow>) {
     match work {
         Work::Incast => incast(40, 10_000_000),
@@ -187,7 +190,7 @@ pub(crate) fn lay_out(work: Work) -> (Network, Vec<Flow>) {
     }
 }
 
-/// Host h sends on link 2h and hears on link 2h + 1; the last host is the receiver.
+/// Creates the incast: host h sends on link 2h and receives on link 2h + 1; the last host is the receiver.
 fn incast(senders: usize, bytes: u64) -> (Network, Vec<Flow>) {
     let mut links: Vec<_> = (0..2 * (senders + 1))
         .map(|_| Link::new(GIGABIT, 20))
@@ -204,7 +207,8 @@ fn incast(senders: usize, bytes: u64) -> (Network, Vec<Flow>) {
     (Network::new(links, &paths), flows(senders, bytes))
 }
 
-/// Hosts as in [`incast`], then rack r's link to the core at 2·hosts + 2r and from it at 2·hosts + 2r + 1.
+/// Creates the permutation: host links as in [`incast`], then rack r's uplink at 2·hosts + 2r and its downlink at
+/// 2·hosts + 2r + 1.
 fn permutation(racks: usize, per_rack: usize, bytes: u64) -> (Network, Vec<Flow>) {
     let hosts = racks * per_rack;
     let mut links: Vec<_> = (0..2 * hosts)
@@ -243,7 +247,7 @@ fn packets(bytes: u64) -> u64 {
     bytes.div_ceil(PAYLOAD)
 }
 
-/// Flows that start within one packet time, at random.
+/// Creates flows that start at random within one packet time.
 fn flows(count: usize, bytes: u64) -> Vec<Flow> {
     let mut random = Random(1);
     (0..count)
@@ -251,7 +255,7 @@ fn flows(count: usize, bytes: u64) -> Vec<Flow> {
         .collect()
 }
 
-/// A random permutation without fixed points, as pairs: each host of a shuffled ring sends to the next.
+/// Returns a random permutation without fixed points, as pairs: each host of a shuffled ring sends to the next.
 fn cycle(hosts: usize) -> Vec<(usize, usize)> {
     let mut random = Random(2);
     let mut order: Vec<usize> = (0..hosts).collect();
@@ -263,7 +267,7 @@ fn cycle(hosts: usize) -> Vec<(usize, usize)> {
         .collect()
 }
 
-/// `SplitMix64`.
+/// `SplitMix64` generator.
 struct Random(u64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! The event queue: a wheel of narrow slots, each a sorted list threaded through the links.
+//! Event queue: a wheel of narrow slots, each a sorted list linked through the links' entries.
 
 /// Width of a slot: 2^13 ps, about 8 ns.
 const SLOT_SHIFT: u32 = 13;
@@ -7,13 +7,13 @@ const SLOTS: usize = WORD * WORD * 2;
 const WORD: usize = 64;
 const NONE: u16 = u16::MAX;
 
-/// Holds at most one event per link.
+/// Event queue with at most one event per link.
 #[derive(Debug)]
 pub(crate) struct Wheel {
     heads: Box<[u16; SLOTS]>,
-    /// One bit per slot that holds an event.
+    /// Bit mask of slots that hold an event.
     slots: [u64; SLOTS / WORD],
-    /// One bit per word of `slots` that is not zero.
+    /// Bit mask of non-zero words in `slots`.
     words: u128,
     entries: Vec<Entry>,
     cursor: usize,
@@ -43,7 +43,7 @@ impl Wheel {
         }
     }
 
-    /// Enters the next event of `link`, which must have none. `time` lies within the horizon.
+    /// Inserts the next event of `link`, which must have none. `time` must be within the horizon.
     #[inline]
     pub(crate) fn push(&mut self, time: u64, link: usize) {
         let slot = (time >> SLOT_SHIFT) as usize % SLOTS;
@@ -53,7 +53,7 @@ impl Wheel {
             self.words |= 1 << (slot / WORD);
         }
         let mut before = NONE;
-        // Ties go to the lower link, so the order does not depend on who came first.
+        // Ties go to the lower link, so that the order does not depend on the insertion order.
         while let Some(entry) = self.entries.get(usize::from(after))
             && (entry.time, usize::from(after)) < (time, link)
         {
@@ -68,7 +68,7 @@ impl Wheel {
         }
     }
 
-    /// Takes the earliest event.
+    /// Removes and returns the earliest event.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<(u64, usize)> {
         let slot = self.first_occupied()?;
@@ -86,7 +86,7 @@ impl Wheel {
         Some((time, link))
     }
 
-    /// The first slot from the cursor on, around the wheel, that holds an event.
+    /// Returns the first slot with an event, from the cursor on around the wheel.
     #[inline]
     fn first_occupied(&self) -> Option<usize> {
         let word = self.cursor / WORD;

@@ -1,4 +1,5 @@
-//! The works are done whole: every packet crosses every link of its path, there and back, and no sooner than it can.
+//! Completeness of the workloads: every packet crosses every link of its path in both directions, and no sooner than
+//! possible.
 
 use duetime_floor::{Floor, Nic, Work};
 
@@ -7,27 +8,27 @@ fn incast_crosses_two_links_each_way() {
     let outcome = Floor::new(Work::Incast, Nic::Fifo).run();
     // 10 MB are 6,850 packets of 1,460 bytes; data and acknowledgement cross two links each.
     assert_eq!(outcome.packet_hops, 40 * 6_850 * 4);
-    // 40 × (10 MB + 40 bytes a packet) at 1 Gbps on the receiver's link, in picoseconds, is the least.
-    let least = 40 * (10_000_000 + 40 * 6_850) * 8_000;
+    // The minimum is 40 × (10 MB + 40 bytes per packet) at 1 Gbps on the receiver's link, in picoseconds.
+    let min = 40 * (10_000_000 + 40 * 6_850) * 8_000;
     assert!(
-        (least..least + least / 1_000).contains(&outcome.finished_ps),
+        (min..min + min / 1_000).contains(&outcome.finished_ps),
         "{outcome:?}"
     );
     assert!(outcome.marked > 0);
 }
 
 #[test]
-fn permutation_does_the_same_work_with_either_card() {
+fn permutation_is_complete_with_either_nic() {
     let fifo = Floor::new(Work::Permutation, Nic::Fifo).run();
     let pull = Floor::new(Work::Permutation, Nic::Pull).run();
     assert_eq!(fifo.packet_hops, pull.packet_hops);
-    // 685 packets a flow, eight hops where the racks differ and four within a rack.
+    // 685 packets per flow; eight hops between racks and four within a rack.
     assert_eq!((1_000 * 685 * 8 - fifo.packet_hops) % (685 * 4), 0);
     assert!((5_200_000..5_480_000).contains(&fifo.packet_hops));
 }
 
 #[test]
-fn a_work_is_the_same_every_time() {
+fn runs_are_deterministic() {
     let run = || Floor::new(Work::Incast, Nic::Pull).run();
     assert_eq!(run(), run());
 }

@@ -1,21 +1,21 @@
-//! Instructions in user space: counted by the processor where `perf` can, else by valgrind.
+//! Instruction counts in user space, from the processor's counters if `perf` works, otherwise from valgrind.
 
 use crate::process::Program;
 use std::process::Command;
 
-/// How instructions are counted on this machine.
+/// Method of counting instructions on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
-    /// By the processor, with `perf stat`.
+    /// The processor's counters, with `perf stat`.
     Perf,
-    /// By `valgrind`.
+    /// `valgrind`.
     Callgrind,
-    /// Neither is here.
+    /// Neither is available.
     None,
 }
 
 impl Counter {
-    /// The best that works here. Virtual machines often hide the processor's counters.
+    /// Returns the best method available. Virtual machines often hide the processor's counters.
     pub fn find() -> Self {
         let probe = Program {
             path: "true".into(),
@@ -23,20 +23,21 @@ impl Counter {
         };
         [Self::Perf, Self::Callgrind]
             .into_iter()
-            .find(|way| way.count(&probe).is_some())
+            .find(|method| method.count(&probe).is_some())
             .unwrap_or(Self::None)
     }
 
-    /// What to call it in the output.
+    /// Returns the name of the method for the output.
     pub fn name(self) -> &'static str {
         match self {
             Self::Perf => "perf, instructions:u, whole process",
             Self::Callgrind => "valgrind --tool=callgrind, whole process",
-            Self::None => "not counted: neither perf's counters nor valgrind are here",
+            Self::None => "not counted: neither perf's counters nor valgrind are available",
         }
     }
 
-    /// Instructions of one run of `program`, start and set-up included.
+    /// Returns the instructions of one run of `program`, including start and set-up, or `None` if they cannot be
+    /// counted.
     pub fn count(self, program: &Program) -> Option<u64> {
         match self {
             Self::Perf => perf(program),

@@ -1,4 +1,4 @@
-//! What the measurements share: processes to measure, their instructions, medians, and tables.
+//! Shared parts of the benchmarks: measured processes, instruction counts, medians, and tables.
 
 #![forbid(unsafe_code)]
 

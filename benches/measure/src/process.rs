@@ -1,26 +1,26 @@
-//! Running one measurement as a process, and reading what it prints.
+//! Runs a measurement as a process and reads its output.
 
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A program with its arguments.
+/// Program with its arguments.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Where it is, or its name if it is to be searched for.
+    /// Path of the program, or a name to search in `PATH`.
     pub path: PathBuf,
-    /// Its arguments.
+    /// Arguments.
     pub arguments: Vec<String>,
 }
 
 impl Program {
-    /// This program, with other arguments.
+    /// Returns this program with other arguments.
     pub fn own(arguments: &[&str]) -> Result<Self, String> {
         let path = std::env::current_exe().map_err(|error| error.to_string())?;
         Ok(Self::new(path, arguments))
     }
 
-    /// A program that is built beside this one.
-    pub fn beside(name: &str, arguments: &[&str]) -> Result<Self, String> {
+    /// Returns a program in the folder of this one.
+    pub fn sibling(name: &str, arguments: &[&str]) -> Result<Self, String> {
         let path = std::env::current_exe().map_err(|error| error.to_string())?;
         Ok(Self::new(path.with_file_name(name), arguments))
     }
@@ -30,7 +30,7 @@ impl Program {
         Self { path, arguments }
     }
 
-    /// Runs it, and returns what it prints. Fails with what it says on its error output if it fails.
+    /// Runs the program and returns its standard output. If the program fails, the error contains its standard error.
     pub fn output(&self) -> Result<String, String> {
         let failed = |why: &str| {
             format!(
@@ -47,10 +47,10 @@ impl Program {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
-    /// Runs it, and reads the number that it prints.
+    /// Runs the program and parses the number that it prints.
     pub fn number(&self) -> Result<f64, String> {
-        let said = self.output()?;
-        let number = said.trim().parse();
-        number.map_err(|_| format!("{}: no number: {said}", self.arguments.join(" ")))
+        let output = self.output()?;
+        let number = output.trim().parse();
+        number.map_err(|_| format!("{}: not a number: {output}", self.arguments.join(" ")))
     }
 }

@@ -1,6 +1,6 @@
-//! Plain tables: the first columns to the left, numbers to the right.
+//! Plain-text tables with left-aligned label columns and right-aligned numbers.
 
-/// Lines of aligned cells under a head; the first `left` columns are words.
+/// Formats rows of aligned cells under a header. The first `left` columns are left-aligned.
 pub fn lines(head: &[&str], left: usize, rows: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
@@ -36,7 +36,7 @@ pub fn lines(head: &[&str], left: usize, rows: &[Vec<String>]) -> String {
     all.join("\n")
 }
 
-/// `1234567` as `1,234,567`.
+/// Formats `1234567` as `1,234,567`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();

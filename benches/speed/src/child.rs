@@ -5,29 +5,29 @@ use duetime_scenario::NoFiles;
 use duetime_sim::Options;
 use std::time::Instant;
 
-/// What to run: `SCENARIO TRANSPORT [--threads N] [--set KEY=VALUE]...`.
+/// Runs `SCENARIO TRANSPORT [--threads N] [--set KEY=VALUE]...` and prints the cost.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let [file, transport, rest @ ..] = arguments else {
-        return Err("child needs a scenario and a transport".to_owned());
+        return Err("child requires a scenario and a transport".to_owned());
     };
     let mut overrides = vec![("transport".to_owned(), format!("\"{transport}\""))];
     let mut threads = 1;
     for pair in rest.chunks(2) {
         match pair {
             [flag, value] if flag == "--threads" => {
-                threads = value.parse().map_err(|_| "--threads needs a number")?;
+                threads = value.parse().map_err(|_| "--threads requires a number")?;
             }
             [flag, value] if flag == "--set" => {
-                let (key, value) = value.split_once('=').ok_or("--set needs KEY=VALUE")?;
+                let (key, value) = value.split_once('=').ok_or("--set requires KEY=VALUE")?;
                 overrides.push((key.to_owned(), value.to_owned()));
             }
-            other => return Err(format!("unknown: {}", other.join(" "))),
+            other => return Err(format!("unknown argument: {}", other.join(" "))),
         }
     }
     measure(file, transport, &overrides, threads)
 }
 
-#[expect(clippy::print_stdout, reason = "the parent reads it")]
+#[expect(clippy::print_stdout, reason = "the parent process reads the output")]
 fn measure(
     file: &str,
     transport: &str,
@@ -38,7 +38,7 @@ fn measure(
     let scenario = duetime_scenario::load(&text, file, overrides, &NoFiles)
         .map_err(|error| error.to_string())?;
     if !matches!(&scenario.transports[..], [only] if only.name == transport) {
-        return Err(format!("{file} does not run under {transport} alone"));
+        return Err(format!("{file} does not run under {transport} only"));
     }
     duetime_study::prefer_huge_pages(&scenario);
     let options = Options {
@@ -76,7 +76,7 @@ fn measure(
     Ok(())
 }
 
-/// The peak of this process's resident memory, where the system tells it; else 0.
+/// Returns the peak resident memory of this process in KiB, or 0 if the system does not report it.
 fn peak_resident_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

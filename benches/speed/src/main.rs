@@ -1,5 +1,6 @@
-//! Measures the simulator: `speed` against the floor on the standard works, `scale` over growing networks. Each
-//! measurement is a process of its own (`child`), so that its memory is its own and runs can alternate.
+//! Benchmarks of the simulator: `speed` compares it with the floor on the standard workloads, `scale` runs it on
+//! growing networks. Each measurement runs in a separate process (`child`), so that its memory can be measured and runs
+//! can alternate.
 
 #![forbid(unsafe_code)]
 
@@ -16,9 +17,9 @@ static ALLOCATOR: duetime_memory::Allocator = duetime_memory::Allocator;
 
 const USAGE: &str =
     "usage: duetime-bench speed [--json] [--pairs N] | scale [--json] [--hosts N]...
-The gates are printed as met or not met; the exit code is 1 if one is not met.";
+The gates are printed as met or not met; the exit code is 1 if any gate is not met.";
 
-#[expect(clippy::print_stderr, reason = "a program whose output is its purpose")]
+#[expect(clippy::print_stderr, reason = "this program prints its results")]
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments

@@ -1,4 +1,4 @@
-//! The simulator and the floor as processes to measure, and what they say of themselves.
+//! The simulator and the floor as measured processes, and the cost that they report.
 
 #![expect(
     clippy::cast_possible_truncation,
@@ -8,37 +8,37 @@
 
 use duetime_measure::Program;
 
-/// What a measured process says of itself.
+/// Cost that a measured process reports.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cost {
     pub(crate) packet_hops: u64,
-    /// The share of the packet-hops that the busiest thread did; 1 for the floor, which has one.
+    /// Share of the packet-hops processed by the busiest thread; 1 for the floor, which has one thread.
     pub(crate) busiest_share: f64,
     pub(crate) ns_per_hop: f64,
     pub(crate) resident_mb: f64,
     pub(crate) finished_us: f64,
-    /// Flows run and not finished; 0 for the floor, which has no records.
+    /// Number of flows, followed by the number of unfinished flows; both are 0 for the floor, which keeps no records.
     pub(crate) flows: u64,
     pub(crate) unfinished: u64,
     pub(crate) digest: u128,
 }
 
-/// The simulator on a scenario under a transport.
+/// Returns the simulator on a scenario with a transport.
 pub(crate) fn simulator(scenario: &str, transport: &str, more: &[&str]) -> Result<Program, String> {
     Program::own(&[&["child", scenario, transport], more].concat())
 }
 
-/// The floor, which is built beside this program.
+/// Returns the floor, which is built into the same folder as this program.
 pub(crate) fn floor(work: &str, nic: &str) -> Result<Program, String> {
-    Program::beside("duetime-floor", &[work, nic])
+    Program::sibling("duetime-floor", &[work, nic])
 }
 
 impl Cost {
-    /// Runs a program and reads its line.
-    pub(crate) fn of(program: &Program) -> Result<Self, String> {
-        let said = program.output()?;
-        let number = |key: &str| field(&said, key).and_then(|text| text.parse::<f64>().ok());
-        let needed = |key: &str| number(key).ok_or_else(|| format!("no {key} in: {said}"));
+    /// Runs a program and parses the line that it prints.
+    pub(crate) fn measure(program: &Program) -> Result<Self, String> {
+        let output = program.output()?;
+        let number = |key: &str| field(&output, key).and_then(|text| text.parse::<f64>().ok());
+        let needed = |key: &str| number(key).ok_or_else(|| format!("no {key} in: {output}"));
         Ok(Self {
             packet_hops: needed("packet_hops")? as u64,
             busiest_share: number("busiest_share").unwrap_or(1.0),
@@ -47,14 +47,14 @@ impl Cost {
             finished_us: needed("finished_us")?,
             flows: number("flows").unwrap_or(0.0) as u64,
             unfinished: number("unfinished").unwrap_or(0.0) as u64,
-            digest: field(&said, "digest")
+            digest: field(&output, "digest")
                 .and_then(|text| u128::from_str_radix(text, 16).ok())
                 .unwrap_or(0),
         })
     }
 }
 
-/// The value of `key=value` in a line of such pairs.
+/// Returns the value of `key=value` in a line of such pairs.
 fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     line.split_whitespace()
         .find_map(|pair| pair.strip_prefix(key)?.strip_prefix('='))
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_are_read_by_their_whole_key() {
+    fn field_matches_the_whole_key() {
         assert_eq!(
             field("ns_per_packet_hop=1.5 packet_hops=3", "packet_hops"),
             Some("3")

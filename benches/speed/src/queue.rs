@@ -1,4 +1,5 @@
-//! The simulator's event queue beside a binary heap, in the hold model: pop the earliest, push it again a little later.
+//! The simulator's event queue compared with a binary heap in the hold model: pop the earliest event and push it again
+//! a little later.
 
 use duetime_measure::{grouped, lines, median};
 use duetime_sim::queue::{EventQueue, order};
@@ -7,14 +8,14 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::time::Instant;
 
-/// Events in the queue at once: the busy links of a rack, of W2, of a fat-tree, and every packet of one.
+/// Numbers of pending events: the busy links of a rack, of W2 and of a fat-tree, and every packet of a fat-tree.
 const PENDING: [u32; 4] = [100, 2_000, 20_000, 200_000];
 const HOLDS: usize = 2_000_000;
 const ROUNDS: usize = 3;
-/// How far ahead events are pushed at most: one packet time at 1 Gbps and one latency of 20 µs, in picoseconds.
+/// Maximum advance of a pushed event: one packet time at 1 Gbps and one latency of 20 µs, in picoseconds.
 const HORIZON_PS: u64 = 32_000_000;
 
-/// One size.
+/// Results for one number of pending events.
 pub(crate) struct Row {
     pending: u32,
     queue_ns: f64,
@@ -38,7 +39,7 @@ impl Row {
     }
 }
 
-/// Times both at every size, in turn.
+/// Times both queues at every size, in turn.
 pub(crate) fn measure() -> Vec<Row> {
     PENDING
         .into_iter()
@@ -65,7 +66,7 @@ pub(crate) fn measure() -> Vec<Row> {
         .collect()
 }
 
-/// What is measured: events with a time and a number.
+/// Queue to measure, of events with a time and a number.
 trait Queue {
     fn put(&mut self, time: u64, number: u32);
     fn take(&mut self) -> (u64, u32);
@@ -81,7 +82,7 @@ impl Queue for EventQueue {
     }
 }
 
-/// The plain alternative.
+/// Binary heap, for comparison.
 struct Heap(BinaryHeap<Reverse<(u64, u32)>>);
 
 impl Queue for Heap {
@@ -90,15 +91,18 @@ impl Queue for Heap {
     }
 
     fn take(&mut self) -> (u64, u32) {
-        self.0.pop().expect("the hold model keeps it filled").0
+        self.0
+            .pop()
+            .expect("the hold model keeps the queue filled")
+            .0
     }
 }
 
-/// Nanoseconds per event, popped and pushed again, and a digest of the times at which they came: those of one time the
-/// two order differently.
+/// Returns the nanoseconds per event, popped and pushed again, and a digest of the event times. The digest omits the
+/// numbers, because the two queues order simultaneous events differently.
 fn hold(queue: &mut impl Queue, pending: u32) -> (f64, u64) {
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    // Xorshift: cheap beside what is measured, and the same for both.
+    // Xorshift is cheap compared with the queues, and gives both the same sequence.
     let mut ahead = || {
         random ^= random << 13;
         random ^= random >> 7;

@@ -1,12 +1,12 @@
-//! Growing networks at the same load per host: what a packet-hop costs, and how much memory a run takes. The switches
-//! are those of W2 (a buffer per port, one threshold), so that what grows is the network.
+//! Cost per packet-hop and memory of runs on growing networks with the same load per host. The switches are those of W2
+//! (a buffer per port, one threshold), so that only the network grows.
 
 use crate::process::{self, Cost};
 use crate::speed::scenario;
 use duetime_measure::{grouped, lines, median};
 use serde_json::json;
 
-/// A row: hosts, their network, the latency of its links, the distribution of sizes, the number of flows.
+/// Row of the table: hosts, network, latency of its links, size distribution, number of flows.
 struct Case {
     hosts: u32,
     latency_us: u32,
@@ -37,14 +37,14 @@ const CASES: [Case; 7] = [
     case(4_000, 1, racks(100, 40, 100), "hadoop", 250_000),
     case(16_000, 1, FAT_TREE_40, "hadoop", 1_000_000),
     case(16_000, 1, FAT_TREE_40, "web-search", 20_000),
-    // The same network with links as long as those of W2.
+    // The same network with link latencies as in W2.
     case(16_000, 20, FAT_TREE_40, "hadoop", 1_000_000),
     case(16_000, 20, FAT_TREE_40, "web-search", 20_000),
 ];
 
-/// Hosts have links of 10 Gbps.
+/// Network whose hosts have links of 10 Gbps.
 enum Network {
-    /// Four spines.
+    /// Leaf-spine network with four spines.
     Racks {
         racks: u32,
         hosts_per_rack: u32,
@@ -85,36 +85,37 @@ impl Network {
     }
 }
 
-/// Flows per second and host: with the mean of the Hadoop sizes about an eighth of the links' capacity.
+/// Flows per second and host. With the mean of the Hadoop sizes, they use about an eighth of the links' capacity.
 const RATE_PER_HOST: u32 = 1_250;
-/// So many more flows are offered than asked for, since their number is random: three standard deviations at 6,250.
+/// Factor by which more flows are offered than required, because their number is random: three standard deviations at
+/// 6,250 flows.
 const MARGIN: f64 = 1.04;
 
 const MEMORY_LIMIT_MB: f64 = 8_000.0;
 const COST_LIMIT: f64 = 2.0;
 
-/// Measures, prints, and says whether every gate is met.
+/// Measures, prints the results and returns true if every gate is met.
 #[expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a program whose output is its purpose"
+    reason = "this program prints its results"
 )]
 pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     let json = arguments.iter().any(|argument| argument == "--json");
-    let asked: Vec<u32> = arguments
+    let requested: Vec<u32> = arguments
         .windows(2)
         .filter(|pair| pair[0] == "--hosts")
-        .map(|pair| pair[1].parse().map_err(|_| "--hosts needs a number"))
+        .map(|pair| pair[1].parse().map_err(|_| "--hosts requires a number"))
         .collect::<Result<_, _>>()?;
     let cases: Vec<&Case> = CASES
         .iter()
-        .filter(|case| asked.is_empty() || asked.contains(&case.hosts))
+        .filter(|case| requested.is_empty() || requested.contains(&case.hosts))
         .collect();
     if cases.is_empty() {
-        return Err("--hosts is one of 100, 1000, 4000 and 16000".to_owned());
+        return Err("--hosts must be 100, 1000, 4000 or 16000".to_owned());
     }
     let w2 = process::simulator(&scenario("w2"), "dctcp", &[])?;
-    let mut baseline = vec![Cost::of(&w2)?.ns_per_hop];
+    let mut baseline = vec![Cost::measure(&w2)?.ns_per_hop];
     let mut rows = Vec::new();
     for case in cases {
         eprintln!(
@@ -122,8 +123,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
             case.hosts, case.latency_us, case.flows, case.sizes
         );
         rows.push((case, measure(case)?));
-        // W2 beside each case, so that the ratio is of one machine at one speed.
-        baseline.push(Cost::of(&w2)?.ns_per_hop);
+        // Run W2 after each case, so that the ratio compares the same machine at the same speed.
+        baseline.push(Cost::measure(&w2)?.ns_per_hop);
     }
     let baseline = median(baseline);
     if json {
@@ -142,12 +143,12 @@ fn measure(case: &Case) -> Result<Cost, String> {
     let file = folder.join(format!("{}-{}.toml", case.hosts, case.sizes));
     std::fs::write(&file, text(case)).map_err(|error| format!("{}: {error}", file.display()))?;
     let cost = process::simulator(&file.to_string_lossy(), "dctcp", &[])
-        .and_then(|program| Cost::of(&program));
+        .and_then(|program| Cost::measure(&program));
     std::fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let cost = cost?;
     if cost.flows < u64::from(case.flows) || cost.unfinished > 0 {
         return Err(format!(
-            "{} flows, {} unfinished; {} were asked for",
+            "{} flows, {} unfinished; {} required",
             cost.flows, cost.unfinished, case.flows
         ));
     }
@@ -163,7 +164,7 @@ fn text(case: &Case) -> String {
         flows,
     } = case;
     let topology = network.toml(*latency_us);
-    // The web-search flows are much larger, so they come less often.
+    // The web-search flows are much larger, so fewer are offered.
     let per_host = if *sizes == "hadoop" {
         RATE_PER_HOST
     } else {
@@ -177,7 +178,7 @@ fn text(case: &Case) -> String {
     )
 }
 
-/// Whether a case keeps its gates.
+/// Returns true if a case meets its gates.
 fn is_met(cost: &Cost, baseline: f64) -> bool {
     cost.resident_mb < MEMORY_LIMIT_MB && cost.ns_per_hop <= COST_LIMIT * baseline
 }
@@ -196,7 +197,7 @@ fn line(case: &Case, cost: &Cost, baseline: f64) -> serde_json::Value {
     })
 }
 
-#[expect(clippy::print_stdout, reason = "a program whose output is its purpose")]
+#[expect(clippy::print_stdout, reason = "this program prints its results")]
 fn print(rows: &[(&Case, Cost)], baseline: f64) {
     let cells: Vec<Vec<String>> = rows
         .iter()

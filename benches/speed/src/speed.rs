@@ -1,25 +1,25 @@
-//! The standard works under several transports and ports, beside the floor.
+//! The standard workloads under several transports and ports, compared with the floor.
 
 use crate::process::{self, Cost};
 use crate::queue;
 use duetime_measure::{Counter, grouped, lines, median};
 use serde_json::json;
 
-/// What a row must keep to.
+/// Limit that a row must meet.
 enum Limit {
-    /// Instructions per packet-hop.
+    /// Maximum instructions per packet-hop.
     Instructions(f64),
-    /// Time per packet-hop over the floor's.
+    /// Maximum time per packet-hop, as a ratio to the floor's.
     FloorRatio(f64),
     ResidentMb(f64),
 }
 
-/// No floor does W3, so its time is told in that of W2's floor. At commit 3317091, where receivers of closed connections
-/// waited in the event queue's heap with their messages, it was so many times that: the median of three alternated runs,
-/// 306 to 367 ns of processor time per packet-hop.
+/// Ratio of W3's time to the time of W2's floor (no floor runs W3) at commit 3317091, where receivers of closed
+/// connections waited in the event queue's heap with their messages: the median of three alternated runs, 306 to 367 ns
+/// of processor time per packet-hop.
 const W3_BEFORE: f64 = 5.6;
 
-/// By work and name of a row.
+/// Limits by workload and name of a row.
 const LIMITS: [(&str, &str, Limit); 8] = [
     ("w1", "dctcp", Limit::Instructions(345.0)),
     ("w1", "dctcp", Limit::FloorRatio(1.6)),
@@ -31,15 +31,15 @@ const LIMITS: [(&str, &str, Limit); 8] = [
     ("w3", "dctcp", Limit::FloorRatio(0.6 * W3_BEFORE)),
 ];
 
-/// A row of the table.
+/// Row of the table.
 struct Case {
     work: &'static str,
-    /// As the table and the JSON call it.
+    /// Name in the table and in the JSON output.
     name: &'static str,
     transport: &'static str,
-    /// What is changed in the work's scenario.
+    /// Changes to the workload's scenario.
     set: &'static [&'static str],
-    /// Alternated with the floor in all the pairs asked for.
+    /// True if the row is alternated with the floor in all requested pairs.
     standard: bool,
 }
 
@@ -59,12 +59,12 @@ const fn case(
 }
 
 impl Case {
-    /// The work that the floor does beside it: the nearest that it knows.
+    /// Returns the floor's workload for comparison: the same, or the nearest that the floor supports.
     fn floor_work(&self) -> &'static str {
         if self.work == "w3" { "w2" } else { self.work }
     }
 
-    /// Whether its instructions are counted: valgrind would take ten minutes for W3.
+    /// Returns true if instructions are counted. Valgrind would take ten minutes for W3.
     fn is_counted(&self) -> bool {
         self.work != "w3"
     }
@@ -113,10 +113,10 @@ const CASES: [Case; 21] = [
     case("w2", "dctcp, nic fifo", "dctcp", FIFO),
 ];
 
-/// Rounds for the other rows.
+/// Number of pairs for the other rows.
 const FEW_PAIRS: usize = 3;
 
-/// What was measured for one case.
+/// Measurements of one case.
 struct Row {
     case: &'static Case,
     cost: Cost,
@@ -124,16 +124,16 @@ struct Row {
     ratio: f64,
 }
 
-/// The works' files, seen from wherever this runs.
+/// Returns the path of a workload's scenario, independent of the working directory.
 pub(crate) fn scenario(work: &str) -> String {
     format!("{}/../../scenarios/{work}.toml", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Measures, prints, and says whether every gate is met.
+/// Measures, prints the results and returns true if every gate is met.
 #[expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a program whose output is its purpose"
+    reason = "this program prints its results"
 )]
 pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     let json = arguments.iter().any(|argument| argument == "--json");
@@ -141,11 +141,11 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
         Some(place) => arguments
             .get(place + 1)
             .and_then(|text| text.parse().ok())
-            .ok_or("--pairs needs a number above 0")?,
+            .ok_or("--pairs requires a number above 0")?,
         None => 9,
     };
     if pairs == 0 {
-        return Err("--pairs needs a number above 0".to_owned());
+        return Err("--pairs requires a number above 0".to_owned());
     }
     let counter = Counter::find();
     let mut rows = Vec::new();
@@ -177,7 +177,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     for gate in &gates {
         println!(
             "  {:<44} {:>10}  {}",
-            gate.what,
+            gate.label,
             gate.value,
             if gate.met { "met" } else { "NOT MET" }
         );
@@ -185,20 +185,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     Ok(gates.iter().all(|gate| gate.met))
 }
 
-/// Alternates the simulator with the floor; the ratio is the median of the pairs'.
+/// Alternates the simulator with the floor. The ratio is the median over the pairs.
 fn measure(case: &'static Case, pairs: usize, counter: Counter) -> Result<Row, String> {
     let simulator = process::simulator(&scenario(case.work), case.transport, case.set)?;
     let floor = process::floor(case.floor_work(), "fifo")?;
     let mut costs = Vec::new();
     let mut ratios = Vec::new();
     for pair in 0..pairs {
-        // Each goes first in turn, so that a machine that warms up or slows down favours neither.
+        // Alternate the order, so that a machine that warms up or slows down favours neither.
         let (cost, limit) = if pair % 2 == 0 {
-            let cost = Cost::of(&simulator)?;
-            (cost, Cost::of(&floor)?)
+            let cost = Cost::measure(&simulator)?;
+            (cost, Cost::measure(&floor)?)
         } else {
-            let limit = Cost::of(&floor)?;
-            (Cost::of(&simulator)?, limit)
+            let limit = Cost::measure(&floor)?;
+            (Cost::measure(&simulator)?, limit)
         };
         if cost.unfinished > 0 {
             return Err(format!(
@@ -237,7 +237,7 @@ fn line(row: &Row) -> serde_json::Value {
     })
 }
 
-#[expect(clippy::print_stdout, reason = "a program whose output is its purpose")]
+#[expect(clippy::print_stdout, reason = "this program prints its results")]
 fn print(rows: &[Row], counter: Counter, pairs: usize) -> Result<(), String> {
     let mut cells: Vec<Vec<String>> = rows
         .iter()
@@ -259,7 +259,7 @@ fn print(rows: &[Row], counter: Counter, pairs: usize) -> Result<(), String> {
         for nic in ["fifo", "pull"] {
             let floor = process::floor(work, nic)?;
             let costs = (0..FEW_PAIRS)
-                .map(|_| Cost::of(&floor))
+                .map(|_| Cost::measure(&floor))
                 .collect::<Result<Vec<_>, _>>()?;
             let hops = costs[0].packet_hops;
             cells.push(vec![
@@ -291,13 +291,14 @@ fn print(rows: &[Row], counter: Counter, pairs: usize) -> Result<(), String> {
     ];
     println!("{}", lines(&head, 2, &cells));
     println!(
-        "Times are medians of {pairs} ({FEW_PAIRS} in rows from the fourth on) runs, each beside one of the floor (nic fifo; W3: of W2)."
+        "Times are medians of {pairs} runs ({FEW_PAIRS} from the fourth row on), each alternated with the floor \
+         (nic fifo; W3: W2's floor)."
     );
     println!("Instructions: {}.", counter.name());
     Ok(())
 }
 
-/// W2 on one and on two threads.
+/// Measurements of W2 on one and on two threads.
 struct Split {
     one: f64,
     two: f64,
@@ -319,7 +320,7 @@ impl Split {
             "DIGESTS DIFFER"
         };
         format!(
-            "{digests}, {:.2} × the speed of one; the busier one did {:.1} % of the packet-hops",
+            "{digests}, {:.2} × the speed of one thread; the busier thread processed {:.1} % of the packet-hops",
             self.speed_up(),
             100.0 * self.busiest_share
         )
@@ -345,7 +346,7 @@ fn threads() -> Result<Split, String> {
     let program = |threads| process::simulator(&scenario("w2"), "dctcp", &["--threads", threads]);
     let (one, two) = (program("1")?, program("2")?);
     let costs = (0..FEW_PAIRS)
-        .map(|_| Ok((Cost::of(&one)?, Cost::of(&two)?)))
+        .map(|_| Ok((Cost::measure(&one)?, Cost::measure(&two)?)))
         .collect::<Result<Vec<_>, String>>()?;
     let (_, split) = costs[0];
     Ok(Split {
@@ -358,39 +359,39 @@ fn threads() -> Result<Split, String> {
     })
 }
 
-/// A promise with what was measured.
+/// A gate and the measured value.
 struct Gate {
-    what: String,
+    label: String,
     value: String,
     met: bool,
 }
 
 fn gates(rows: &[Row]) -> Vec<Gate> {
     let gate = |(work, name, limit): &(&str, &str, Limit)| {
-        let is_meant = |row: &&Row| (row.case.work, row.case.name) == (*work, *name);
-        let row = rows.iter().find(is_meant).expect("a row of the table");
-        let who = match *name {
+        let matches = |row: &&Row| (row.case.work, row.case.name) == (*work, *name);
+        let row = rows.iter().find(matches).expect("a row of the table");
+        let row_name = match *name {
             "dctcp" => work.to_uppercase(),
             name => format!("{} {name}", work.to_uppercase()),
         };
         match *limit {
             Limit::Instructions(limit) => Gate {
-                what: format!("{who}: at most {limit} instructions/hop"),
+                label: format!("{row_name}: at most {limit} instructions/hop"),
                 value: (row.instructions)
                     .map_or("unknown".to_owned(), |count| format!("{count:.0}")),
                 met: row.instructions.is_some_and(|count| count <= limit),
             },
             Limit::FloorRatio(limit) => Gate {
-                what: if row.case.floor_work() == *work {
-                    format!("{who}: at most {limit} × the floor's time")
+                label: if row.case.floor_work() == *work {
+                    format!("{row_name}: at most {limit} × the floor's time")
                 } else {
-                    format!("{who}: at most 0.6 of {W3_BEFORE} × the time of W2's floor")
+                    format!("{row_name}: at most 0.6 of {W3_BEFORE} × the time of W2's floor")
                 },
                 value: format!("{:.2}", row.ratio),
                 met: row.ratio <= limit,
             },
             Limit::ResidentMb(limit) => Gate {
-                what: format!("{who}: at most {limit} MB resident"),
+                label: format!("{row_name}: at most {limit} MB resident"),
                 value: format!("{:.1} MB", row.cost.resident_mb),
                 met: row.cost.resident_mb <= limit,
             },

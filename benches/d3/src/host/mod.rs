@@ -1,5 +1,5 @@
-//! What D3 over UDP costs its hosts: the goodput of one flow between two network namespaces that a veth pair joins, and
-//! the processor time that it takes, in one run beside raw UDP, the kernel's TCP and QUIC.
+//! Host cost of D3 over UDP: the goodput of one flow between two network namespaces connected by a veth pair, and its
+//! processor time, measured together with raw UDP, the kernel's TCP and QUIC.
 
 mod network;
 mod process;
@@ -11,46 +11,46 @@ use process::Transfer;
 pub(crate) use process::child;
 use serde_json::{Value, json};
 
-/// The least that a D3 flow may reach, over raw UDP with segmentation offload.
-const LEAST_RATIO: f64 = 0.3;
-/// What it should reach.
-const AIM_RATIO: f64 = 0.5;
+/// Minimum goodput of a D3 flow, as a ratio to raw UDP with segmentation offload.
+const MIN_RATIO: f64 = 0.3;
+/// Target for this ratio.
+const TARGET_RATIO: f64 = 0.5;
 
-/// Transports in the order of the table. The first is compared with the second.
+/// Transports in table order. The gate compares the first with the second.
 const KINDS: [&str; 4] = ["d3", "udp", "tcp", "quic"];
 
-/// Rounds of all kinds, one after the other.
+/// Number of rounds; each round measures every transport.
 const ROUNDS: usize = 7;
-/// How long a sender sends, in milliseconds.
+/// Sending time in milliseconds.
 const MILLISECONDS: u64 = 1_500;
 
-/// What is asked for on the command line.
+/// Command-line options.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct Options {
     json: bool,
     rounds: usize,
     milliseconds: u64,
 }
 
-/// The rounds of one kind.
+/// Measurements of one transport.
 struct Kind {
     name: &'static str,
     transfers: Vec<Transfer>,
 }
 
-/// Measures, prints, and says whether the gate is met. Without the right to make namespaces it says so and measures
-/// nothing.
+/// Measures, prints the results and returns true if the gate is met. Without permission to create namespaces, prints a
+/// note, measures nothing and returns true.
 #[expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a program whose output is its purpose"
+    reason = "this program prints its results"
 )]
 pub(crate) fn run(arguments: &[&str]) -> Result<bool, String> {
-    let asked = Asked::parse(arguments)?;
+    let options = Options::parse(arguments)?;
     let network = match Network::build() {
         Ok(network) => network,
         Err(why) => {
-            eprintln!("D3's host cost is not measured: it needs two network namespaces ({why})");
+            eprintln!("skipping D3's host cost, which needs two network namespaces ({why})");
             return Ok(true);
         }
     };
@@ -58,35 +58,35 @@ pub(crate) fn run(arguments: &[&str]) -> Result<bool, String> {
         name,
         transfers: Vec::new(),
     });
-    for _ in 0..asked.rounds {
+    for _ in 0..options.rounds {
         for kind in &mut kinds {
-            let transfer = process::transfer(&network, kind.name, asked.milliseconds)?;
+            let transfer = process::transfer(&network, kind.name, options.milliseconds)?;
             kind.transfers.push(transfer);
         }
     }
     let ratio = median(kinds[0].over(&kinds[1]));
     let rows = kinds.iter().map(|kind| kind.row(&kinds[1]));
     let rows: Vec<Value> = rows.collect();
-    if asked.json {
+    if options.json {
         for row in &rows {
             println!("{row}");
         }
     } else {
         println!("{}", table(&rows));
-        println!("{}", conditions(asked));
+        println!("{}", conditions(options));
         println!("\nGates");
-        for (what, least) in [("at least", LEAST_RATIO), ("aim:", AIM_RATIO)] {
-            let what = format!("goodput of a D3 flow over raw UDP: {what} {least}");
-            let met = if ratio >= least { "met" } else { "NOT MET" };
-            println!("  {what:<62} {ratio:>8.3}  {met}");
+        for (label, min) in [("at least", MIN_RATIO), ("target", TARGET_RATIO)] {
+            let label = format!("goodput of a D3 flow over raw UDP: {label} {min}");
+            let met = if ratio >= min { "met" } else { "NOT MET" };
+            println!("  {label:<62} {ratio:>8.3}  {met}");
         }
     }
-    Ok(ratio >= LEAST_RATIO)
+    Ok(ratio >= MIN_RATIO)
 }
 
-impl Asked {
+impl Options {
     fn parse(arguments: &[&str]) -> Result<Self, String> {
-        let mut asked = Self {
+        let mut options = Self {
             json: false,
             rounds: ROUNDS,
             milliseconds: MILLISECONDS,
@@ -96,25 +96,25 @@ impl Asked {
             let mut number = || {
                 let number = rest.next().and_then(|text| text.parse::<u32>().ok());
                 let number = number.filter(|&number| number > 0);
-                number.ok_or_else(|| format!("{argument} needs a number above 0"))
+                number.ok_or_else(|| format!("{argument} requires a number above 0"))
             };
             match argument {
-                "--json" => asked.json = true,
-                "--rounds" => asked.rounds = number()? as usize,
-                "--milliseconds" => asked.milliseconds = number()?.into(),
-                _ => return Err(format!("host knows no {argument}")),
+                "--json" => options.json = true,
+                "--rounds" => options.rounds = number()? as usize,
+                "--milliseconds" => options.milliseconds = number()?.into(),
+                _ => return Err(format!("unknown argument {argument}")),
             }
         }
-        Ok(asked)
+        Ok(options)
     }
 }
 
 impl Kind {
-    fn each(&self, of: impl Fn(&Transfer) -> f64) -> Vec<f64> {
-        self.transfers.iter().map(of).collect()
+    fn each(&self, value: impl Fn(&Transfer) -> f64) -> Vec<f64> {
+        self.transfers.iter().map(value).collect()
     }
 
-    /// The goodput over that of another kind, round by round.
+    /// Returns the ratios of goodput to another transport, round by round.
     fn over(&self, other: &Self) -> Vec<f64> {
         let pairs = self.transfers.iter().zip(&other.transfers);
         pairs
@@ -127,8 +127,8 @@ impl Kind {
         let (smallest, largest) = spread(&gbps);
         let ratios = self.over(reference);
         let (smallest_ratio, largest_ratio) = spread(&ratios);
-        let seconds = |of: fn(&Transfer) -> f64| {
-            median(self.each(|transfer| of(transfer) / transfer.gigabytes()))
+        let seconds = |time: fn(&Transfer) -> f64| {
+            median(self.each(|transfer| time(transfer) / transfer.gigabytes()))
         };
         json!({
             "work": format!("{}-goodput", self.name),
@@ -184,15 +184,15 @@ fn table(rows: &[Value]) -> String {
     lines(&head, 1, &cells)
 }
 
-/// What the figures are of.
-fn conditions(asked: Asked) -> String {
+/// Describes how the numbers were measured.
+fn conditions(options: Options) -> String {
     format!(
-        "Medians of {} rounds of {} ms, each with all four. A veth pair, packets of {} B; D3's hosts allocate {} each, and no \
-         router is there.\nEach side has one processor. s/GB: processor time, user and system, of all threads of a side, \
-         the soft interrupts in it included;\nand of the kernel's threads for soft interrupts, on all of the machine. UDP \
-         loses what the receiver does not take; QUIC encrypts.",
-        asked.rounds,
-        asked.milliseconds,
+        "Medians of {} rounds of {} ms, each round with all four transports, over a veth pair with packets of {} B. Each D3 \
+         host allocates {}, without a router.\nEach side uses one processor. s/GB: processor time, user and system, of all \
+         threads of a side, including soft interrupts that run in them,\nand of the kernel's soft-interrupt threads on the \
+         whole machine. Raw UDP loses what the receiver does not read; QUIC encrypts.",
+        options.rounds,
+        options.milliseconds,
         network::MTU,
         transports::CAPACITY,
     )

@@ -1,5 +1,5 @@
-//! Two network namespaces without names, joined by a veth pair. They are gone with the last descriptor on them, however
-//! the process ends.
+//! Two anonymous network namespaces connected by a veth pair. They are removed with their last descriptor, however the
+//! process ends.
 
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::AsRawFd;
 use std::process::Command;
 
-/// The longest IP packet, in bytes.
+/// Maximum size of an IP packet in bytes.
 pub(super) const MTU: u32 = 1_500;
 
 /// Both hosts.
@@ -17,7 +17,6 @@ pub(super) struct Network {
     receiver: File,
 }
 
-/// One of the hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Sender,
@@ -25,7 +24,7 @@ pub(super) enum Side {
 }
 
 impl Side {
-    /// As the measured process is told.
+    /// Returns the name that is passed to the measured process.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Sender => "sender",
@@ -49,7 +48,7 @@ impl Side {
 }
 
 impl Network {
-    /// Makes both. The interfaces keep the offloads that veth pairs have by default.
+    /// Creates both namespaces and the link. The interfaces keep the default offloads of veth pairs.
     pub(super) fn build() -> Result<Self, String> {
         let network = Self {
             sender: namespace()?,
@@ -69,7 +68,7 @@ impl Network {
         Ok(network)
     }
 
-    /// A path to a host's namespace that other processes can open as long as this one lives.
+    /// Returns a path to a host's namespace that other processes can open while this process lives.
     pub(super) fn path(&self, side: Side) -> String {
         let file = match side {
             Side::Sender => &self.sender,
@@ -78,7 +77,7 @@ impl Network {
         format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
     }
 
-    /// Runs `ip` with these words in a host.
+    /// Runs `ip` with the arguments `words` in a host's namespace.
     fn ip(&self, side: Side, words: &str) -> Result<(), String> {
         let path = self.path(side);
         within(move || {
@@ -94,7 +93,7 @@ impl Network {
     }
 }
 
-/// Moves the calling thread, and those that it starts later, into a namespace.
+/// Moves the calling thread, and threads that it starts later, into a namespace.
 pub(super) fn enter(path: &str) -> Result<(), String> {
     let failed = |why: String| format!("{path}: {why}");
     let file = File::open(path).map_err(|error| failed(error.to_string()))?;
@@ -108,7 +107,7 @@ fn namespace() -> Result<File, String> {
     })
 }
 
-/// On a thread of its own: the caller stays in its namespace.
+/// Runs `work` on a new thread, so that the caller stays in its namespace.
 fn within<T: Send>(work: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
     std::thread::scope(|scope| {
         let inside = scope.spawn(work);

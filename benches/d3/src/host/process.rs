@@ -1,4 +1,5 @@
-//! One transfer: a sending and a receiving process, each in its namespace and on its processor, which say what it cost them.
+//! One transfer between a sending and a receiving process, each in its namespace and on its processor. Both report
+//! their cost.
 
 use super::network::{Network, Side, enter};
 use super::transports;
@@ -12,42 +13,42 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// A process that has said nothing for so long beyond its sending time hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time without output, beyond the sending time, after which a process is considered hung.
+const HANG_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What one process says of its transfer.
+/// Result of one process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
-    /// Bytes of the application: written, or received.
+    /// Application bytes written or received.
     pub(super) bytes: f64,
-    /// From the first byte to the last, in seconds.
+    /// Seconds from the first byte to the last.
     pub(super) seconds: f64,
     /// Processor time, user and system, in seconds.
     pub(super) cpu: f64,
 }
 
-/// What both say, and what the kernel's threads took.
+/// Results of both processes, and the kernel's share.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     pub(super) sender: End,
     pub(super) receiver: End,
-    /// Processor time of ksoftirqd, in seconds: soft interrupts outside of the two processes, on all of the machine.
+    /// Processor time of ksoftirqd in seconds: soft interrupts outside of the two processes, on the whole machine.
     pub(super) ksoftirqd: f64,
 }
 
 impl Transfer {
-    /// The goodput in Gbps: what has arrived, in the receiver's time.
+    /// Returns the goodput in Gbps: bytes received over the receiver's time.
     pub(super) fn gbps(&self) -> f64 {
         self.receiver.bytes * 8.0 / self.receiver.seconds / 1e9
     }
 
-    /// What has arrived, in gigabytes.
+    /// Returns the bytes received, in gigabytes.
     pub(super) fn gigabytes(&self) -> f64 {
         self.receiver.bytes / 1e9
     }
 }
 
-/// Sends for so long, and waits until all of it has arrived.
+/// Sends for `milliseconds` and waits until all data has arrived.
 pub(super) fn transfer(
     network: &Network,
     kind: &str,
@@ -55,7 +56,7 @@ pub(super) fn transfer(
 ) -> Result<Transfer, String> {
     let before = ksoftirqd_seconds();
     let mut receiver = Measured::start(network, Side::Receiver, kind, milliseconds, "")?;
-    // Where it is known to the sender by something else than its address.
+    // For transports whose sender needs more than the receiver's address, such as a certificate.
     let introduction = receiver.line()?;
     let mut sender = Measured::start(network, Side::Sender, kind, milliseconds, &introduction)?;
     Ok(Transfer {
@@ -77,17 +78,17 @@ impl End {
     }
 }
 
-/// A process that is ended when this is dropped.
+/// Measured process, killed when dropped.
 struct Measured {
     name: String,
     child: Child,
     lines: mpsc::Receiver<String>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Drop for Measured {
     fn drop(&mut self) {
-        // It has ended by itself, or something has failed.
+        // The process has already ended, or something has failed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -111,11 +112,11 @@ impl Measured {
             .stdout(Stdio::piped())
             .spawn()
             .map_err(failed)?;
-        let output = child.stdout.take().ok_or("it is piped")?;
-        let (told, lines) = mpsc::channel();
+        let output = child.stdout.take().ok_or("the output is piped")?;
+        let (sender, lines) = mpsc::channel();
         std::thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if told.send(line).is_err() {
+                if sender.send(line).is_err() {
                     break;
                 }
             }
@@ -124,24 +125,24 @@ impl Measured {
             name,
             child,
             lines,
-            patience: PATIENCE + Duration::from_millis(milliseconds),
+            timeout: HANG_TIMEOUT + Duration::from_millis(milliseconds),
         })
     }
 
-    /// The next line that it prints.
+    /// Returns the next line that the process prints.
     fn line(&mut self) -> Result<String, String> {
-        let line = self.lines.recv_timeout(self.patience);
+        let line = self.lines.recv_timeout(self.timeout);
         line.map_err(|why| match why {
-            mpsc::RecvTimeoutError::Timeout => format!("{}: no end", self.name),
+            mpsc::RecvTimeoutError::Timeout => format!("{}: timed out", self.name),
             mpsc::RecvTimeoutError::Disconnected => format!("{} failed", self.name),
         })
     }
 }
 
-/// The measured process: `SIDE NAMESPACE KIND MILLISECONDS INTRODUCTION`.
+/// Runs the measured process with the arguments `SIDE NAMESPACE KIND MILLISECONDS INTRODUCTION`.
 pub(crate) fn child(arguments: &[&str]) -> Result<(), String> {
     let &[side, namespace, kind, milliseconds, introduction] = arguments else {
-        return Err("host-child is for this program alone".to_owned());
+        return Err("host-child is for internal use".to_owned());
     };
     let side = Side::parse(side)?;
     let milliseconds = milliseconds.parse().map_err(|_| "a time in milliseconds")?;
@@ -154,8 +155,8 @@ pub(crate) fn child(arguments: &[&str]) -> Result<(), String> {
         Side::Receiver => transports::receive(kind, &mut meter)?,
     };
     let cpu = cpu_seconds()? - meter.before;
-    say(&json!({ "bytes": bytes, "seconds": seconds, "cpu": cpu }).to_string())?;
-    // Its transport may still have to answer the other side: the process stays until it is ended.
+    print_line(&json!({ "bytes": bytes, "seconds": seconds, "cpu": cpu }).to_string())?;
+    // The transport may still have to answer the other side, so the process waits until it is killed.
     let mut rest = Vec::new();
     std::io::stdin()
         .read_to_end(&mut rest)
@@ -163,27 +164,27 @@ pub(crate) fn child(arguments: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Where a transport's processor time begins to count.
+/// Start of the measured processor time.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     before: f64,
 }
 
 impl Meter {
-    /// All is set up.
+    /// Starts measuring, after the set-up.
     pub(super) fn start(&mut self) -> Result<(), String> {
         self.before = cpu_seconds()?;
         Ok(())
     }
 
-    /// The receiver is ready, and the sender may know this of it.
+    /// Announces that the receiver is ready, passes `introduction` to the sender and starts measuring.
     pub(super) fn ready(&mut self, introduction: &str) -> Result<(), String> {
-        say(introduction)?;
+        print_line(introduction)?;
         self.start()
     }
 }
 
-/// Each side has one processor, as two hosts with one each.
+/// Pins a side to one processor, as if each host had only one.
 fn stay_on_one_processor(side: Side) -> Result<(), String> {
     let available = std::thread::available_parallelism().map_or(1, usize::from);
     let processor = match side {
@@ -196,7 +197,7 @@ fn stay_on_one_processor(side: Side) -> Result<(), String> {
     sched_setaffinity(Pid::from_raw(0), &set).map_err(|error| error.to_string())
 }
 
-/// User and system time of all threads of this process.
+/// Returns the user and system time of all threads of this process, in seconds.
 fn cpu_seconds() -> Result<f64, String> {
     let usage = getrusage(UsageWho::RUSAGE_SELF).map_err(|error| error.to_string())?;
     let seconds =
@@ -204,7 +205,7 @@ fn cpu_seconds() -> Result<f64, String> {
     Ok(seconds(usage.user_time()) + seconds(usage.system_time()))
 }
 
-/// Processor time of the kernel's threads for soft interrupts.
+/// Returns the processor time of the kernel's soft-interrupt threads, in seconds.
 fn ksoftirqd_seconds() -> f64 {
     let Ok(processes) = fs::read_dir("/proc") else {
         return 0.0;
@@ -220,7 +221,7 @@ fn ksoftirqd_seconds() -> f64 {
     seconds.sum()
 }
 
-fn say(line: &str) -> Result<(), String> {
+fn print_line(line: &str) -> Result<(), String> {
     let mut out = std::io::stdout();
     writeln!(out, "{line}")
         .and_then(|()| out.flush())

@@ -1,4 +1,4 @@
-//! One D3 flow. The receiving host allocates its downlink: no router is there.
+//! One D3 flow. The receiving host allocates its downlink, because the path has no router.
 
 use super::super::network::Side;
 use super::super::process::Meter;
@@ -7,7 +7,7 @@ use duetime_d3::{Endpoint, Flow, Options, Rate};
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
 
-/// What both hosts say of their interfaces: far more than they can do, so that no grant holds the flow back.
+/// Interface rate configured on both hosts: far above what they can send, so that no grant limits the flow.
 pub(in super::super) const CAPACITY: Rate = Rate::from_gbps(40);
 
 pub(super) fn send(duration: Duration, meter: &mut Meter) -> io::Result<(u64, f64)> {
@@ -27,7 +27,7 @@ pub(super) fn receive(meter: &mut Meter) -> io::Result<(u64, f64)> {
     meter.ready("").map_err(io::Error::other)?;
     let (mut stream, _) = listener.accept()?;
     let received = receive_all(|chunk| stream.read(chunk))?;
-    // Or the sender would wait for an answer.
+    // Otherwise the sender would wait for an answer.
     stream.finish()?;
     Ok(received)
 }

@@ -1,4 +1,4 @@
-//! The transports that are compared: each sends bytes of one flow for a while, and counts what arrives.
+//! Transports to compare. Each sends the bytes of one flow for a while and counts the received bytes.
 
 mod d3;
 mod quic;
@@ -12,13 +12,13 @@ use super::process::Meter;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-/// Where receivers listen.
+/// Port on which receivers listen.
 const PORT: u16 = 7_000;
 /// Bytes that the application writes or reads in one call.
 const CHUNK: usize = 1 << 16;
 
-/// Sends for `duration`, waits until all has arrived, and returns the bytes sent and the seconds that it took.
-/// `introduction` is what the receiver said of itself.
+/// Sends for `duration`, waits until all data has arrived, and returns the bytes sent and the elapsed seconds.
+/// `introduction` is the line that the receiver announced.
 pub(super) fn send(
     kind: &str,
     introduction: &str,
@@ -34,7 +34,7 @@ pub(super) fn send(
     }
 }
 
-/// Receives to the end of the flow, and returns the bytes that arrived and the seconds from the first to the last.
+/// Receives to the end of the flow. Returns the bytes received and the seconds from the first to the last.
 pub(super) fn receive(kind: &str, meter: &mut Meter) -> Result<(u64, f64), String> {
     match kind {
         "d3" => d3::receive(meter).map_err(|error| error.to_string()),
@@ -45,7 +45,7 @@ pub(super) fn receive(kind: &str, meter: &mut Meter) -> Result<(u64, f64), Strin
     }
 }
 
-/// The address of a side; the receiver's port is known, the sender's is any.
+/// Returns the address of a side. The receiver's port is fixed; the sender's is ephemeral.
 fn address(side: Side) -> SocketAddr {
     let port = match side {
         Side::Sender => 0,
@@ -54,7 +54,7 @@ fn address(side: Side) -> SocketAddr {
     SocketAddr::from((side.address(), port))
 }
 
-/// Calls `write` with bytes until the time is over; it returns how many were taken.
+/// Calls `write`, which returns the number of bytes accepted, until the time is over. Returns the total.
 fn send_for<E>(
     duration: Duration,
     mut write: impl FnMut(&[u8]) -> Result<usize, E>,
@@ -67,7 +67,7 @@ fn send_for<E>(
     Ok(bytes)
 }
 
-/// Calls `read` with a buffer until it returns none. The time begins with the first.
+/// Calls `read` until it returns 0. The time starts with the first data.
 fn receive_all<E>(mut read: impl FnMut(&mut [u8]) -> Result<usize, E>) -> Result<(u64, f64), E> {
     let mut chunk = vec![0; CHUNK];
     let mut bytes = read(&mut chunk)? as u64;

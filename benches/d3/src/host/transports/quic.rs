@@ -1,4 +1,4 @@
-//! One stream of QUIC, by quinn with its defaults. It encrypts, which the others do not.
+//! One QUIC stream, using quinn with its defaults. Unlike the other transports, QUIC encrypts.
 
 use super::super::network::Side;
 use super::super::process::Meter;
@@ -10,7 +10,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Whom the receiver's certificate names.
+/// Name in the receiver's certificate.
 const NAME: &str = "receiver";
 
 pub(super) fn send(
@@ -19,7 +19,7 @@ pub(super) fn send(
     meter: &mut Meter,
 ) -> Result<(u64, f64), Box<dyn Error>> {
     let mut roots = rustls::RootCertStore::empty();
-    roots.add(CertificateDer::from(bytes_of(certificate)?))?;
+    roots.add(CertificateDer::from(from_hex(certificate)?))?;
     runtime()?.block_on(async {
         let mut endpoint = Endpoint::client(address(Side::Sender))?;
         endpoint.set_default_client_config(ClientConfig::with_root_certificates(Arc::new(roots))?);
@@ -41,13 +41,13 @@ pub(super) fn send(
 }
 
 pub(super) fn receive(meter: &mut Meter) -> Result<(u64, f64), Box<dyn Error>> {
-    let made = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
-    let certificate = made.cert.der().clone();
-    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let generated = rcgen::generate_simple_self_signed([NAME.to_owned()])?;
+    let certificate = generated.cert.der().clone();
+    let key = PrivatePkcs8KeyDer::from(generated.signing_key.serialize_der());
     let config = ServerConfig::with_single_cert(vec![certificate.clone()], key.into())?;
     runtime()?.block_on(async {
         let endpoint = Endpoint::server(config, address(Side::Receiver))?;
-        meter.ready(&text_of(&certificate))?;
+        meter.ready(&to_hex(&certificate))?;
         let connection = endpoint.accept().await.ok_or("no connection")?.await?;
         let mut stream = connection.accept_uni().await?;
         let mut chunk = vec![0; CHUNK];
@@ -57,7 +57,7 @@ pub(super) fn receive(meter: &mut Meter) -> Result<(u64, f64), Box<dyn Error>> {
             bytes += more as u64;
         }
         let seconds = start.elapsed().as_secs_f64();
-        // The sender closes when it has heard that all has arrived.
+        // The sender closes the connection after learning that all data has arrived.
         connection.closed().await;
         Ok((bytes, seconds))
     })
@@ -69,8 +69,8 @@ fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
         .build()
 }
 
-/// In hexadecimal digits.
-fn text_of(bytes: &[u8]) -> String {
+/// Encodes bytes as hexadecimal digits.
+fn to_hex(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in bytes {
         let _ = write!(text, "{byte:02x}");
@@ -78,7 +78,7 @@ fn text_of(bytes: &[u8]) -> String {
     text
 }
 
-fn bytes_of(text: &str) -> Result<Vec<u8>, Box<dyn Error>> {
+fn from_hex(text: &str) -> Result<Vec<u8>, Box<dyn Error>> {
     let digits = text.as_bytes().chunks(2);
     digits
         .map(|pair| Ok(u8::from_str_radix(std::str::from_utf8(pair)?, 16)?))

@@ -1,4 +1,4 @@
-//! One connection of the kernel's TCP, as the system has set it up.
+//! One connection of the kernel's TCP with the system's settings.
 
 use super::super::network::Side;
 use super::super::process::Meter;
@@ -13,7 +13,7 @@ pub(super) fn send(duration: Duration, meter: &mut Meter) -> io::Result<(u64, f6
     let start = Instant::now();
     let bytes = send_for(duration, |chunk| stream.write(chunk))?;
     stream.shutdown(Shutdown::Write)?;
-    // The receiver closes when it has all.
+    // The receiver closes after it has read everything.
     stream.read_to_end(&mut Vec::new())?;
     Ok((bytes, start.elapsed().as_secs_f64()))
 }

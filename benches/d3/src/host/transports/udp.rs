@@ -1,5 +1,5 @@
-//! Datagrams without a protocol: as many as the sender can send, with segmentation offload on both sides. What
-//! overflows the receive buffer is lost, and not counted.
+//! Datagrams without a protocol, sent as fast as possible with segmentation offload on both sides. Datagrams that
+//! overflow the receive buffer are lost and not counted.
 
 use super::super::network::{MTU, Side};
 use super::super::process::Meter;
@@ -10,13 +10,13 @@ use std::io::{self, IoSliceMut};
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};
 
-/// The longest payload of a datagram: without IP and UDP headers.
+/// Maximum payload of a datagram, without IP and UDP headers.
 const PAYLOAD: usize = MTU as usize - 28;
 /// Datagrams that one call can send.
 const SEGMENTS: usize = u16::MAX as usize / PAYLOAD;
-/// What the kernel keeps, as for a D3 endpoint.
+/// Size of the kernel's socket buffers, as for a D3 endpoint.
 const SOCKET_BUFFER: usize = 4 << 20;
-/// Short datagrams that tell the end, one each millisecond.
+/// Number of short datagrams that signal the end, one per millisecond.
 const ENDINGS: usize = 20;
 
 pub(super) fn send(duration: Duration, meter: &mut Meter) -> io::Result<(u64, f64)> {
@@ -49,7 +49,7 @@ fn transmit(socket: &UdpSocket, state: &UdpSocketState, contents: &[u8]) -> io::
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 poll(&mut [PollFd::new(socket, PollFlags::OUT)], None)?;
             }
-            // The receiver has had an ending already.
+            // The receiver has already received an end datagram and closed its socket.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(()),
             done => return done,
         }
