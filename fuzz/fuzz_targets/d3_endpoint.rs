@@ -1,5 +1,5 @@
-//! Datagrams and calls for a D3 endpoint: none upsets it, it keeps its limits, and all ends. Most datagrams are given a
-//! right checksum and identifiers that the endpoint has sent, so that they get past the first checks.
+//! Datagrams and calls for a D3 endpoint. None breaks it, it respects its limits, and all streams end. Most datagrams
+//! get a valid checksum and identifiers that the endpoint has sent, so that they pass the first checks.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! D3's congestion header: what is accepted is written back byte by byte.
+//! D3's congestion header. An accepted header encodes to the same bytes.
 #![no_main]
 
 use duetime_proto::d3::Request;
@@ -11,6 +11,6 @@ fuzz_target!(|bytes: &[u8]| {
     let mut written = [0; Request::WIRE_BYTES];
     request
         .encode(&mut written)
-        .expect("what was read can be written");
+        .expect("a decoded request can be encoded");
     assert_eq!(written, bytes[..Request::WIRE_BYTES]);
 });

@@ -1,7 +1,7 @@
-//! Requests for a D3 port from hosts that say whatever they like: none upsets it, every answer can be written and
-//! respects the previous hop, C stays within its bounds, and once nobody asks any more all counters are clear. The first
-//! two bytes choose options; then each request is led by flags, the time since the last one in 10 us, the queue in kB and
-//! what left since then in kB.
+//! Requests for a D3 port from hosts that may send false values. None breaks the port, every answer can be encoded and
+//! respects the previous hop, C stays within its bounds, and all counters are zero after the requests stop. The first
+//! two bytes choose options. Each request is preceded by flags, the time since the last request in 10 us, the queue in
+//! kB, and the bytes that left since then in kB.
 #![no_main]
 
 use duetime_core::{Rate, Span, Time};
@@ -11,7 +11,7 @@ use duetime_proto::d3::{
 use libfuzzer_sys::fuzz_target;
 
 const RATE: Rate = Rate::from_gbps(1);
-/// Updates after which a port that nobody asks must be idle: sixteen epochs of the slowest pace and more.
+/// Updates after which a port without requests must be idle: more than sixteen epochs at the slowest pace.
 const UPDATES: u32 = 3_000;
 
 fn config(first: u8, second: u8) -> Config {
@@ -38,21 +38,21 @@ fuzz_target!(|bytes: &[u8]| {
     let mut port = PortDriver::new(&config, RATE, Span::ZERO);
     let physical = port.allocator().capacity();
     let (mut now, mut departed_bytes) = (Time::ZERO, 0);
-    for asked in requests.chunks_exact(4 + Request::WIRE_BYTES) {
-        now += Span::from_us(u64::from(asked[1]) * 10);
-        departed_bytes += u64::from(asked[3]) * 1_000;
-        let queue_bytes = u64::from(asked[2]) * 1_000;
+    for input in requests.chunks_exact(4 + Request::WIRE_BYTES) {
+        now += Span::from_us(u64::from(input[1]) * 10);
+        departed_bytes += u64::from(input[3]) * 1_000;
+        let queue_bytes = u64::from(input[2]) * 1_000;
         port.sample(queue_bytes);
         let reading = Reading {
             departed_bytes,
             queue_bytes,
         };
         port.timeout(&config, now, reading);
-        let Ok(mut request) = Request::decode(&asked[4..]) else {
+        let Ok(mut request) = Request::decode(&input[4..]) else {
             continue;
         };
         let before = request;
-        let flags = Flags(u16::from(asked[0]));
+        let flags = Flags(u16::from(input[0]));
         let outcome = port.process(&config, now, flags, &mut request);
         let slot = usize::from(before.index);
         if slot < MAX_HOPS {
@@ -62,12 +62,17 @@ fuzz_target!(|bytes: &[u8]| {
             } else {
                 EncodedRate::from_byte(255)
             };
-            assert!(request.allocations[slot] <= above, "more than the hop before");
+            assert!(
+                request.allocations[slot] <= above,
+                "more than the previous hop granted"
+            );
             assert_eq!(request.allocations[slot], outcome.granted);
         } else {
-            assert_eq!(request, before, "no slot is free for an answer");
+            assert_eq!(request, before, "no slot was free for an answer");
         }
-        request.encode(&mut [0; 22]).expect("an answer can be written");
+        request
+            .encode(&mut [0; 22])
+            .expect("an answer can be encoded");
         let capacity = port.allocator().capacity();
         assert!((physical / 10..=physical * 2).contains(&capacity));
     }

@@ -1,5 +1,5 @@
-//! D3 datagrams: what is accepted is written back byte by byte, and no packet upsets a receiver. The input is several
-//! datagrams, each led by its length in one byte.
+//! D3 datagrams. An accepted datagram encodes to the same bytes, and no packet breaks a receiver. The input is several
+//! datagrams, each preceded by its length in one byte.
 #![no_main]
 
 use duetime_core::Time;
@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
             continue;
         };
         let mut header = [0; wire::MAX_HEADER_BYTES];
-        let written = wire::encode(&packet, &mut header).expect("what was read can be written");
+        let written = wire::encode(&packet, &mut header).expect("a decoded packet can be encoded");
         assert_eq!(datagram, [&header[..written], payload].concat());
         let before = receiver.delivered();
         let delivery = receiver.input(&config, Time::ZERO, &packet);

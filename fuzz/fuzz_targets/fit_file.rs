@@ -1,5 +1,5 @@
-//! A file that a scenario is fitted to: packets, spans or a table. Its first byte says which, the rest is the file. What can
-//! be read gives numbers whose scenario is one, or is refused with words.
+//! Files from which a scenario is fitted: packets, spans or a table. The first byte selects the kind; the rest is the
+//! file. A readable file gives numbers that form a valid scenario; any other is rejected with a message.
 #![no_main]
 
 use duetime_core::Rate;

@@ -1,4 +1,4 @@
-//! A policy file of `duetime kernel`: an answer, and one that points into the text.
+//! Policy files of `duetime kernel`. Each gives a result or an error that points into the text.
 #![no_main]
 
 use duetime_kernel::Policy;

@@ -1,4 +1,4 @@
-//! A trace (the first byte is even) or a CDF file (odd): an answer, and one that points into the text.
+//! Traces (even first byte) and CDF files (odd first byte). Each gives a result or an error that points into the text.
 #![no_main]
 
 use duetime_scenario::{Sources, TraceRow, load};
@@ -14,7 +14,7 @@ link = { rate = "1 Gbps", latency = "20 us" }
 const TRACE: &str = "kind = \"trace\"\nfile = \"flows.csv\"\n";
 const CDF: &str = "kind = \"permutation\"\nsize = { cdf = \"sizes.csv\" }\n";
 
-/// One file, whatever its name.
+/// The same file under every name.
 struct File<'a>(&'a str);
 
 impl Sources for File<'_> {

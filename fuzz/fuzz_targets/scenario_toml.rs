@@ -1,4 +1,4 @@
-//! A scenario file: an answer, and one that points into the text.
+//! Scenario files. Each gives a result or an error that points into the text.
 #![no_main]
 
 use duetime_scenario::{NoFiles, load};

@@ -1,4 +1,4 @@
-//! A file of spans: an answer, and one that points into the text; what is read is a tree for each query.
+//! Files of spans. Each gives a result, with a tree for each query, or an error that points into the text.
 #![no_main]
 
 use duetime_scenario::model::WorkloadKind;
@@ -15,7 +15,7 @@ kind = "trace"
 file = "spans.jsonl"
 "#;
 
-/// One file, whatever its name.
+/// The same file under every name.
 struct File<'a>(&'a [u8]);
 
 impl Sources for File<'_> {

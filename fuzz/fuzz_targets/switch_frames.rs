@@ -1,7 +1,7 @@
-//! Frames for the software switch: none upsets it, none is lost without a trace, and none comes out changed but for its
-//! link-layer destination, CE and the checksum of its header, and the answer to a D3 request: 22 bytes, their CRC and the
-//! UDP checksum. The input is several frames, each led by its interface, the time since the last one in microseconds, and
-//! its length in two bytes.
+//! Frames for the software switch. None breaks it, none is lost without being counted, and none is changed except for
+//! its link-layer destination, CE and the checksum of its header, and the answer to a D3 request: 22 bytes, their CRC
+//! and the UDP checksum. The input is several frames, each preceded by its interface, the time since the last frame in
+//! microseconds, and its length in two bytes.
 #![no_main]
 
 use duetime_core::{Rate, Span, Time};
@@ -12,7 +12,7 @@ use duetime_switch::{
 use libfuzzer_sys::fuzz_target;
 use std::net::Ipv4Addr;
 
-const LONGEST: usize = 1_600;
+const MAX_FRAME_BYTES: usize = 1_600;
 
 fn config() -> Config {
     let interface = |number: u8| InterfaceConfig {
@@ -50,7 +50,7 @@ fn config() -> Config {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut fabric = Fabric::new(&config(), LONGEST).expect("the network makes sense");
+    let mut fabric = Fabric::new(&config(), MAX_FRAME_BYTES).expect("the network is valid");
     let (mut now, mut frames, mut rest) = (Time::ZERO, Vec::new(), bytes);
     while let [interface, gap, high, low, after @ ..] = rest {
         let length = usize::from(u16::from_be_bytes([*high, *low])).min(after.len());
@@ -71,7 +71,7 @@ fuzz_target!(|bytes: &[u8]| {
             };
             assert!(
                 frames.iter().any(|frame| same(&frame)),
-                "nobody sent {sent:x?}"
+                "sent a frame that was never offered: {sent:x?}"
             );
             fabric.release(outgoing);
         }
