@@ -14,7 +14,7 @@ link = { rate = "1 Gbps", latency = "20 us" }
 const TRACE: &str = "kind = \"trace\"\nfile = \"flows.csv\"\n";
 const CDF: &str = "kind = \"permutation\"\nsize = { cdf = \"sizes.csv\" }\n";
 
-/// The same file under every name.
+/// File source that returns one file for every name.
 struct File<'a>(&'a str);
 
 impl Sources for File<'_> {

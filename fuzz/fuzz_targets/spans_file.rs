@@ -15,7 +15,7 @@ kind = "trace"
 file = "spans.jsonl"
 "#;
 
-/// The same file under every name.
+/// File source that returns one file for every name.
 struct File<'a>(&'a [u8]);
 
 impl Sources for File<'_> {

@@ -1,4 +1,4 @@
-// Holds the axes of the report's script to those of crates/figures: `node --test tests/browser/axis.test.mjs`.
+// Compares the axes of the report's script with those of crates/figures: `node --test tests/browser/axis.test.mjs`.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -10,19 +10,20 @@ const { makeAxis, zoomedAxis, placeOn, valueAt, significant } = new Function(`${
 
 const near = (a, b) => Math.abs(a - b) <= 1e-12 * Math.max(Math.abs(a), Math.abs(b));
 
-test("axes end where those of Rust end, with the same ticks", () => {
+test("axes have the same ends and ticks as in Rust", () => {
   const cases = JSON.parse(read("crates/figures/src/snapshots/axes.json"));
   assert.ok(cases.length > 200);
-  for (const of of cases) {
-    const axis = makeAxis(of);
-    const said = JSON.stringify(of);
-    assert.ok(near(axis.from, of.ends[0]) && near(axis.to, of.ends[1]), `${axis.from} to ${axis.to}: ${said}`);
-    assert.deepEqual(axis.ticks.map((tick) => tick[1]), of.ticks.map((tick) => tick[1]), said);
-    axis.ticks.forEach(([value], i) => assert.ok(near(value, of.ticks[i][0]), said));
+  for (const expected of cases) {
+    const axis = makeAxis(expected);
+    const text = JSON.stringify(expected);
+    const ends = [near(axis.from, expected.ends[0]), near(axis.to, expected.ends[1])];
+    assert.ok(ends[0] && ends[1], `${axis.from} to ${axis.to}: ${text}`);
+    assert.deepEqual(axis.ticks.map((tick) => tick[1]), expected.ticks.map((tick) => tick[1]), text);
+    axis.ticks.forEach(([value], i) => assert.ok(near(value, expected.ticks[i][0]), text));
   }
 });
 
-test("a zoomed axis ends where it is told, and has ticks", () => {
+test("a zoomed axis has the requested ends, and ticks", () => {
   for (const [log, from, to] of [[false, 0.123, 0.1234], [true, 2.1, 4.7], [true, 3.01, 3.02], [true, 1e-7, 4e5]]) {
     const axis = zoomedAxis(log, from, to);
     assert.deepEqual([axis.from, axis.to], [from, to]);
@@ -35,7 +36,7 @@ test("a zoomed axis ends where it is told, and has ticks", () => {
   }
 });
 
-test("values are written as in a drawing's own tooltips", () => {
+test("values are formatted as in the tooltips of a drawing", () => {
   const written = [0, 20.625, 20.635, 12.3456, 123456.7, 0.000123456, -4.5, 99.99, 1e-9].map(significant);
   assert.deepEqual(written, ["0", "20.62", "20.64", "12.35", "123457", "0.0001235", "-4.5", "99.99", "0.000000001"]);
 });

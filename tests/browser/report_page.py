@@ -1,7 +1,7 @@
-"""Opens the reports of a run and of a sweep in Chromium and does with them what a reader does.
+"""Opens the reports of a run and of a sweep in Chromium and uses them as a reader would.
 
     report_page.py BROWSER SHOTS RUN SWEEP [REPORT.html]    the browser's program, a folder for screenshots, two run folders
-    report_page.py BROWSER SHOTS REPORT.html                any report: what does not depend on its numbers
+    report_page.py BROWSER SHOTS REPORT.html                any report: checks that do not depend on its numbers
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 WIDTHS = (1280, 390)
 
-# The shapes between the axes of every figure.
+# Returns the shapes between the axes of every figure.
 SHAPES = """() => [...document.querySelectorAll("g.panel")].map((panel) =>
-  [...panel.querySelectorAll("path, rect, text")].map((of) => [of.tagName, ...of.getAttributeNames().filter(
-    (name) => name !== "stroke-width" || of.getAttribute(name) !== "1").map((name) => `${name}=${of.getAttribute(name)}`).sort(),
-    of.textContent].join(" ")))"""
+  [...panel.querySelectorAll("path, rect, text")].map((e) => [e.tagName, ...e.getAttributeNames().filter(
+    (name) => name !== "stroke-width" || e.getAttribute(name) !== "1").map((name) => `${name}=${e.getAttribute(name)}`).sort(),
+    e.textContent].join(" ")))"""
 
-# Whether anything between the axes of a figure has changed, without telling what.
+# Returns a digest of everything between the axes of all figures.
 DIGEST = """() => {
   let digest = 0;
   for (const panel of document.querySelectorAll("g.panel")) {
@@ -32,27 +32,28 @@ DIGEST = """() => {
   return digest;
 }"""
 
-# The least size of a letter on the screen, in the page and in drawings.
+# Returns the smallest font size on the screen, in the page and in drawings.
 LETTERS = """() => {
   const sizes = { page: 99, drawing: 99 };
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-    const of = node.parentElement;
-    if (!node.data.trim() || of.closest("script, style, title, desc, metadata") || !of.getClientRects().length) continue;
-    const svg = of.closest("svg");
+    const parent = node.parentElement;
+    if (!node.data.trim() || parent.closest("script, style, title, desc, metadata")) continue;
+    if (!parent.getClientRects().length) continue;
+    const svg = parent.closest("svg");
     const scale = svg ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
     const kind = svg ? "drawing" : "page";
-    sizes[kind] = Math.min(sizes[kind], parseFloat(getComputedStyle(of).fontSize) * scale);
+    sizes[kind] = Math.min(sizes[kind], parseFloat(getComputedStyle(parent).fontSize) * scale);
   }
   return [sizes.page, sizes.drawing];
 }"""
 
-# Where a value is on the screen: [figure's title, panel, series, point].
+# Returns the screen position of a value, given as [title of the figure, panel, series, x].
 PLACE = """([title, panel, name, x]) => {
-  const figure = [...document.querySelectorAll("figure")].find((of) => of.querySelector("figcaption").textContent === title);
+  const figure = [...document.querySelectorAll("figure")].find((f) => f.querySelector("figcaption").textContent === title);
   const data = JSON.parse(figure.querySelector("metadata").textContent)[panel];
-  const bars = data.series.filter((of) => of.style === "bars");
-  const series = data.series.find((of) => of.name === name);
+  const bars = data.series.filter((series) => series.style === "bars");
+  const series = data.series.find((series) => series.name === name);
   const at = series.points.findIndex((value, i) => i % 2 === 0 && value === x);
   const share = (axis, value) => axis.scale === "log" ? Math.log(value / axis.ends[0]) / Math.log(axis.ends[1] / axis.ends[0])
     : (value - axis.ends[0]) / (axis.ends[1] - axis.ends[0]);
@@ -82,29 +83,29 @@ def main() -> None:
             run, sweep, *others = map(Path, pages)
             for width in WIDTHS:
                 shot = Path(shots) / f"run-{width}.png"
-                visit(browser, run / "report.html", width, shot, lambda page: of_run(page, run, shots))
+                visit(browser, run / "report.html", width, shot, lambda page: check_run(page, run, shots))
                 shot = Path(shots) / f"sweep-{width}.png"
-                visit(browser, sweep / "report.html", width, shot, lambda page: of_sweep(page, sweep, shots))
+                visit(browser, sweep / "report.html", width, shot, lambda page: check_sweep(page, sweep, shots))
             for other in others:
                 visit(browser, other, WIDTHS[0], Path(shots) / "other.png", lambda page: None)
             without_script(browser, run / "report.html")
-            in_the_dark(browser, sweep / "report.html", Path(shots))
+            dark_mode(browser, sweep / "report.html", Path(shots))
         browser.close()
 
 
 def visit(browser: Browser, path: Path, width: int, shot: Path, more: Callable[[Page], None]) -> None:
-    """Opens a page at a width; checks what must hold on every report, then `more`."""
+    """Opens a page at a width, checks what must be true of every report, then calls `more`."""
     context = browser.new_context(
         viewport={"width": width, "height": 900},
         has_touch=width < 600,
         permissions=["clipboard-read", "clipboard-write"],
     )
     page = context.new_page()
-    said: list[str] = []
-    asked: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: asked.append(request.url))
+    console: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: console.append(message.text))
+    page.on("pageerror", lambda error: console.append(str(error)))
+    page.on("request", lambda request: requests.append(request.url))
     page.goto(path.resolve().as_uri())
     page.screenshot(path=shot, full_page=True)
     figures = page.locator("figure svg").count()
@@ -113,7 +114,7 @@ def visit(browser: Browser, path: Path, width: int, shot: Path, more: Callable[[
     assert figures > 0, "no figures"
     assert wide <= width, f"{wide} px wide on a screen of {width} px"
     assert min(letters) >= 11, f"letters of {letters} px"
-    draws_as_duetime_does(page)
+    redraws_identically(page)
     zooms(page)
     changes_scales(page)
     switches(page)
@@ -121,16 +122,16 @@ def visit(browser: Browser, path: Path, width: int, shot: Path, more: Callable[[
     copies(page)
     more(page)
     page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
-    assert said == [], said
-    assert [url for url in asked if not url.startswith("file:")] == [], asked
+    assert console == [], console
+    assert [url for url in requests if not url.startswith("file:")] == [], requests
     size = path.stat().st_size
     name = f"{path.parent.name}/{path.name}"
     print(f"{name} at {width} px: {figures} figures, letters from {min(letters):.1f} px, {size / 1e6:.2f} MB")
     context.close()
 
 
-def draws_as_duetime_does(page: Page) -> None:
-    """What the script draws after a zoom and back is what was there before, shape by shape."""
+def redraws_identically(page: Page) -> None:
+    """Checks that the script's drawing after a zoom and a reset equals the original, shape by shape."""
     before = page.evaluate(SHAPES)
     for tools in page.locator(".tools").all():
         tools.get_by_text("+", exact=True).click()
@@ -138,21 +139,21 @@ def draws_as_duetime_does(page: Page) -> None:
     for reset in page.locator(".tools").get_by_text("Reset").all():
         reset.click()
         assert reset.is_disabled()
-    same(before, page.evaluate(SHAPES))
+    assert_same_shapes(before, page.evaluate(SHAPES))
 
 
-def same(before: list[list[str]], after: list[list[str]]) -> None:
-    """Equal words, and numbers equal but for the rounding of a coordinate."""
-    assert [len(of) for of in before] == [len(of) for of in after], "other shapes"
+def assert_same_shapes(before: list[list[str]], after: list[list[str]]) -> None:
+    """Checks that words are equal, and numbers up to the rounding of a coordinate."""
+    assert [len(panel) for panel in before] == [len(panel) for panel in after], "different shapes"
     number = re.compile(r"-?\d+(?:\.\d+)?")
-    for old, new in zip([a for of in before for a in of], [b for of in after for b in of]):
+    for old, new in zip([a for panel in before for a in panel], [b for panel in after for b in panel]):
         assert number.sub("#", old) == number.sub("#", new), f"{old}\n{new}"
         for a, b in zip(number.findall(old), number.findall(new)):
             assert abs(float(a) - float(b)) < 0.11, f"{old}\n{new}"
 
 
 def first_hit(page: Page) -> Locator:
-    """The area of the first panel whose x axis can be zoomed."""
+    """Returns the area of the first panel whose x axis can be zoomed."""
     at = page.evaluate(
         """() => {
         let at = 0;
@@ -166,19 +167,19 @@ def first_hit(page: Page) -> Locator:
         }"""
     )
     hit = page.locator(".hit").nth(at)
-    hit.evaluate('of => of.scrollIntoView({ block: "center" })')
+    hit.evaluate('element => element.scrollIntoView({ block: "center" })')
     return hit
 
 
 def ticks(hit: Locator) -> list[str]:
     found: list[str] = hit.evaluate(
-        "of => [...of.closest('svg').querySelector('g.x').querySelectorAll('text')].map((text) => text.textContent)"
+        "e => [...e.closest('svg').querySelector('g.x').querySelectorAll('text')].map((text) => text.textContent)"
     )
     return found
 
 
 def zooms(page: Page) -> None:
-    """By a drag, and back by two clicks; by keys, and back by Escape."""
+    """Zooms by dragging and resets by a double click; zooms by keys and resets by Escape."""
     hit = first_hit(page)
     whole = ticks(hit)
     box = hit.bounding_box()
@@ -188,29 +189,29 @@ def zooms(page: Page) -> None:
     page.mouse.down()
     page.mouse.move(left + box["width"] * 0.2, top + 3, steps=4)
     page.mouse.up()
-    assert ticks(hit) != whole, "a drag does not zoom"
+    assert ticks(hit) != whole, "dragging does not zoom"
     page.mouse.dblclick(left, top)
-    assert ticks(hit) == whole, "two clicks do not reset"
+    assert ticks(hit) == whole, "a double click does not reset"
     hit.focus()
     page.keyboard.press("ArrowRight")
     tip = hit.locator("xpath=ancestor::div[@class='stage']").locator(".tip")
-    assert tip.is_visible(), "the keyboard shows no value"
+    assert tip.is_visible(), "the keyboard does not show a value"
     first = tip.inner_text()
     page.keyboard.press("End")
     assert tip.inner_text() != first, "the keyboard does not move"
-    assert page.locator("[role=status]").inner_text() != "", "nothing is said"
+    assert page.locator("[role=status]").inner_text() != "", "no status is announced"
     page.keyboard.press("+")
     zoomed = ticks(hit)
     assert zoomed != whole, "+ does not zoom"
     for _ in range(4):
         page.keyboard.press("Shift+ArrowLeft")
-    assert ticks(hit) != zoomed, "arrows do not move what is shown"
+    assert ticks(hit) != zoomed, "the arrow keys do not move the range"
     page.keyboard.press("Escape")
     assert ticks(hit) == whole, "Escape does not reset"
 
 
 def changes_scales(page: Page) -> None:
-    """Every logarithmic axis becomes linear and back, every linear one that can be logarithmic becomes so."""
+    """Toggles every axis between linear and logarithmic, and back."""
     before = page.evaluate(SHAPES)
     now = page.evaluate(DIGEST)
     for button in page.locator(".tools").get_by_text(re.compile("^log ")).all():
@@ -221,22 +222,22 @@ def changes_scales(page: Page) -> None:
         button.click()
         assert button.get_attribute("aria-pressed") != was
         now = page.evaluate(DIGEST)
-        assert now != old, f"{button.get_attribute('title')} changes nothing"
+        assert now != old, f"{button.get_attribute('title')} has no effect"
         button.click()
-    same(before, page.evaluate(SHAPES))
+    assert_same_shapes(before, page.evaluate(SHAPES))
 
 
 def colours(page: Page) -> dict[str, str]:
-    """The colour of each series, by name."""
+    """Returns the colour of each series, by name."""
     found: dict[str, str] = page.evaluate(
-        """() => Object.fromEntries([...document.querySelectorAll("metadata")].flatMap((of) => JSON.parse(of.textContent))
+        """() => Object.fromEntries([...document.querySelectorAll("metadata")].flatMap((node) => JSON.parse(node.textContent))
         .flatMap((panel) => panel.series).map((series) => [series.name, series.colour]))"""
     )
     return found
 
 
 def drawn_in(page: Page, colour: str) -> list[int]:
-    """By figure, how many shapes between the axes have a colour."""
+    """Returns, for each figure, the number of shapes between the axes that have a colour."""
     count: list[int] = page.evaluate(
         """(colour) => [...document.querySelectorAll("figure")].map((figure) =>
         figure.querySelectorAll(`g.panel [stroke="${colour}"], g.panel [fill="${colour}"]`).length)""",
@@ -246,24 +247,24 @@ def drawn_in(page: Page, colour: str) -> list[int]:
 
 
 def switches(page: Page) -> None:
-    """A transport switched off leaves every figure and table at once, and the address says so."""
+    """Checks that switching off a transport removes it from all figures and tables and is recorded in the address."""
     bar = page.locator(".switches button")
     if bar.count() == 0:
         return
     first = bar.first
     name = first.inner_text().strip()
     colour = colours(page)[name]
-    there = drawn_in(page, colour)
-    assert sum(there) > 0
+    shown = drawn_in(page, colour)
+    assert sum(shown) > 0
     first.click()
     assert first.get_attribute("aria-pressed") == "false"
     assert sum(drawn_in(page, colour)) == 0, f"{name} is still in {drawn_in(page, colour)}"
     assert page.locator(f'table [data-name="{name}"]:visible').count() == 0
     assert page.evaluate("location.hash") == f"#off={name}"
     page.reload()
-    assert sum(drawn_in(page, colour)) == 0, "the address is not followed"
+    assert sum(drawn_in(page, colour)) == 0, "the address has no effect"
     page.locator(f'.entry[data-name="{name}"]').first.click()
-    assert drawn_in(page, colour) == there, "the legend does not switch it on"
+    assert drawn_in(page, colour) == shown, "the legend does not switch it on"
     assert page.evaluate("location.hash") == ""
     second = bar.nth(1)
     second.focus()
@@ -274,7 +275,7 @@ def switches(page: Page) -> None:
 
 
 def sorts(page: Page) -> None:
-    """The first table with numbers, up and down and back; and it folds."""
+    """Sorts the first table with numbers in both directions and back, and collapses it."""
     table = page.locator("table.sortable").first
 
     def cells() -> list[str]:
@@ -298,7 +299,7 @@ def sorts(page: Page) -> None:
 
 
 def copies(page: Page) -> None:
-    # The last command makes the study again; the verdict has one of its own.
+    # The last command repeats the study; the verdict has a separate one.
     page.get_by_text("Copy", exact=True).last.click()
     page.get_by_text("Copied", exact=True).wait_for(timeout=2000)
     copied = page.evaluate("navigator.clipboard.readText()")
@@ -307,7 +308,7 @@ def copies(page: Page) -> None:
 
 
 def significant(value: float) -> str:
-    """As tooltips write a number."""
+    """Formats a number as tooltips do."""
     if value == 0:
         return "0"
     first = int(f"{abs(value):e}".split("e")[1])
@@ -317,7 +318,7 @@ def significant(value: float) -> str:
 
 
 def tip_at(page: Page, title: str, name: str, x: float) -> tuple[str, dict[str, str]]:
-    """Points at a value with the mouse, or a finger where that is what there is: the tooltip's head, and its lines by name."""
+    """Points at a value with the mouse, or touches it on a phone. Returns the tooltip's head, and its lines by name."""
     at = page.evaluate(PLACE, [title, 0, name, x])
     if width_of(page) < 600:
         page.touchscreen.tap(*at)
@@ -335,22 +336,23 @@ def tip_at(page: Page, title: str, name: str, x: float) -> tuple[str, dict[str, 
     return tip.locator("b").inner_text(), found
 
 
-def of_run(page: Page, folder: Path, shots: str) -> None:
-    """Bars and their intervals are those of the summary."""
+def check_run(page: Page, folder: Path, shots: str) -> None:
+    """Checks that bars and their intervals agree with the summary."""
     assert (folder / "report.html").stat().st_size < 1e6
     point = json.loads((folder / "summary.json").read_text())["points"][0]
-    for of in point["transports"]:
-        groups = [group for group in of["groups"] if group["deadlines"]]
+    for entry in point["transports"]:
+        groups = [group for group in entry["groups"] if group["deadlines"]]
         for i, group in enumerate(groups):
-            head, lines = tip_at(page, "Missed deadlines", of["transport"], i)
+            head, lines = tip_at(page, "Missed deadlines", entry["transport"], i)
             assert group["class"] in head, head
-            assert lines[of["transport"]] == in_words(group["deadlines"]["missed"], 100, "%"), (lines, group["deadlines"])
-        slack = points_of(page, "Slack", of["transport"])
+            expected = format_estimate(group["deadlines"]["missed"], 100, "%")
+            assert lines[entry["transport"]] == expected, (lines, group["deadlines"])
+        slack = points_of(page, "Slack", entry["transport"])
         late = max((share for x, share in slack if x < 0), default=0.0)
-        missed = 100 - 100 * of["deadlines"]["met"] / of["deadlines"]["flows"]
+        missed = 100 - 100 * entry["deadlines"]["met"] / entry["deadlines"]["flows"]
         assert abs(late - missed) <= 1e-6 * missed, f"{late} % have negative slack, {missed} % missed"
-        rates = [rate for _, rate in points_of(page, "Link throughput", of["transport"])]
-        # A sample counts whole packets: two more than it had time for, at most.
+        rates = [rate for _, rate in points_of(page, "Link throughput", entry["transport"])]
+        # A sample counts whole packets, so it may exceed the link's rate by up to two packets.
         assert 9.5 < max(rates) < 10.25, f"a link of 10 Gbps carries {max(rates)}"
     wanted = ["Query completion times", "Missed deadlines", "Completion times", "Slack", "Deadline and completion times"]
     titles = page.locator("figcaption").all_inner_texts()
@@ -362,12 +364,12 @@ def of_run(page: Page, folder: Path, shots: str) -> None:
 
 
 def points_of(page: Page, title: str, name: str) -> list[tuple[float, float]]:
-    """The points of a series in the figure of that title."""
+    """Returns the points of a series in the figure with that title."""
     values: list[float] = page.evaluate(
         """([title, name]) => {
-        const figure = [...document.querySelectorAll("figure")].find((of) => of.querySelector("figcaption").textContent === title);
+        const figure = [...document.querySelectorAll("figure")].find((f) => f.querySelector("figcaption").textContent === title);
         const series = JSON.parse(figure.querySelector("metadata").textContent).flatMap((panel) => panel.series);
-        return series.find((of) => of.name === name).points;
+        return series.find((s) => s.name === name).points;
         }""",
         [title, name],
     )
@@ -383,7 +385,7 @@ def width_of(page: Page) -> int:
     return page.viewport_size["width"] if page.viewport_size else 0
 
 
-def in_words(estimate: dict[str, Any], factor: float, unit: str) -> str:
+def format_estimate(estimate: dict[str, Any], factor: float, unit: str) -> str:
     text = f"{significant(estimate['value'] * factor)} {unit}"
     range_ = estimate.get("interval")
     if range_ and range_["low"] < range_["high"]:
@@ -391,17 +393,17 @@ def in_words(estimate: dict[str, Any], factor: float, unit: str) -> str:
     return text
 
 
-def of_sweep(page: Page, folder: Path, shots: str) -> None:
-    """At each point of the sweep, every transport's value is that of the summary."""
+def check_sweep(page: Page, folder: Path, shots: str) -> None:
+    """Checks that every transport's value at each point of the sweep agrees with the summary."""
     points = json.loads((folder / "summary.json").read_text())["points"]
     for point in points:
         senders = float(point["settings"][0][1])
         head, lines = tip_at(page, "Missed deadlines", point["transports"][0]["transport"], senders)
         assert head == f"workload.senders: {significant(senders)}", head
-        wanted = {of["transport"]: in_words(of["deadlines"]["missed"], 100, "%") for of in point["transports"]}
+        wanted = {entry["transport"]: format_estimate(entry["deadlines"]["missed"], 100, "%") for entry in point["transports"]}
         assert lines == wanted, (lines, wanted)
     page.screenshot(path=Path(shots) / f"sweep-hover-{width_of(page)}.png")
-    # A closer look, on a logarithmic axis, without the first transport.
+    # Zoom in on a logarithmic axis, without the first transport.
     figure = page.locator("figure").filter(has_text="Missed deadlines").first
     figure.get_by_text("log y").click()
     figure.get_by_text("+", exact=True).click()
@@ -411,7 +413,7 @@ def of_sweep(page: Page, folder: Path, shots: str) -> None:
 
 
 def without_script(browser: Browser, path: Path) -> None:
-    """The page is all there without the script: figures with their lines, tables, the command; no dead buttons."""
+    """Checks that the page is complete without the script: figures, tables, the command, and no dead buttons."""
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(path.resolve().as_uri())
@@ -422,7 +424,7 @@ def without_script(browser: Browser, path: Path) -> None:
     context.close()
 
 
-def in_the_dark(browser: Browser, path: Path, shots: Path) -> None:
+def dark_mode(browser: Browser, path: Path, shots: Path) -> None:
     context = browser.new_context(color_scheme="dark", reduced_motion="reduce", viewport={"width": 1280, "height": 900})
     page = context.new_page()
     page.goto(path.resolve().as_uri())

@@ -1,4 +1,4 @@
-"""The command, the browser and the page, for all tests of the playground."""
+"""Fixtures of the playground tests: the command, the browser and the page."""
 
 import re
 import subprocess
@@ -20,22 +20,22 @@ QUIET = [
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Programs and places, as paths."""
-    parser.addoption("--duetime", help="the command duetime, with the playground in it")
-    parser.addoption("--browser", help="the browser")
+    """Adds the options for programs and folders."""
+    parser.addoption("--duetime", help="the command `duetime`, built with the playground")
+    parser.addoption("--browser", help="path of the browser")
     parser.addoption("--pictures", help="folder for screenshots")
-    parser.addoption("--native", default=None, help="the example `call` of crates/web, with optimisation")
+    parser.addoption("--native", default=None, help="the optimised example `call` of crates/web")
 
 
 @pytest.fixture(scope="session")
 def duetime(request: pytest.FixtureRequest) -> str:
-    """The command."""
+    """Path of the command."""
     return str(request.config.getoption("--duetime"))
 
 
 @pytest.fixture(scope="session")
 def url(duetime: str) -> Iterator[str]:
-    """Address of the page, served by the command; it must end within a second of Ctrl-C, without an error."""
+    """Address of the page, served by the command, which must end without an error within a second of Ctrl-C."""
     with subprocess.Popen([duetime, "play", "--port", "0"], stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
         line = server.stdout.readline()
@@ -48,7 +48,7 @@ def url(duetime: str) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
-    """The browser, for all tests."""
+    """The browser, shared by all tests."""
     with sync_playwright() as driver:
         path = request.config.getoption("--browser")
         started = driver.chromium.launch(executable_path=path, headless=True, args=QUIET)
@@ -64,9 +64,9 @@ def pictures(request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def opened(browser: Browser, pictures: Path, url: str) -> Iterator[Opened]:
-    """The page on a desk, whose console must have stayed silent."""
-    of = Opened(browser, pictures)
-    of.page.goto(url)
-    yield of
-    assert of.said == []
-    of.context.close()
+    """A page in a desktop window, whose console must stay empty."""
+    view = Opened(browser, pictures)
+    view.page.goto(url)
+    yield view
+    assert view.said == []
+    view.context.close()

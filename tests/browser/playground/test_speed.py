@@ -1,4 +1,4 @@
-"""The simulator in the page beside the same calls without a browser."""
+"""Speed of the simulator in the page, compared with the same calls outside the browser."""
 
 import json
 import re
@@ -9,53 +9,53 @@ from typing import Any
 import pytest
 from opened import Opened
 
-#: Starts a worker of its own, which draws nothing.
+#: Starts a separate worker, which draws nothing.
 START = """async () => {
     globalThis.alone = new Worker("worker.js", { type: "module" });
     alone.postMessage(await WebAssembly.compile(await (await fetch("duetime.wasm")).arrayBuffer()));
 }"""
-#: Asks it; the answer and the seconds that it took.
+#: Sends a request to the worker; returns the answer and the elapsed seconds.
 ASK = """(request) => new Promise((resolve) => {
     alone.onmessage = ({ data }) => resolve([data.told ?? data.fault, data.seconds]);
     alone.postMessage({ id: 0, request });
 })"""
 
 
-def test_speed_beside_native(opened: Opened, request: pytest.FixtureRequest) -> None:
-    """The same runs in the browser's worker and without a browser, one after the other: equal digests; packet-hops/s."""
+def test_speed_compared_with_native(opened: Opened, request: pytest.FixtureRequest) -> None:
+    """Alternates the same runs in the browser's worker and outside; digests must be equal. Prints packet-hops per second."""
     native = request.config.getoption("--native")
     if native is None:
-        pytest.skip("no native program with optimisation: --quick")
+        pytest.skip("no optimised native program: --quick")
     opened.page.locator("#stop").click()
     opened.page.evaluate(START)
     text = (Path(__file__).parents[3] / "scenarios" / "feature-store.toml").read_text()
     transports = ["cubic", "dctcp", "d2tcp", "d3"]
-    runs = [(of, run) for run in range(3) for of in range(len(transports))]
-    #: By transport: packet-hops, seconds in the page, seconds of the native program.
+    runs = [(index, run) for run in range(3) for index in range(len(transports))]
+    #: Per transport: packet-hops, seconds in the page, seconds of the native program.
     spent = {name: [0.0, 0.0, 0.0] for name in transports}
-    with subprocess.Popen([native], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as beside:
-        assert beside.stdin is not None and beside.stdout is not None
+    with subprocess.Popen([native], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None and process.stdout is not None
 
-        def both(asked: dict[str, object]) -> tuple[dict[str, Any], float, float]:
-            """The answer of both, which must be the same, and the seconds that each took."""
-            assert beside.stdin is not None and beside.stdout is not None
-            ours, page = opened.page.evaluate(ASK, asked)
-            beside.stdin.write(json.dumps(asked) + "\n")
-            beside.stdin.flush()
-            told = json.loads(beside.stdout.readline())
-            assert ours == told["answer"]
-            return ours["ok"], page, told["seconds"]
+        def both(request: dict[str, object]) -> tuple[dict[str, Any], float, float]:
+            """Returns the answer, which must be equal in both, and the seconds that each took."""
+            assert process.stdin is not None and process.stdout is not None
+            ours, page = opened.page.evaluate(ASK, request)
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+            reply = json.loads(process.stdout.readline())
+            assert ours == reply["answer"]
+            return ours["ok"], page, reply["seconds"]
 
         both({"ask": "begin", "text": text, "transports": []})
         for transport, run in runs:
-            made, page, alone = both({"ask": "run", "transport": transport, "run": run})
-            assert re.fullmatch("[0-9a-f]{32}", made["digest"])
-            for i, value in enumerate([made["packet_hops"], page, alone]):
-                spent[made["transport"]][i] += value
-        beside.stdin.close()
-    spent["all"] = [sum(of[i] for of in spent.values()) for i in range(3)]
+            result, page, native_seconds = both({"ask": "run", "transport": transport, "run": run})
+            assert re.fullmatch("[0-9a-f]{32}", result["digest"])
+            for i, value in enumerate([result["packet_hops"], page, native_seconds]):
+                spent[result["transport"]][i] += value
+        process.stdin.close()
+    spent["all"] = [sum(row[i] for row in spent.values()) for i in range(3)]
     print()
-    for name, (hops, page, alone) in spent.items():
-        speeds = f"page {hops / page / 1e6:5.2f} M packet-hops/s, native {hops / alone / 1e6:5.2f}"
-        print(f"{name:6} {speeds}; the page takes {page / alone:.2f} times as long")
+    for name, (hops, page, native_seconds) in spent.items():
+        speeds = f"page {hops / page / 1e6:5.2f} M packet-hops/s, native {hops / native_seconds / 1e6:5.2f}"
+        print(f"{name:6} {speeds}; the page takes {page / native_seconds:.2f} times as long")
     print(f"digests equal: {len(runs)} of {len(runs)} runs")

@@ -1,4 +1,4 @@
-"""The papers' own small experiments on the page: what they show is what the papers say."""
+"""The papers' small experiments on the page: they must show what the papers state."""
 
 import re
 
@@ -10,7 +10,7 @@ def test_figure_1_of_d3_plays(opened: Opened) -> None:
     small(opened)
     page = opened.page
     assert "2 of 2 flows are in time: f1 at 11.8 ms" in story(opened, "d3-fig01", "slack", "d3")
-    # In the middle the flow that is due first is ahead.
+    # Halfway, the flow with the earlier deadline is ahead.
     to(opened, 250)
     expect(page.locator("#port-text")).to_contain_text("packets")
     near, far = progress(opened)
@@ -19,7 +19,7 @@ def test_figure_1_of_d3_plays(opened: Opened) -> None:
     opened.picture("d3-figure-1")
     to(opened, 1000)
     expect(page.locator("#flows li").first).to_contain_text("in time, at 11.8 ms of 12.0 ms")
-    # Shared evenly, neither is ahead, and the first is late.
+    # With equal shares, neither flow is ahead, and the first is late.
     assert re.search(r"1 of 2 flows are in time: f1 at 1[78]\.\d ms, late by", story(opened, "d3-fig01", "slack", "rcpdc"))
     to(opened, 250)
     near, far = progress(opened)
@@ -39,9 +39,9 @@ def test_figure_6_of_d2tcp_plays(opened: Opened) -> None:
     small(opened)
     ends: dict[str, list[float]] = {}
     for scheme in ["dctcp", "d2tcp"]:
-        said = story(opened, "d2tcp-fig06", "4-gbps", scheme)
-        ends[scheme] = [float(of) for of in re.findall(r"flow \d at ([\d.]+) s", said)]
-        assert "2 of 4 flows are in time" in said
+        summary = story(opened, "d2tcp-fig06", "4-gbps", scheme)
+        ends[scheme] = [float(end) for end in re.findall(r"flow \d at ([\d.]+) s", summary)]
+        assert "2 of 4 flows are in time" in summary
         to(opened, 250)
         expect(opened.page.locator("#port-text")).to_contain_text("In the queue: ")
         opened.picture(f"d2tcp-figure-6-{scheme}")
@@ -49,7 +49,7 @@ def test_figure_6_of_d2tcp_plays(opened: Opened) -> None:
     assert ends["d2tcp"][0] < ends["dctcp"][0] and ends["d2tcp"][1] < ends["dctcp"][1], ends
 
 
-def test_a_story_plays_pauses_and_steps(opened: Opened) -> None:
+def test_story_plays_pauses_and_steps(opened: Opened) -> None:
     small(opened)
     page = opened.page
     story(opened, "d3-fig01", "slack", "d3")
@@ -65,7 +65,7 @@ def test_a_story_plays_pauses_and_steps(opened: Opened) -> None:
     page.locator("#next").click()
     expect(clock).not_to_have_text(stopped)
     page.locator("#back").click()
-    # At the fastest it comes to its end, and stays there.
+    # At the highest speed, it reaches the end and stops there.
     page.locator("#speed").select_option("whole")
     to(opened, 950)
     page.locator("#play").click()

@@ -1,28 +1,28 @@
-//! The table of layers in `ARCHITECTURE.md`.
+//! Parser of the table of layers in `ARCHITECTURE.md`.
 
 use std::fs;
 
-/// One row: a crate and what it may use.
+/// Row of the table: a crate and the crates that it may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layered {
-    /// How far up it lies; arrows point only to lower numbers.
+pub struct LayerRow {
+    /// Layer; dependencies point only to lower layers.
     pub layer: u32,
-    /// The folder under `crates/`.
+    /// Name of the folder under `crates/`.
     pub name: String,
-    /// The crates it may use; empty for none.
+    /// Crates that it may use; empty for none.
     pub may_use: Vec<String>,
-    /// It knows no socket, file or wall clock and builds for wasm32.
+    /// True if the crate uses no socket, file or wall clock and builds for wasm32.
     pub pure: bool,
 }
 
-/// The rows of the table whose header is `| layer | crate | holds | may use | wasm32 |`.
-pub fn layered() -> Vec<Layered> {
-    let text = fs::read_to_string(crate::root().join("ARCHITECTURE.md"))
-        .expect("ARCHITECTURE.md is there");
+/// Returns the rows of the table with the header `| layer | crate | holds | may use | wasm32 |`.
+pub fn layer_table() -> Vec<LayerRow> {
+    let text =
+        fs::read_to_string(crate::root().join("ARCHITECTURE.md")).expect("ARCHITECTURE.md exists");
     text.lines().filter_map(parse).collect()
 }
 
-fn parse(line: &str) -> Option<Layered> {
+fn parse(line: &str) -> Option<LayerRow> {
     let cells: Vec<&str> = line
         .trim()
         .trim_matches('|')
@@ -38,7 +38,7 @@ fn parse(line: &str) -> Option<Layered> {
         .map(|name| name.trim().trim_matches('`').to_owned())
         .filter(|name| name != "–")
         .collect();
-    Some(Layered {
+    Some(LayerRow {
         layer,
         name: name.trim_matches('`').to_owned(),
         may_use,
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_read_and_a_header_is_not() {
+    fn rows_are_parsed_and_headers_skipped() {
         let row = parse("| 2 | `link` | ports | `core`, `proto` | yes |").expect("a row");
         assert_eq!((row.layer, row.name.as_str(), row.pure), (2, "link", true));
         assert_eq!(row.may_use, ["core", "proto"]);

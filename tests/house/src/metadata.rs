@@ -1,26 +1,26 @@
-//! What `cargo metadata` says of the workspace.
+//! Packages of the workspace, from `cargo metadata`.
 
 use serde_json::Value;
 use std::process::Command;
 
-/// A package of the workspace.
+/// Package of the workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Package {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// The folder of its manifest.
+    /// Folder of the manifest.
     pub folder: String,
-    /// Names of what it depends on, tests and examples left aside.
+    /// Names of the dependencies, without those of tests and examples.
     pub uses: Vec<String>,
 }
 
-/// Every package of the workspace.
+/// Returns every package of the workspace.
 pub fn packages() -> Vec<Package> {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--locked", "--no-deps"])
         .current_dir(crate::root())
         .output()
-        .expect("cargo runs");
+        .expect("cargo can be run");
     assert!(
         output.status.success(),
         "cargo metadata: {}",

@@ -1,12 +1,12 @@
-//! The hand-written guides name files that exist.
+//! Check that the hand-written guides name only files that exist.
 
 use duetime_house::root;
 use std::fs;
 
-/// What the reader fills in.
+/// Placeholders in paths.
 const PLACEHOLDERS: [&str; 3] = ["CRATE", "NAME", "PAPER"];
 
-/// The `code spans` of a Markdown text, its fenced blocks left out.
+/// Returns the `code spans` of a Markdown text, without fenced blocks.
 fn code_spans(text: &str) -> Vec<&str> {
     let unfenced = text.split("```").step_by(2);
     unfenced
@@ -14,7 +14,7 @@ fn code_spans(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Those that are paths in the repository: one word with a folder of the root in front.
+/// Returns the code spans that are paths in the repository: words that start with a folder of the root.
 fn paths(text: &str) -> Vec<&str> {
     let folders = [
         "benches/",
@@ -37,7 +37,7 @@ fn paths(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn the_guides_name_files_that_exist() {
+fn guides_name_existing_files() {
     let mut missing = Vec::new();
     for guide in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"] {
         let text = fs::read_to_string(root().join(guide)).expect("a guide");
@@ -53,7 +53,7 @@ fn the_guides_name_files_that_exist() {
 }
 
 #[test]
-fn paths_are_told_from_other_code() {
+fn paths_are_distinguished_from_other_code() {
     let text = "In `crates/sim/`, `crates/NAME/src`, `d3/`, `papers/PAPER/x` and `script/bench --quick`.\n\
                 ```sh\ncat `crates/none`\n```\nThen `docs/*.md`, `docs/README.md`.";
     let expected = ["crates/sim/", "script/bench", "docs/README.md"];

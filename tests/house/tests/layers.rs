@@ -1,10 +1,10 @@
-//! Arrows point only down, and the table in `ARCHITECTURE.md` is true.
+//! Check that dependencies point only down and that the table in `ARCHITECTURE.md` is complete.
 
-use duetime_house::{Layered, Package, layered, packages, root};
+use duetime_house::{LayerRow, Package, layer_table, packages, root};
 use std::collections::BTreeMap;
 use std::fs;
 
-/// The crates under `crates/` by the name of their folder, without the prefix of the package's name.
+/// Returns the crates under `crates/`, keyed by package name without the prefix.
 fn crates() -> BTreeMap<String, Package> {
     packages()
         .into_iter()
@@ -19,8 +19,8 @@ fn crates() -> BTreeMap<String, Package> {
 }
 
 #[test]
-fn the_table_lists_every_crate_and_no_other() {
-    let listed: Vec<String> = layered().into_iter().map(|row| row.name).collect();
+fn table_lists_exactly_the_crates() {
+    let listed: Vec<String> = layer_table().into_iter().map(|row| row.name).collect();
     let mut sorted = listed.clone();
     sorted.sort();
     sorted.dedup();
@@ -37,8 +37,8 @@ fn the_table_lists_every_crate_and_no_other() {
 }
 
 #[test]
-fn arrows_point_down_and_stay_within_the_table() {
-    let rows: BTreeMap<String, Layered> = layered()
+fn dependencies_point_down_and_are_listed() {
+    let rows: BTreeMap<String, LayerRow> = layer_table()
         .into_iter()
         .map(|row| (row.name.clone(), row))
         .collect();
@@ -69,13 +69,13 @@ fn arrows_point_down_and_stay_within_the_table() {
 }
 
 #[test]
-fn what_a_row_may_use_exists() {
-    let rows = layered();
+fn allowed_crates_exist() {
+    let rows = layer_table();
     for row in &rows {
         for used in &row.may_use {
             assert!(
                 rows.iter().any(|other| &other.name == used),
-                "{} may use {used}, which is not there",
+                "{} may use {used}, which does not exist",
                 row.name
             );
         }
@@ -83,7 +83,7 @@ fn what_a_row_may_use_exists() {
 }
 
 #[test]
-fn every_crate_says_what_it_is_and_keeps_the_lints() {
+fn crates_have_descriptions_and_lints() {
     for name in crates().keys() {
         let folder = root().join("crates").join(name);
         let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("a manifest");
@@ -93,16 +93,16 @@ fn every_crate_says_what_it_is_and_keeps_the_lints() {
         );
         assert!(
             manifest.contains("[lints]\nworkspace = true"),
-            "{name} does not keep the workspace's lints"
+            "{name} does not use the workspace's lints"
         );
     }
 }
 
 #[test]
-fn crates_for_wasm32_are_held_to_the_common_bans() {
-    for row in layered() {
-        // Clippy reads the nearest file: only a crate that may use the machine has one of its own.
-        let own = root().join("crates").join(&row.name).join("clippy.toml");
-        assert_eq!(own.is_file(), !row.pure, "{}", own.display());
+fn wasm32_crates_use_the_common_clippy_bans() {
+    for row in layer_table() {
+        // Clippy reads the nearest file; only crates that may use the machine have a separate one.
+        let config = root().join("crates").join(&row.name).join("clippy.toml");
+        assert_eq!(config.is_file(), !row.pure, "{}", config.display());
     }
 }

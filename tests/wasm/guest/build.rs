@@ -1,4 +1,4 @@
-//! Writes the list of the ready scenarios, and of the files that they name, into the crate.
+//! Generates the list of the ready-made scenarios and the files that they name.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ fn main() {
     let mut paths: Vec<PathBuf> = entries
         .map(|entry| entry.expect("an entry").path())
         .collect();
-    // The testbed's scenarios have a folder of their own.
+    // The testbed's scenarios are in a separate folder.
     paths.retain(|path| path.is_file());
     paths.sort();
     let mut list = String::from("&[\n");

@@ -1,8 +1,9 @@
-//! Counts lines of code by crate: `lines FOLDER [FOLDER]`, each the root of a checkout; two are shown side by side.
+//! Counts lines of code by crate: `lines FOLDER [FOLDER]`, each the root of a checkout. Two checkouts are shown in
+//! adjacent columns.
 //!
-//! A line counts if some of it is code once comments are gone. Items under `#[cfg(test)]`, folders named `tests` and
-//! files that only such an item names are left out. Limits: other conditions, such as `#[cfg(all(test, …))]`, count;
-//! so does what macros only expand to in tests; the source must be formatted, as `cargo fmt --check` holds it.
+//! A line counts if it contains code after removing comments. Items under `#[cfg(test)]`, folders named `tests` and
+//! files that only such an item names are omitted. Limits: items under other conditions, such as `#[cfg(all(test,
+//! …))]`, count, as do macros that expand only in tests. The source must be formatted as `cargo fmt --check` requires.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a program whose output is its purpose"
+    reason = "this program prints its results"
 )]
 fn main() {
     let folders: Vec<PathBuf> = std::env::args().skip(1).map(PathBuf::from).collect();
@@ -26,21 +27,21 @@ fn main() {
     }
 }
 
-/// Lines of each crate under `crates/` and `benches/`.
+/// Returns the lines of each crate under `crates/` and `benches/`.
 fn by_crate(root: &Path) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for above in ["crates", "benches"] {
         for folder in entries(&root.join(above)) {
             if folder.join("Cargo.toml").is_file() {
                 let name = folder.strip_prefix(root).unwrap_or(&folder);
-                counts.insert(name.display().to_string(), of_folder(&folder));
+                counts.insert(name.display().to_string(), count_folder(&folder));
             }
         }
     }
     counts
 }
 
-fn of_folder(folder: &Path) -> usize {
+fn count_folder(folder: &Path) -> usize {
     let mut sources = BTreeMap::new();
     read(folder, &mut sources);
     let mut only_tests = BTreeSet::new();
@@ -49,11 +50,11 @@ fn of_folder(folder: &Path) -> usize {
         let counted = count(text);
         lines.insert(path, counted.lines);
         for module in counted.test_modules {
-            let beside = match path.file_stem().and_then(|stem| stem.to_str()) {
+            let module_path = match path.file_stem().and_then(|stem| stem.to_str()) {
                 Some("mod" | "lib" | "main") => path.with_file_name(&module),
                 _ => path.with_extension("").join(&module),
             };
-            only_tests.insert(beside);
+            only_tests.insert(module_path);
         }
     }
     let for_tests = |path: &Path| {
@@ -89,11 +90,11 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// What a file holds.
+/// Counts of a file.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Counted {
     lines: usize,
-    /// Modules of other files that exist for tests alone.
+    /// Modules in other files that exist only for tests.
     test_modules: Vec<String>,
 }
 
@@ -129,7 +130,7 @@ fn starts_with(tokens: &[Token<'_>], texts: &[&str]) -> bool {
             .all(|(token, text)| token.text == *text)
 }
 
-/// How many tokens the item at the start takes: to a `;` or the end of a block outside of all brackets.
+/// Returns the number of tokens of the item at the start, up to a `;` or the end of a block outside of all brackets.
 fn item(tokens: &[Token<'_>]) -> usize {
     let mut depth = 0_usize;
     for (number, token) in tokens.iter().enumerate() {
@@ -145,16 +146,16 @@ fn item(tokens: &[Token<'_>]) -> usize {
     tokens.len()
 }
 
-/// A word, a literal or one other character.
+/// Word, literal or single other character.
 #[derive(Clone, Copy, Debug)]
 struct Token<'t> {
     text: &'t str,
     line: usize,
-    /// Later than `line` for a text over several lines.
+    /// Last line of the token, if it spans several lines.
     last_line: usize,
 }
 
-/// The tokens without comments.
+/// Returns the tokens, without comments.
 fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut found = Vec::new();
     let (mut at, mut line) = (0, 1);
@@ -179,7 +180,7 @@ fn tokens(text: &str) -> Vec<Token<'_>> {
     found
 }
 
-/// The length of a comment that may hold others.
+/// Returns the length of a block comment, which may be nested.
 fn block_comment(text: &str) -> usize {
     let (mut at, mut depth) = (0, 0);
     while at < text.len() {
@@ -200,7 +201,8 @@ fn block_comment(text: &str) -> usize {
     at
 }
 
-/// The length of the text or character at the start, if there is one. A lifetime is none.
+/// Returns the length of the string or character literal at the start, or `None` if there is none. A lifetime is not a
+/// literal.
 fn literal(text: &str) -> Option<usize> {
     let after = ["br", "cr", "b", "c", "r"]
         .iter()
@@ -239,7 +241,7 @@ fn literal(text: &str) -> Option<usize> {
     Some(close.map_or(text.len(), |(at, _)| prefix.len() + 1 + at + 1))
 }
 
-/// The length of a word, or of one other character.
+/// Returns the length of a word or of one other character.
 fn word(text: &str) -> usize {
     let is_word = |next: char| next.is_alphanumeric() || next == '_';
     let length = text.find(|next| !is_word(next)).unwrap_or(text.len());
@@ -260,10 +262,15 @@ fn table(one: &BTreeMap<String, usize>, other: Option<&BTreeMap<String, usize>>)
             format!("{name:<20}{one:>9}{other:>9}{more:>+9}\n")
         }
     };
-    let of = |counts: &BTreeMap<String, usize>, name: &str| counts.get(name).copied().unwrap_or(0);
+    let lines =
+        |counts: &BTreeMap<String, usize>, name: &str| counts.get(name).copied().unwrap_or(0);
     let mut text = String::new();
     for name in names {
-        text += &row(name, of(one, name), other.map(|other| of(other, name)));
+        text += &row(
+            name,
+            lines(one, name),
+            other.map(|other| lines(other, name)),
+        );
     }
     text + &row(
         "all",
@@ -314,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn two_revisions_stand_side_by_side() {
+    fn two_revisions_in_adjacent_columns() {
         let one = BTreeMap::from([("crates/a".to_owned(), 10), ("crates/b".to_owned(), 5)]);
         let other = BTreeMap::from([("crates/a".to_owned(), 7), ("crates/c".to_owned(), 1)]);
         let expected = "\

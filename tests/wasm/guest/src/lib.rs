@@ -1,7 +1,7 @@
-//! Small simulations, each run to one digest of all that it leaves: built for wasm32 and for the machine itself, the
-//! digests must be equal. [`ready`] does the same with the ready scenarios (script/digests).
+//! Small simulations with one digest per run. Builds for wasm32 and for the host machine must give equal digests.
+//! [`ready`] provides the same for the ready-made scenarios (script/digests).
 
-// Every crate that promises wasm32 is linked in, so that the module's import section speaks for all of them.
+// Every crate that supports wasm32 is linked, so that the module's import section covers all of them.
 use duetime_core as _;
 use duetime_figures as _;
 use duetime_fluid as _;
@@ -13,13 +13,13 @@ pub mod ready;
 use duetime_scenario::NoFiles;
 use duetime_sim::Options;
 
-/// The scenarios, each under all of its transports.
+/// Scenarios, each run under all of its transports.
 const SCENARIOS: [(&str, &str); 2] = [
     ("incast.toml", include_str!("../incast.toml")),
     ("tree.toml", include_str!("../tree.toml")),
 ];
 
-/// Number of the cases that [`digest`] knows.
+/// Returns the number of cases of [`digest`].
 #[unsafe(no_mangle)]
 pub extern "C" fn cases() -> u32 {
     SCENARIOS
@@ -28,7 +28,8 @@ pub extern "C" fn cases() -> u32 {
         .sum()
 }
 
-/// Runs case `case`, one scenario under one transport, and digests its records; 0 if there is no such case.
+/// Runs case `case`, one scenario under one transport, and returns the digest of its records, or 0 if there is no such
+/// case.
 #[unsafe(no_mangle)]
 pub extern "C" fn digest(case: u32) -> u64 {
     let mut first = 0;
@@ -42,13 +43,13 @@ pub extern "C" fn digest(case: u32) -> u64 {
     0
 }
 
-/// Number of the rows that [`row_digest`] knows.
+/// Returns the number of rows of [`row_digest`].
 #[unsafe(no_mangle)]
 pub extern "C" fn rows() -> u32 {
     (0..).map_while(ready::row).map(|_| 1).sum()
 }
 
-/// Runs row `row` of [`ready`] on one thread and digests its values.
+/// Runs row `row` of [`ready`] on one thread and returns the digest of its values.
 #[unsafe(no_mangle)]
 pub extern "C" fn row_digest(row: u32) -> u64 {
     ready::run(row as usize, 1)
@@ -70,6 +71,6 @@ fn run(name: &str, text: &str, transport: usize) -> u64 {
     };
     let output = duetime_sim::run(&load(name, text), transport, 0, &options)
         .unwrap_or_else(|error| panic!("{name}: {error}"));
-    // 64 of the 128 bits: what a wasm32 function can return as one number.
+    // 64 of the 128 bits, which a wasm32 function can return as one number.
     duetime_results::digest(&output.records).0 as u64
 }

@@ -1,18 +1,18 @@
-//! The ready scenarios, shortened, each under every transport: one digest of the record values per row.
+//! Ready-made scenarios, shortened, each under every transport, with one digest of the record values per row.
 //!
-//! The digest takes each value from the record's debug form, by the column's name, in an order of its own. So it tells
-//! equal from unequal results of two revisions of the code, whatever columns were renamed, moved or added in between.
-//! Counts of events are left out: they say how the simulator worked and not what happened.
+//! The digest takes each value from the record's debug form by the column's name, in a fixed order. It therefore
+//! detects differences between the results of two revisions of the code even if columns were renamed, moved or added.
+//! Event counts are omitted, because they describe the simulator's work and not the results.
 
 use duetime_results::RunRecords;
 use duetime_scenario::{Sources, TraceRow};
 use duetime_sim::Options;
 use std::fmt::{Debug, Write};
 
-/// Every file beside the ready scenarios: (name, text).
+/// Files in the folder of ready-made scenarios: (name, text).
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
-/// The transports, in the order of the rows.
+/// Transports in the order of the rows.
 const TRANSPORTS: [&str; 7] = [
     "tcp",
     "dctcp",
@@ -23,9 +23,9 @@ const TRANSPORTS: [&str; 7] = [
     "rcpdc-prio",
 ];
 
-/// What shortens each scenario to some 100,000 packet-hops: (file, key, value).
+/// Overrides that shorten each scenario to about 100,000 packet-hops: (file, key, value).
 const SHORTER: &[(&str, &str, &str)] = &[
-    // 128 hosts in place of 16,000.
+    // 128 hosts instead of 16,000.
     ("fat-tree-16k-search.toml", "topology.k", "8"),
     ("fat-tree-16k-search.toml", "workload.rate", "100000 /s"),
     ("fat-tree-16k-search.toml", "duration", "1 ms"),
@@ -56,7 +56,7 @@ const SHORTER: &[(&str, &str, &str)] = &[
     ("w2.toml", "workload.size", "100 KB"),
 ];
 
-/// What every scenario gets over its file.
+/// Overrides for every scenario.
 const COMMON: &[(&str, &str)] = &[
     (
         "transport",
@@ -123,7 +123,7 @@ const PORT: &[&str] = &[
 ];
 const SAMPLE: &[&str] = &["link", "at", "queue_bytes", "queue_packets", "sent_bytes"];
 
-/// Columns whose name has changed: (before, now).
+/// Renamed columns: (old, new).
 const RENAMED: &[(&str, &str)] = &[("counted", "measured")];
 
 struct Files;
@@ -136,7 +136,7 @@ impl Sources for Files {
     }
 
     fn read_trace(&self, _: &str) -> Result<Vec<TraceRow>, String> {
-        Err("only CSV is read here".to_owned())
+        Err("only CSV is supported here".to_owned())
     }
 }
 
@@ -148,18 +148,18 @@ fn scenarios() -> impl Iterator<Item = (&'static str, &'static str)> {
         .filter(move |(name, _)| is_scenario(name))
 }
 
-/// The scenario's file and the transport of row `row`; `None` from the number of rows on.
+/// Returns the scenario file and the transport of row `row`, or `None` if there is no such row.
 #[must_use]
 pub fn row(row: usize) -> Option<(&'static str, &'static str)> {
     let (name, _) = scenarios().nth(row / TRANSPORTS.len())?;
     Some((name, TRANSPORTS[row % TRANSPORTS.len()]))
 }
 
-/// Runs row `row` on as many threads and digests its values.
+/// Runs row `row` on `threads` threads and returns the digest of its values.
 ///
 /// # Panics
 ///
-/// If there is no such row, or its scenario is not sound.
+/// Panics if there is no such row or its scenario is invalid.
 #[must_use]
 pub fn run(row: usize, threads: usize) -> u64 {
     let (name, text) = scenarios().nth(row / TRANSPORTS.len()).expect("a row");
@@ -189,7 +189,7 @@ fn digest(records: &RunRecords) -> u64 {
     digest.hash
 }
 
-/// FNV-1a of texts, each with an end that no text holds.
+/// FNV-1a hash of texts, each followed by a byte that no text contains.
 struct Digest {
     hash: u64,
     text: String,
@@ -233,11 +233,11 @@ fn value<'t>(values: &[(&'t str, &'t str)], column: &str) -> &'t str {
         .iter()
         .find(|(name, _)| *name == column || *name == now);
     found
-        .unwrap_or_else(|| panic!("no column `{column}`: it belongs in `RENAMED`"))
+        .unwrap_or_else(|| panic!("no column `{column}`: if renamed, add it to `RENAMED`"))
         .1
 }
 
-/// The (name, value) pairs of a record's debug form, `Name { name: value, … }`.
+/// Returns the (name, value) pairs of a record's debug form, `Name { name: value, … }`.
 fn values(text: &str) -> Vec<(&str, &str)> {
     let inside = text.split_once(" { ").map_or("", |(_, inside)| inside);
     let inside = inside.strip_suffix(" }").unwrap_or(inside);
@@ -263,7 +263,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_taken_apart_by_its_columns() {
+    fn debug_form_is_split_into_columns() {
         let text = r#"Flow { flow: 3, end: Some(Time(5)), link: "a, b: c", x: 0.5 }"#;
         let expected = [
             ("flow", "3"),
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn every_scenario_has_a_row_under_every_transport() {
+    fn rows_cover_all_scenarios_and_transports() {
         let rows = (0..).map_while(row).count();
         assert_eq!(rows, scenarios().count() * TRANSPORTS.len());
         assert_eq!(row(4), Some(("fat-tree-16k-search.toml", "d3")));

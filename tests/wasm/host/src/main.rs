@@ -1,6 +1,6 @@
-//! Compares the guest's digests on wasm32 with those of the machine itself, after checking that the module asks for
-//! nothing from outside: no clock, no file, no socket, no randomness. With `rows` it prints the digests of the ready
-//! scenarios instead, for `script/digests`.
+//! Compares the guest's digests on wasm32 with those on the host machine, after checking that the module imports
+//! nothing: no clock, file, socket or randomness. With `rows`, prints the digests of the ready-made scenarios instead,
+//! for `script/digests`.
 
 #![forbid(unsafe_code)]
 
@@ -12,7 +12,7 @@ use wasmi::{Engine, Instance, Linker, Module, Store, TypedFunc, WasmParams, Wasm
 #[expect(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "a program whose output is its purpose"
+    reason = "this program prints its results"
 )]
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
             let threads = threads.parse().unwrap_or(1);
             table(|row| Ok(ready::run(row, threads)))
         }
-        ["rows", module] => rows_of(module),
+        ["rows", module] => wasm_rows(module),
         [module] => compare(module),
         _ => Err("usage: duetime-wasm-host [rows] MODULE.wasm | rows THREADS".to_owned()),
     };
@@ -38,7 +38,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// One line per row: scenario, transport, digest. Takes the digests from as many threads as there are processors.
+/// Returns one line per row: scenario, transport, digest. Computes the digests on as many threads as there are
+/// processors.
 fn table(digest: impl Fn(usize) -> Result<u64, String> + Sync) -> Result<String, String> {
     let rows: Vec<(&str, &str)> = (0..).map_while(ready::row).collect();
     let next = AtomicUsize::new(0);
@@ -67,8 +68,9 @@ fn table(digest: impl Fn(usize) -> Result<u64, String> + Sync) -> Result<String,
     Ok(lines.join("\n"))
 }
 
-/// The digests of the ready scenarios on wasm32. Each has an instance of its own, which takes its memory with it.
-fn rows_of(path: &str) -> Result<String, String> {
+/// Returns the digests of the ready-made scenarios on wasm32. Each row gets a new instance, so that its memory is freed
+/// afterwards.
+fn wasm_rows(path: &str) -> Result<String, String> {
     let (engine, module) = load(path)?;
     let rows: u32 = Guest::new(&engine, &module)?.call("rows", ())?;
     if rows != duetime_wasm_guest::rows() {
@@ -80,7 +82,7 @@ fn rows_of(path: &str) -> Result<String, String> {
     })
 }
 
-/// A module without imports.
+/// Loads a module, which must have no imports.
 fn load(path: &str) -> Result<(Engine, Module), String> {
     let bytes = std::fs::read(path).map_err(|error| format!("{path}: {error}"))?;
     let engine = Engine::default();
@@ -120,7 +122,7 @@ impl Guest {
     }
 }
 
-/// One line per case, or what is wrong.
+/// Returns one line per case, or the first difference.
 fn compare(path: &str) -> Result<String, String> {
     let (engine, module) = load(path)?;
     let mut guest = Guest::new(&engine, &module)?;
@@ -133,11 +135,11 @@ fn compare(path: &str) -> Result<String, String> {
     }
     let mut lines = vec![format!("no imports; {count} cases")];
     for case in 0..count {
-        let there: u64 = guest.call("digest", case)?;
+        let wasm: u64 = guest.call("digest", case)?;
         let here = duetime_wasm_guest::digest(case);
-        if there != here {
+        if wasm != here {
             return Err(format!(
-                "case {case}: {there:016x} on wasm32, {here:016x} here"
+                "case {case}: {wasm:016x} on wasm32, {here:016x} here"
             ));
         }
         lines.push(format!("case {case}: {here:016x} on both"));
