@@ -1,10 +1,10 @@
-//! D3's counters on a port that is never idle, while requests are lost and hosts die (D3 §4.4 leaves it open). The
-//! mechanism is the epoch census of `duetime_proto::d3`, see its module `repair`.
-#![expect(clippy::print_stdout, reason = "the figures are the point")]
+//! Convergence of D3's counters on a port that is never idle, while requests are lost and hosts die (left open by D3
+//! §4.4). The mechanism is the epoch census of `duetime_proto::d3`; see its module `repair`.
+#![expect(clippy::print_stdout, reason = "the results are printed")]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the numbers of a test are small"
+    reason = "numbers in tests are small"
 )]
 
 mod lab;
@@ -18,10 +18,10 @@ use duetime_sim::{Death, Faults, Options};
 use lab::busy_port::{BusyPort, Figures, config};
 use lab::{d3, run, star, workload};
 
-/// Half a per cent on each of the two links of a path: one request in a hundred is lost, before or after the port.
+/// Loss of 0.5 % on each of the two links of a path: one request in a hundred is lost, before or after the port.
 const LOSS_PER_LINK: f64 = 0.005;
 
-/// A port of 1 Gbps; deadlines are max(Exp(30 ms), `floor`).
+/// Returns a port of 1 Gbps; deadlines are max(Exp(30 ms), `floor`).
 fn busy_port(seconds: u64, floor: Span) -> BusyPort {
     BusyPort {
         rate: Rate::from_gbps(1),
@@ -47,14 +47,14 @@ fn header(port: &BusyPort, config: Config) {
     println!("|---|---|---|---|---|---|---|");
 }
 
-/// Runs it on a fresh router.
+/// Runs the port with a fresh router.
 fn without_faults(port: &BusyPort, config: Config) -> Figures {
     let figures = port.run(config, 0.0, false);
     print("no faults, a fresh router", port.seconds, &figures);
     figures
 }
 
-/// Runs it while one request in a hundred is lost, and one host a second dies.
+/// Runs the port while one request in a hundred is lost and one host per second dies.
 fn with_faults(port: &BusyPort, config: Config) -> Figures {
     let figures = port.run(config, LOSS_PER_LINK, true);
     let census = if config.repair { "with" } else { "without" };
@@ -74,8 +74,8 @@ fn print(name: &str, seconds: u64, figures: &Figures) {
     );
 }
 
-/// The link is used, and misses do not grow with time.
-fn is_steady(figures: &Figures) {
+/// Asserts that the link is used and that misses do not grow over time.
+fn assert_steady(figures: &Figures) {
     assert!(
         figures.utilisation >= 0.9,
         "utilisation {}",
@@ -89,16 +89,16 @@ fn is_steady(figures: &Figures) {
     );
 }
 
-fn ten_minutes_leave_no_trace(config: Config) {
-    // The floor is above the smallest RTO (10 ms), so that a lost SYN or FIN alone misses no deadline.
+fn check_ten_minutes(config: Config) {
+    // The floor is above the minimum RTO (10 ms), so that a lost SYN or FIN alone misses no deadline.
     let floor = Span::from_ms(20);
     header(&busy_port(600, floor), config);
     let fresh = without_faults(&busy_port(60, floor), config);
     let faulty = with_faults(&busy_port(600, floor), config);
-    is_steady(&faulty);
+    assert_steady(&faulty);
     assert!(
         faulty.missed - fresh.missed <= 0.01 && faulty.last - fresh.missed <= 0.01,
-        "missed {}, {} at last, and fresh {}",
+        "missed {}, in the last tenth {}, without faults {}",
         faulty.missed,
         faulty.last,
         fresh.missed
@@ -106,12 +106,12 @@ fn ten_minutes_leave_no_trace(config: Config) {
 }
 
 #[test]
-fn ten_minutes_of_loss_and_deaths_leave_no_trace() {
-    ten_minutes_leave_no_trace(config(true));
+fn ten_minutes_of_loss_and_deaths() {
+    check_ten_minutes(config(true));
 }
 
-/// Paused flows wait up to eight round trips before they ask again, as they do on the wire.
-fn backing_off() -> Config {
+/// Returns options with which paused flows wait up to eight round trips between requests, as they do on the wire.
+fn with_backoff() -> Config {
     Config {
         request_backoff: 3,
         ..config(true)
@@ -119,22 +119,22 @@ fn backing_off() -> Config {
 }
 
 #[test]
-fn ten_minutes_leave_no_trace_where_paused_flows_back_off() {
-    ten_minutes_leave_no_trace(backing_off());
+fn ten_minutes_with_request_backoff() {
+    check_ten_minutes(with_backoff());
 }
 
-/// A hundred long flows, for whom less than a unit each is left: many of them are paused at any time.
+/// A hundred long flows get less than one unit each, so many of them are paused at any time.
 #[test]
-fn a_crowd_of_paused_flows_is_counted_through_loss_and_deaths() {
+fn paused_flows_survive_loss_and_deaths() {
     let crowd = BusyPort {
         long: 100,
         ..busy_port(20, Span::from_ms(20))
     };
-    let [asking, waiting] = [config(true), backing_off()].map(|config| {
+    let [asking, waiting] = [config(true), with_backoff()].map(|config| {
         header(&crowd, config);
         without_faults(&crowd, config);
         let faulty = with_faults(&crowd, config);
-        is_steady(&faulty);
+        assert_steady(&faulty);
         faulty
     });
     assert!(
@@ -146,7 +146,7 @@ fn a_crowd_of_paused_flows_is_counted_through_loss_and_deaths() {
 }
 
 #[test]
-fn without_the_census_the_port_collapses_within_seconds() {
+fn port_collapses_without_the_census() {
     let port = busy_port(3, Span::from_ms(20));
     header(&port, config(true));
     let healed = with_faults(&port, config(true));
@@ -154,22 +154,23 @@ fn without_the_census_the_port_collapses_within_seconds() {
     assert!(healed.missed < 0.01, "{}", healed.missed);
     assert!(
         broken.last > 0.5,
-        "otherwise this test shows nothing: {}",
+        "the port must collapse without the census: {}",
         broken.last
     );
 }
 
 #[test]
-fn with_tight_deadlines_loss_costs_its_timeouts_and_no_more() {
-    // Down to 5 ms, a lost SYN or FIN (RTO 10 ms) is a miss for any router; what must not be is that it grows.
+fn misses_do_not_grow_with_tight_deadlines() {
+    // With deadlines down to 5 ms, a lost SYN or FIN (RTO 10 ms) is a miss with any router, but the misses must not
+    // grow.
     let port = busy_port(60, Span::from_ms(5));
     header(&port, config(true));
     without_faults(&port, config(true));
-    is_steady(&with_faults(&port, config(true)));
+    assert_steady(&with_faults(&port, config(true)));
 }
 
 #[test]
-fn faults_do_not_depend_on_the_number_of_threads() {
+fn faults_do_not_depend_on_threads() {
     let link = Link {
         rate: Rate::from_gbps(1),
         latency: Span::from_us(50),

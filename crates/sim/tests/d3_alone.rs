@@ -1,9 +1,9 @@
-//! D3's long flows in the simulator against the published figures (D3 §6.1.4, Fig 16, and the multi-bottleneck test).
-#![expect(clippy::print_stdout, reason = "the figures are the point")]
+//! D3's long flows compared with the published results (D3 §6.1.4, Fig 16, and the multi-bottleneck test).
+#![expect(clippy::print_stdout, reason = "the results are printed")]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the numbers of a test are small"
+    reason = "numbers in tests are small"
 )]
 
 mod lab;
@@ -22,9 +22,10 @@ use lab::{
 /// In-rack round trip of the D3 testbed: 500 us over four link crossings.
 const LATENCY: Span = Span::from_us(125);
 
-/// One flow from a host of 10 Gbps into a link of 1 Gbps. As one burst, a grant of 37 packets overruns a buffer of 30.
+/// One flow from a 10 Gbps host into a 1 Gbps link. Sent as one burst, a grant of 37 packets would overflow a buffer of
+/// 30.
 #[test]
-fn a_paced_flow_needs_no_buffer_for_its_grant() {
+fn paced_flow_needs_little_buffer() {
     let text = r#"
         transport = ["d3", "rcpdc"]
         duration = "500 ms"
@@ -50,10 +51,11 @@ fn a_paced_flow_needs_no_buffer_for_its_grant() {
     }
 }
 
-/// Answers of ten hosts at 100 Mbps with round trips of 40 us, shorter than half a packet. Asked for in each of them, rates
-/// cost the links most of their time; adapted every 6.7 packets, capacities fall to a tenth; nothing ended in time.
+/// Answers of ten hosts at 100 Mbps with round trips of 40 us, shorter than half a packet. With a rate request in each
+/// round trip, requests used most of the links' time; with an update every 6.7 packets, capacities fell to a tenth; no
+/// flow ended in time.
 #[test]
-fn flows_end_where_round_trips_are_short() {
+fn flows_end_with_short_round_trips() {
     let text = r#"
         transport = "d3"
         duration = "3 s"
@@ -74,17 +76,17 @@ fn flows_end_where_round_trips_are_short() {
     let scenario = load(text, "short.toml", &[], &NoFiles).expect("a scenario");
     let records = run(&scenario, &Options::default()).records;
     let ended = records.flows.iter().all(|flow| flow.completion().is_some());
-    assert!(ended, "each flow ends");
+    assert!(ended, "every flow ends");
     let due = records.flows.iter().filter(|flow| flow.deadline.is_some());
     let (missed, count) = lab::missed(due);
-    println!("32 % of load at 100 Mbps: {missed:.3} of {count} answers missed");
+    println!("32 % load at 100 Mbps: {missed:.3} of {count} answers missed");
     assert!(missed < 0.25, "{missed}");
 }
 
-/// Two flows whose deadlines ask for more than the link: the first at the link holds what it asks for. What it asks for
-/// without its headers is 2.7 % short of what it is charged with, and is late by what it waits for at the end.
+/// Two flows whose deadlines require more than the link rate: the first flow keeps its allocation. Without headers, its
+/// request is 2.7 % below what it is charged, so it finishes late by the wait at its end.
 #[test]
-fn a_request_for_the_bytes_on_the_wire_ends_earlier() {
+fn requesting_wire_bytes_finishes_earlier() {
     const SEEDS: u64 = 400;
     let completions = |request_bytes| -> Vec<f64> {
         let protocol = Protocol::D3(duetime_proto::d3::Config {
@@ -108,7 +110,7 @@ fn a_request_for_the_bytes_on_the_wire_ends_earlier() {
             deadline: due,
         };
         scenario.workloads = vec![trace(vec![flow(0, 1, 600_000), flow(300, 2, 900_000)])];
-        // Which requests meet at the port differs from run to run.
+        // The order of requests at the port differs from run to run.
         let completions = (1..=SEEDS).map(|seed| {
             scenario.seed = seed;
             let records = run(&scenario, &Options::default()).records;
@@ -121,11 +123,12 @@ fn a_request_for_the_bytes_on_the_wire_ends_earlier() {
         completions(RequestBytes::Payload),
         completions(RequestBytes::Wire),
     );
-    let mean = |of: &[&f64]| stats::mean(&of.iter().map(|&&of| of).collect::<Vec<_>>());
-    let [payload_ms, wire_ms] = [&payload, &wire].map(|of| stats::mean(of).expect("seeds"));
+    let mean =
+        |values: &[&f64]| stats::mean(&values.iter().map(|&&value| value).collect::<Vec<_>>());
+    let [payload_ms, wire_ms] = [&payload, &wire].map(|values| stats::mean(values).expect("seeds"));
     let earlier = Estimate::of_difference(&payload, &wire, mean).expect("seeds");
     println!(
-        "600 KB due in 10 ms, and 900 KB 0.3 ms later, means of {SEEDS} seeds: asked for data {payload_ms:.2} ms, for \
+        "600 KB due in 10 ms, and 900 KB 0.3 ms later, means of {SEEDS} seeds: request for data {payload_ms:.2} ms, for \
          bytes on the wire {wire_ms:.2} ms, earlier by {:.3} [{:.3}, {:.3}]",
         earlier.value,
         earlier.low(),
@@ -134,16 +137,16 @@ fn a_request_for_the_bytes_on_the_wire_ends_earlier() {
     assert!(earlier.low() > 0.15, "{earlier:?}");
 }
 
-/// With the paper's controller a port steers to its whole link; steering to a little less buys a shorter queue.
+/// With the paper's controller, a port targets the full link rate; a slightly lower target gives a shorter queue.
 #[test]
-fn two_to_twenty_long_flows_fill_the_link_and_not_the_queue() {
+fn long_flows_fill_the_link_not_the_queue() {
     long_flows(256, 4_500);
     long_flows(248, 3_000);
 }
 
-fn long_flows(target_256: u32, median_at_most: u64) {
+fn long_flows(target_256: u32, max_median: u64) {
     println!(
-        "D3, long flows into one host, 1 Gbps, round trip 500 us, 128 KB of buffer, ports steer to {target_256}/256:"
+        "D3, long flows into one host, 1 Gbps, round trip 500 us, 128 KB of buffer, ports target {target_256}/256:"
     );
     println!("| flows | utilisation | queue median | mean | p99 | drops | Jain |");
     println!("|---|---|---|---|---|---|---|");
@@ -181,15 +184,15 @@ fn long_flows(target_256: u32, median_at_most: u64) {
             drops(&records)
         );
         assert!((0.90..=1.0).contains(&used), "{flows}: utilisation {used}");
-        assert!(median <= median_at_most, "{flows}: median queue {median} B");
+        assert!(median <= max_median, "{flows}: median queue {median} B");
         assert!(mean(&queue) <= 8_000.0 && p99 <= 50_000, "{flows}: queue");
         assert_eq!(drops(&records), 0);
     }
 }
 
 #[test]
-fn several_bottlenecks() {
-    // Hosts of the paper are numbered from 1: 1, 2 and 3 share a rack, 4 and 5 are in another.
+fn multiple_bottlenecks() {
+    // The paper numbers hosts from 1: 1, 2 and 3 share a rack, 4 and 5 are in another.
     let link = Link {
         rate: Rate::from_gbps(1),
         latency: Span::from_us(62),

@@ -1,10 +1,10 @@
-//! DCTCP's long flows against the published steady-state analysis (Alizadeh et al., SIGCOMM 2010, §3.3): N flows in
-//! step, a window that grows by one segment per round trip, one round trip of marks, one cut.
-#![expect(clippy::print_stdout, reason = "the figures are the point")]
+//! DCTCP's long flows compared with the published steady-state analysis (Alizadeh et al., SIGCOMM 2010, §3.3): N
+//! synchronised flows, a window that grows by one segment per round trip, one round trip of marks, one reduction.
+#![expect(clippy::print_stdout, reason = "the results are printed")]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the numbers of a test are small"
+    reason = "numbers in tests are small"
 )]
 
 mod lab;
@@ -22,7 +22,7 @@ const K: u32 = 65;
 const RATE: Rate = Rate::from_gbps(10);
 const WARM_UP: Span = Span::from_ms(100);
 const DURATION: Span = Span::from_ms(600);
-/// Both ways over an access link on each side and the bottleneck: 298 us of propagation.
+/// Access link on each side of the bottleneck; the round trip over all links has 298 us of propagation.
 const ACCESS: Link = Link {
     rate: Rate::from_gbps(100),
     latency: Span::from_us(37),
@@ -34,7 +34,7 @@ const BOTTLENECK: Link = Link {
     loss: 0.0,
 };
 
-/// What the analysis predicts, in packets and round trips.
+/// Predictions of the analysis, in packets and round trips.
 struct Theory {
     /// W*: the window at which the queue reaches K.
     window: f64,
@@ -60,11 +60,11 @@ impl Theory {
     }
 }
 
-/// What the simulator shows, in the same units.
+/// Measurements in the same units.
 struct Measured {
     alpha: f64,
-    /// From the 1st to the 99th percentile of the queue: a sawtooth spends equal time at every height, so this is 98 %
-    /// of its amplitude, and a stray packet does not count.
+    /// Range from the 1st to the 99th percentile of the queue. A sawtooth spends equal time at every height, so this is
+    /// 98 % of its amplitude and ignores single packets.
     amplitude: f64,
     highest: f64,
     period: f64,
@@ -144,7 +144,7 @@ fn measure(flows: u32, delayed_ack: u32) -> (Theory, Measured) {
     (theory, measured)
 }
 
-/// How often the queue rises through its mean, by more than half its standard deviation on either side.
+/// Counts how often the queue rises through its mean, by more than half its standard deviation on each side.
 fn cycles(depths: &[u64]) -> f64 {
     let middle = mean(depths);
     let variance = depths
@@ -167,7 +167,7 @@ fn cycles(depths: &[u64]) -> f64 {
 }
 
 #[test]
-fn queue_and_alpha_are_what_the_analysis_says() {
+fn queue_and_alpha_match_the_analysis() {
     println!(
         "DCTCP, long flows, 10 Gbps, K = {K}, g = 1/16, base round trip 300 us; theory / measured:"
     );
@@ -177,7 +177,8 @@ fn queue_and_alpha_are_what_the_analysis_says() {
     println!("|---|---|---|---|---|---|---|---|---|---|");
     for (flows, delayed_ack) in [(1, 1), (2, 1), (10, 1), (40, 1), (1, 2), (2, 2), (10, 2)] {
         let (theory, measured) = measure(flows, delayed_ack);
-        // The analysis supposes that every segment is acknowledged, and that flows stay in step: W* above 8.
+        // The analysis assumes that every segment is acknowledged and that flows are synchronised, which requires W*
+        // above 8.
         let judged = delayed_ack == 1 && flows <= 10;
         let ratio = |value: f64, expected: f64| (value / expected - 1.0).abs();
         println!(
@@ -198,7 +199,7 @@ fn queue_and_alpha_are_what_the_analysis_says() {
         if !judged {
             continue;
         }
-        assert!(theory.window > 8.0, "the analysis must hold");
+        assert!(theory.window > 8.0, "the analysis applies");
         assert!(
             ratio(measured.alpha, theory.alpha) <= 0.25,
             "{flows} flows: alpha {}",

@@ -1,18 +1,19 @@
-//! What a run asks, told before it runs: in no run, under any transport, is anything submitted or delivered earlier.
+//! Comparison of the computed demand with runs: under no transport is a message submitted or delivered earlier than the
+//! demand states.
 //!
-//! `DUETIME_SEEDS=from..to` chooses the seeds of the random scenarios; 0..1000 without it.
+//! `DUETIME_SEEDS=from..to` selects the seeds of the random scenarios; the default is 0..1000.
 
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the numbers of a test are small"
+    reason = "numbers in tests are small"
 )]
-#![expect(clippy::disallowed_methods, reason = "the environment names the seeds")]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the environment selects the seeds"
+)]
 
-#[expect(
-    dead_code,
-    reason = "also the books of a run are checked with it elsewhere"
-)]
+#[expect(dead_code, reason = "other tests also use its balance checks")]
 mod generator;
 
 use duetime_results::{Class, FlowRecord};
@@ -21,11 +22,11 @@ use duetime_sim::{Options, run};
 use generator::Case;
 use std::collections::BTreeMap;
 
-/// What is the same of a message under every transport.
+/// Fields of a message that are equal under every transport.
 type Key = (u16, Class, Option<u64>, u32, u32, u64);
 
 #[test]
-fn nothing_happens_earlier_than_the_demand_says() {
+fn nothing_is_earlier_than_the_demand() {
     let (from, to) = seeds();
     let (mut flows, mut queries, mut trees) = (0, 0, 0);
     for seed in from..to {
@@ -49,7 +50,7 @@ fn nothing_happens_earlier_than_the_demand_says() {
     }
 }
 
-/// Flows, queries and answers compared.
+/// Checks one case. Returns the numbers of flows, queries and answers compared.
 fn check(case: &Case) -> Result<(usize, usize, usize), String> {
     let scenario = &case.scenario;
     let demand = Demand::new(scenario, 0, &case.network).map_err(|error| error.to_string())?;
@@ -68,29 +69,36 @@ fn check(case: &Case) -> Result<(usize, usize, usize), String> {
     }
     for (key, flows) in &mut seen {
         let Some(asked) = asked.get(key).filter(|asked| asked.len() >= flows.len()) else {
-            return Err(format!("{key:?} is not asked {} times", flows.len()));
+            return Err(format!(
+                "the demand lacks flows {key:?}, which the run has {} times",
+                flows.len()
+            ));
         };
         flows.sort_by_key(|flow| (flow.start, flow.flow));
         for (flow, asked) in flows.iter().zip(asked) {
-            early(flow, asked)?;
+            check_submission(flow, asked)?;
         }
-        // A host with several roles may send several alike: which of them is which is not told.
+        // A host with several roles may send several equal messages, which cannot be matched.
         if let ([flow], [asked]) = (&flows[..], &asked[..]) {
             compare(flow, asked)?;
         }
     }
-    let queries: BTreeMap<u64, _> = records.queries.iter().map(|it| (it.query, it)).collect();
+    let queries: BTreeMap<u64, _> = records
+        .queries
+        .iter()
+        .map(|query| (query.query, query))
+        .collect();
     for asked in &demand.queries {
         let Some(query) = queries.get(&asked.query) else {
             continue;
         };
         let same = (query.root, query.measured, query.needed, query.due)
             == (asked.root, asked.measured, asked.needed, asked.due);
-        // Nobody has more leaves' answers in time than could be there were each alone.
+        // No transport delivers more leaves' answers in time than if each answer were alone in the network.
         let alone = query.leaves_in_time <= asked.reachable;
-        let held = query.leaves_answered <= asked.leaves_per_answer * query.answered;
-        if !(query.judged && same && alone && held) {
-            return Err(format!("{asked:?} is {query:?} in the run"));
+        let bounded = query.leaves_answered <= asked.leaves_per_answer * query.answered;
+        if !(query.judged && same && alone && bounded) {
+            return Err(format!("demand {asked:?}, but run {query:?}"));
         }
     }
     let answers = seen.keys().filter(|key| key.1 == Class::Response);
@@ -114,32 +122,34 @@ fn key(flow: &FlowRecord) -> Key {
     (workload, class, query, source, destination, size_bytes)
 }
 
-fn early(flow: &FlowRecord, asked: &AskedFlow) -> Result<(), String> {
+fn check_submission(flow: &FlowRecord, asked: &AskedFlow) -> Result<(), String> {
     if flow.start < asked.message.submitted {
-        return Err(format!("submitted too early: {flow:?} where {asked:?}"));
+        return Err(format!("submitted too early: {flow:?}, demand {asked:?}"));
     }
     Ok(())
 }
 
 fn compare(flow: &FlowRecord, asked: &AskedFlow) -> Result<(), String> {
-    let error = |what: &str| Err(format!("{what}: {flow:?} where {asked:?}"));
+    let error = |reason: &str| Err(format!("{reason}: {flow:?}, demand {asked:?}"));
     let message = &asked.message;
-    let least = asked.earliest.since(message.submitted);
-    if flow.completion().is_some_and(|span| span < least) {
+    let min = asked.earliest.since(message.submitted);
+    if flow.completion().is_some_and(|span| span < min) {
         return error("delivered too fast");
     }
     if flow.deadline.is_some() != message.deadline.is_some() {
-        return error("a deadline");
+        return error("deadline on one side only");
     }
     let (Some(deadline), Some(known)) = (flow.deadline, message.deadline) else {
         return Ok(());
     };
     let moved = deadline != known;
     match asked.clock {
-        Clock::Fixed if moved => error("another deadline"),
-        // The longest that it may take is the same, where the clock starts with it.
-        Clock::Query | Clock::Answers if deadline < known => error("an earlier deadline"),
-        _ if asked.is_hopeless() && flow.met() == Some(true) => error("met, but hopeless"),
+        Clock::Fixed if moved => error("different deadline"),
+        // If the clock starts with the query or the answers, the relative deadline must not be shorter than known.
+        Clock::Query | Clock::Answers if deadline < known => error("earlier deadline"),
+        _ if asked.is_hopeless() && flow.met() == Some(true) => {
+            error("deadline met although infeasible")
+        }
         _ => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! `describe` tells what is known by hand.
+//! Checks of `describe` with values computed by hand.
 
 mod bare;
 
@@ -15,7 +15,7 @@ fn link(gbps: u64) -> Link {
 }
 
 fn described(topology: Topology, kinds: Vec<WorkloadKind>) -> Description {
-    let workloads = kinds.into_iter().map(|kind| bare::workload("it", kind));
+    let workloads = kinds.into_iter().map(|kind| bare::workload("test", kind));
     let mut scenario = Scenario {
         duration: Span::from_secs(2),
         drain: Span::ZERO,
@@ -36,7 +36,7 @@ fn search() -> Topology {
 }
 
 #[test]
-fn the_thousand_hosts_of_the_search_study() {
+fn search_study_topology() {
     let topology = described(search(), Vec::new()).topology;
     assert_eq!(
         (topology.hosts, topology.switches, topology.links),
@@ -58,17 +58,17 @@ fn the_thousand_hosts_of_the_search_study() {
         ]
     );
     assert_eq!(topology.longest_path_links, 4);
-    // Eight times 20 us; 1540 B twice at 1 Gbps (12.32 us) and twice at 40 Gbps (0.308 us).
+    // Eight times 20 us, 1540 B twice at 1 Gbps (12.32 us) and twice at 40 Gbps (0.308 us).
     assert_eq!(topology.base_rtt_ns, 160_000 + 2 * 12_320 + 2 * 308);
     assert_eq!(topology.bandwidth_delay_product_bytes, 185_256 / 8);
-    // Rack 12 is split between the halves; the rest goes over the uplinks of 12 racks and half of one, which hold
-    // as much as the hosts below them.
+    // Rack 12 is split between the halves. The remaining traffic uses the uplinks of 12 racks and half of one, which
+    // have the capacity of the hosts below them.
     assert_eq!(topology.between_halves_bps, 500_000_000_000);
     assert!((topology.between_halves_share - 1.0).abs() < 1e-12);
 }
 
 #[test]
-fn the_capacity_between_halves_is_the_narrowest_cut() {
+fn bisection_is_the_narrowest_cut() {
     let between =
         |topology| described(topology, Vec::new()).topology.between_halves_bps / 1_000_000;
     assert_eq!(
@@ -107,7 +107,7 @@ fn the_capacity_between_halves_is_the_narrowest_cut() {
 }
 
 #[test]
-fn the_round_trip_is_that_of_the_slowest_pair() {
+fn round_trip_is_of_the_slowest_pair() {
     let slow = Link {
         rate: Rate::from_mbps(100),
         latency: Span::from_us(300),
@@ -132,7 +132,7 @@ fn the_round_trip_is_that_of_the_slowest_pair() {
         edge(3, 4, link(1)),
     ];
     let topology = described(Topology::Graph { nodes, edges }, Vec::new()).topology;
-    // a to b is two links, a to c three, but the former are slow.
+    // The path from a to b has two links and from a to c three, but the former are slow.
     assert_eq!(topology.longest_path_links, 3);
     assert_eq!(topology.base_rtt_ns, 1_200_000 + 2 * 123_200);
     assert_eq!(
@@ -142,7 +142,7 @@ fn the_round_trip_is_that_of_the_slowest_pair() {
 }
 
 #[test]
-fn trees_are_described_by_their_load_and_their_burst() {
+fn trees_have_load_and_burst() {
     let oldi = Oldi {
         applications: 5,
         trees: 4,
@@ -177,12 +177,12 @@ fn trees_are_described_by_their_load_and_their_burst() {
         arrival: QueryArrival::BackToBack,
         ..oldi.clone()
     };
-    let it = described(
+    let workloads = described(
         search(),
         vec![WorkloadKind::Oldi(oldi), WorkloadKind::Oldi(back_to_back)],
     )
     .workloads;
-    let tree = &it[0];
+    let tree = &workloads[0];
     assert_eq!(
         (tree.trees, tree.roots.len(), tree.senders),
         (Some(20), 20, 820)
@@ -191,7 +191,7 @@ fn trees_are_described_by_their_load_and_their_burst() {
         (tree.answers_needed, &tree.fan_in[..]),
         (Some(38), &[40][..])
     );
-    // 40 queries per tree in two seconds; 40 queries and 40 answers each.
+    // 40 queries per tree in two seconds; each sends 40 queries and 40 answers.
     assert_eq!(
         (tree.expected_queries, tree.expected_flows),
         (Some(800.0), Some(64_000.0))
@@ -214,11 +214,14 @@ fn trees_are_described_by_their_load_and_their_burst() {
         quantiles,
         [20_100_000, 22_500_000, 25_000_000, 27_500_000, 29_900_000]
     );
-    assert_eq!((it[1].expected_flows, it[1].offered_load), (None, None));
+    assert_eq!(
+        (workloads[1].expected_flows, workloads[1].offered_load),
+        (None, None)
+    );
 }
 
 #[test]
-fn plain_workloads_are_described_by_count_and_load() {
+fn plain_workloads_have_count_and_load() {
     let deadline = Deadline::Exponential {
         mean: Span::from_ms(30),
         floor: Span::from_ms(5),
@@ -263,15 +266,15 @@ fn plain_workloads_are_described_by_count_and_load() {
     let trace = WorkloadKind::Trace {
         flows: vec![flow(0, 1_000), flow(5, 2_000), flow(2_000, 9_000)],
     };
-    let it = described(
+    let description = described(
         Topology::Star {
             hosts: 11,
             link: link(1),
         },
         vec![burst, poisson, background, long, trace],
     );
-    let [burst, poisson, background, long, trace] = &it.workloads[..] else {
-        panic!("five")
+    let [burst, poisson, background, long, trace] = &description.workloads[..] else {
+        panic!("five workloads")
     };
 
     // At 1.5, 1.6, 1.7, 1.8 and 1.9 s.
@@ -279,11 +282,11 @@ fn plain_workloads_are_described_by_count_and_load() {
         (burst.kind, burst.expected_flows, burst.senders),
         ("burst", Some(50.0), 10)
     );
-    // The median of an exponential is ln 2 of its mean; the floor holds the lower quantiles.
+    // The median of an exponential is ln 2 times its mean; the floor determines the lower quantiles.
     let deadline = burst.deadline.unwrap();
     assert_eq!((deadline.p1_ns, deadline.p50_ns), (5_000_000, 20_794_415));
     assert_eq!(poisson.expected_flows, Some(4_000.0));
-    // 26 KB and 18.3 segments in the mean: 2000 a second are 428 Mbps from ten hosts.
+    // Mean size 26 KB and 18.3 segments: 2000 flows per second are 428 Mbps from ten hosts.
     assert_eq!(poisson.mean_size_bytes, Some(26_000.0));
     assert!((poisson.mean_wire_bytes.unwrap() - (26_000.0 + 40.0 * 18.305)).abs() < 2.0);
     assert!((poisson.offered_load.unwrap() - 0.042_77).abs() < 1e-4);

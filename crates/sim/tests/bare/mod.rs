@@ -1,4 +1,4 @@
-//! A bare scenario, for tests to fill in.
+//! Minimal scenario for tests to extend.
 
 use duetime_core::Span;
 use duetime_scenario::model::{
@@ -6,7 +6,8 @@ use duetime_scenario::model::{
     WorkloadKind,
 };
 
-/// One second and a drain of ten, without transports, jitters, warm-up, ECN and series; buffers are unlimited.
+/// Creates a scenario of one second with a drain of ten seconds and unlimited buffers, without transports, jitter,
+/// warm-up, ECN or series.
 pub fn scenario(topology: Topology, workloads: Vec<Workload>) -> Scenario {
     Scenario {
         name: "test".into(),
@@ -41,7 +42,7 @@ pub fn scenario(topology: Topology, workloads: Vec<Workload>) -> Scenario {
     }
 }
 
-/// A workload of the scenario's transports, with a connection per flow.
+/// Creates a workload that uses the scenario's transports, with one connection per flow.
 pub fn workload(name: &str, kind: WorkloadKind) -> Workload {
     Workload {
         name: name.into(),

@@ -1,4 +1,4 @@
-//! Small networks and scenarios to run, and what must hold of every run.
+//! Small networks and scenarios, and checks for every run.
 
 use crate::bare;
 use duetime_core::{Bytes, Rate, Span, Time};
@@ -9,7 +9,7 @@ use duetime_scenario::model::*;
 use duetime_sim::{Options, RunOutput};
 use std::collections::BTreeMap;
 
-/// A link without loss.
+/// Creates a link without loss.
 pub fn link(rate: Rate, latency: Span) -> Link {
     Link {
         rate,
@@ -18,16 +18,16 @@ pub fn link(rate: Rate, latency: Span) -> Link {
     }
 }
 
-/// 1 Gbps and 20 us.
+/// Creates a link with 1 Gbps and 20 us.
 pub fn gigabit() -> Link {
     link(Rate::from_gbps(1), Span::from_us(20))
 }
 
-/// `host0` and `host1` with one switch less than links between them.
+/// Creates a chain of links with `host0` and `host1` at the ends and switches between.
 pub fn chain(links: &[Link]) -> Topology {
     let mut nodes: Vec<Node> = (0..2).map(|i| node(format!("host{i}"), true)).collect();
     nodes.extend((1..links.len()).map(|i| node(format!("s{i}"), false)));
-    // The nodes along the line: host0, the switches, host1.
+    // Nodes along the line: host0, the switches, host1.
     let along: Vec<usize> = std::iter::once(0)
         .chain(2..=links.len())
         .chain([1])
@@ -51,7 +51,7 @@ pub fn node(name: impl Into<String>, host: bool) -> Node {
     }
 }
 
-/// Racks of 1 Gbps hosts, 10 us away, under spines at 2 Gbps, 50 us further.
+/// Creates racks of 1 Gbps hosts with a latency of 10 us, and spines with 2 Gbps and 50 us.
 pub fn leaf_spine(racks: u32, hosts_per_rack: u32, spines: u32) -> Topology {
     Topology::LeafSpine {
         racks,
@@ -62,7 +62,7 @@ pub fn leaf_spine(racks: u32, hosts_per_rack: u32, spines: u32) -> Topology {
     }
 }
 
-/// The same with this loss on every link.
+/// Sets this loss on every link of the topology.
 pub fn lossy(mut topology: Topology, loss: f64) -> Topology {
     match &mut topology {
         Topology::Dumbbell {
@@ -84,7 +84,7 @@ const ESTIMATOR: Dctcp = Dctcp {
     initial_alpha: 0.0,
 };
 
-/// TCP that acknowledges every segment.
+/// Returns TCP that acknowledges every segment.
 pub fn tcp(congestion_control: CongestionControl) -> Protocol {
     Protocol::Tcp(tcp::Config {
         congestion_control,
@@ -101,7 +101,7 @@ pub fn dctcp() -> Protocol {
     tcp(CongestionControl::Dctcp(ESTIMATOR))
 }
 
-/// D2TCP with d clamped to these limits.
+/// Returns D2TCP with d clamped to these limits.
 pub fn d2tcp(d_min: f64, d_max: f64) -> Protocol {
     let knobs = D2tcp {
         d_min,
@@ -112,7 +112,7 @@ pub fn d2tcp(d_min: f64, d_max: f64) -> Protocol {
     tcp(CongestionControl::D2tcp(ESTIMATOR, knobs))
 }
 
-/// CUBIC as in Linux, but for its timeouts.
+/// Returns CUBIC as in Linux, except for its timeouts.
 pub fn linux() -> Protocol {
     Protocol::Tcp(tcp::Config {
         congestion_control: CongestionControl::Cubic(Cubic {
@@ -149,27 +149,27 @@ pub fn rcpdc() -> Protocol {
     })
 }
 
-/// TCP, DCTCP, D2TCP, CUBIC as in Linux, RCPdc, D3, and two of them by priority.
+/// Returns TCP, DCTCP, D2TCP, CUBIC as in Linux, RCPdc, D3, D3 with edge allocation, and TCP and RCPdc with priorities.
 pub fn transports() -> Vec<Transport> {
-    let of = |name: &str, protocol, priorities| Transport {
+    let transport = |name: &str, protocol, priorities| Transport {
         name: name.into(),
         protocol,
         priorities,
     };
     vec![
-        of("tcp", newreno(), 1),
-        of("dctcp", dctcp(), 1),
-        of("d2tcp", d2tcp(0.5, 2.0), 1),
-        of("linux", linux(), 1),
-        of("rcpdc", rcpdc(), 1),
-        of("d3", d3(), 1),
-        of("d3-edge", d3_edge(), 1),
-        of("tcp-prio", newreno(), 3),
-        of("rcpdc-prio", rcpdc(), 2),
+        transport("tcp", newreno(), 1),
+        transport("dctcp", dctcp(), 1),
+        transport("d2tcp", d2tcp(0.5, 2.0), 1),
+        transport("linux", linux(), 1),
+        transport("rcpdc", rcpdc(), 1),
+        transport("d3", d3(), 1),
+        transport("d3-edge", d3_edge(), 1),
+        transport("tcp-prio", newreno(), 3),
+        transport("rcpdc-prio", rcpdc(), 2),
     ]
 }
 
-/// A switch with 100 packets per port that marks from 20 packets on.
+/// Returns a switch with 100 packets per port that marks from 20 packets on.
 pub fn shallow() -> Switch {
     Switch {
         buffer: Buffer::Static(Amount::Packets(100)),
@@ -177,11 +177,12 @@ pub fn shallow() -> Switch {
     }
 }
 
-/// One second, unlimited buffers, no marks, no jitter, nothing recorded; one connection per flow.
+/// Creates a scenario of one second with unlimited buffers, without marks, jitter and series, and with one connection
+/// per flow.
 pub fn scenario(topology: Topology, protocol: Protocol, kinds: Vec<WorkloadKind>) -> Scenario {
     Scenario {
         transports: vec![Transport {
-            name: "it".into(),
+            name: "test".into(),
             protocol,
             priorities: 1,
         }],
@@ -190,10 +191,10 @@ pub fn scenario(topology: Topology, protocol: Protocol, kinds: Vec<WorkloadKind>
 }
 
 pub fn workload(kind: WorkloadKind) -> Workload {
-    bare::workload("it", kind)
+    bare::workload("test", kind)
 }
 
-/// Flows given one by one: (start, from, to, bytes, deadline).
+/// Creates flows from a list of (start, from, to, bytes, deadline).
 pub fn flows(list: &[(Span, u32, u32, u64, Option<Span>)]) -> WorkloadKind {
     let mut flows: Vec<TraceFlow> = list
         .iter()
@@ -209,7 +210,7 @@ pub fn flows(list: &[(Span, u32, u32, u64, Option<Span>)]) -> WorkloadKind {
     WorkloadKind::Trace { flows }
 }
 
-/// A burst from `senders` hosts to host 0 at 100 us, each of 5 to 60 KB, due after 2 to 6 ms.
+/// Creates bursts from `senders` hosts to host 0, from 100 us on: flows of 5 to 60 KB, due after 2 to 6 ms.
 pub fn burst(senders: u32, repeat: u32) -> WorkloadKind {
     WorkloadKind::Burst {
         senders,
@@ -227,8 +228,8 @@ pub fn burst(senders: u32, repeat: u32) -> WorkloadKind {
     }
 }
 
-/// Partition-aggregate trees of fan-in 6 with deadlines, beside Poisson flows without: 20 hosts in four racks for
-/// 12 ms, with full buffers, ECN, and jittered starts.
+/// Creates partition-aggregate trees of fan-in 6 with deadlines and Poisson flows without deadlines: 20 hosts in four
+/// racks for 12 ms, with small buffers, ECN and start jitter.
 pub fn mixture(transport: Transport) -> Scenario {
     let oldi = Oldi {
         applications: 2,
@@ -293,10 +294,11 @@ pub fn run_on(scenario: &Scenario, threads: usize) -> RunOutput {
         threads,
         ..Options::default()
     };
-    duetime_sim::run(scenario, 0, 0, &options).expect("a sound scenario")
+    duetime_sim::run(scenario, 0, 0, &options).expect("a valid scenario")
 }
 
-/// Asserts that a run of `scenario` gives the records of `alone` for each number of threads and of parts on a thread.
+/// Asserts that a run of `scenario` gives the records of `alone` for each number of threads and of sub-partitions per
+/// thread.
 pub fn assert_same_when_split(scenario: &Scenario, alone: &RunRecords, splits: &[(usize, usize)]) {
     for &(threads, subpartitions) in splits {
         let options = Options {
@@ -304,14 +306,14 @@ pub fn assert_same_when_split(scenario: &Scenario, alone: &RunRecords, splits: &
             subpartitions,
             ..Options::default()
         };
-        let split = duetime_sim::run(scenario, 0, 0, &options).expect("a sound scenario");
+        let split = duetime_sim::run(scenario, 0, 0, &options).expect("a valid scenario");
         let transport = &scenario.transports[0].name;
         let case = format!("{transport}, {threads} threads, {subpartitions} parts");
         assert_same(alone, &split.records, &case);
     }
 }
 
-/// That two runs left the same behind; the first record that differs is shown.
+/// Asserts that two runs have equal records. Shows the first record that differs.
 pub fn assert_same(one: &RunRecords, other: &RunRecords, case: &str) {
     for (one, other) in one.flows.iter().zip(&other.flows) {
         assert_eq!(one, other, "{case}");
@@ -324,7 +326,7 @@ pub fn assert_same(one: &RunRecords, other: &RunRecords, case: &str) {
     assert_eq!(digest(one), digest(other), "{case}");
 }
 
-/// The records with the ports over the whole run, not over the measurement window.
+/// Returns the records with the ports' counters over the whole run instead of the measurement window.
 pub fn whole(output: RunOutput) -> RunRecords {
     RunRecords {
         ports: output.whole_ports,
@@ -336,18 +338,18 @@ pub fn digest_of(scenario: &Scenario) -> String {
     digest(&run(scenario).records).to_string()
 }
 
-/// 10,000 bytes and the like as a fixed size.
+/// Returns a fixed size.
 pub fn bytes(bytes: u64) -> Size {
     Size::Fixed(Bytes(bytes))
 }
 
-/// When a flow given by its place in the records was complete.
+/// Returns the finish time of the flow at this index in the records.
 pub fn finish(records: &RunRecords, flow: usize) -> Time {
     records.flows[flow].finish.expect("a finished flow")
 }
 
-/// Packets and bytes that entered are packets and bytes that left or are still there: over the network and, as far as
-/// nothing is in flight, at every switch.
+/// Asserts that all bytes that entered have left or are still present, for the network and, up to the bytes in flight,
+/// for every switch.
 pub fn assert_conserved(records: &RunRecords, case: &str) {
     let totals = records.totals;
     let gone = totals.arrived_bytes + totals.dropped_bytes + totals.in_flight_bytes;
@@ -376,10 +378,10 @@ pub fn assert_conserved(records: &RunRecords, case: &str) {
     );
     for (node, balance) in at_node {
         if !node.starts_with("host") {
-            let most = i128::from(in_flight);
+            let max = i128::from(in_flight);
             assert!(
-                (0..=most).contains(&balance),
-                "{case}: {balance} B at {node}, {most} in flight"
+                (0..=max).contains(&balance),
+                "{case}: {balance} B at {node}, {max} in flight"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Bytes are neither made nor forgotten, and none travels faster than its links.
+//! Conservation of bytes, and the minimum time over a flow's links.
 
 use crate::common::*;
 use duetime_core::{Rate, Span};
@@ -16,7 +16,7 @@ fn every_byte_is_accounted_for() {
             assert_conserved(&records, &case);
             assert!(
                 records.totals.arrived_bytes > 5_000_000,
-                "{case}: a busy network"
+                "{case}: the network is busy"
             );
             assert_eq!(
                 records.ports.iter().any(|port| port.losses > 0),
@@ -28,9 +28,9 @@ fn every_byte_is_accounted_for() {
                     .flows
                     .iter()
                     .all(|flow| !flow.measured || flow.finish.is_some()),
-                "{case}: all that count end"
+                "{case}: all measured flows end"
             );
-            // At most the last acknowledgements are still there, so the switches' books are exact or nearly so.
+            // At most the last acknowledgements are still in flight, so the balances of the switches are nearly exact.
             let in_flight = records.totals.in_flight_bytes;
             assert!(in_flight < 2_000, "{case}: {in_flight} B in flight");
         }
@@ -38,7 +38,7 @@ fn every_byte_is_accounted_for() {
 }
 
 #[test]
-fn bytes_on_their_way_are_accounted_for_in_any_split() {
+fn bytes_in_flight_are_accounted_for() {
     for transport in transports() {
         let mut scenario = mixture(transport.clone());
         (scenario.duration, scenario.drain) = (Span::from_us(4_321), Span::ZERO);
@@ -57,8 +57,8 @@ fn bytes_on_their_way_are_accounted_for_in_any_split() {
 }
 
 #[test]
-fn shared_memory_and_parallel_links_lose_no_byte() {
-    // Two links between two switches, and all hosts of one side to all of the other.
+fn shared_memory_and_parallel_links() {
+    // Two links between two switches, and traffic between all hosts.
     let names = ["host0", "host1", "host2", "host3", "left", "right"];
     let nodes = names
         .iter()
@@ -95,12 +95,12 @@ fn shared_memory_and_parallel_links_lose_no_byte() {
     assert_eq!(
         parallel.filter(|port| port.bytes > 0).count(),
         2,
-        "both links are used and told apart"
+        "both links are used and recorded separately"
     );
 }
 
-/// The least time that any transport with a handshake needs in the network of [`mixture`]: small packets there and
-/// back, then all packets over the first link and the last of them over the others.
+/// Returns the minimum time of any transport with a handshake in the network of [`mixture`]: a small packet in each
+/// direction, then all packets over the first link and the last packet over the others.
 fn physical_minimum(flow: &FlowRecord) -> Span {
     let (near, far) = (Span::from_us(10), Span::from_us(50));
     let (slow, fast) = (Rate::from_gbps(1), Rate::from_gbps(2));
@@ -119,11 +119,11 @@ fn physical_minimum(flow: &FlowRecord) -> Span {
 
 fn assert_physical(records: &RunRecords, case: &str) {
     for flow in &records.flows {
-        if let Some(took) = flow.completion() {
-            let least = physical_minimum(flow);
+        if let Some(completion) = flow.completion() {
+            let min = physical_minimum(flow);
             assert!(
-                took >= least,
-                "{case}: {took} instead of {least} at least: {flow:?}"
+                completion >= min,
+                "{case}: {completion}, but at least {min} is required: {flow:?}"
             );
         }
     }
@@ -132,12 +132,12 @@ fn assert_physical(records: &RunRecords, case: &str) {
     });
     assert!(
         closest.fold(f64::MAX, f64::min) < 2.5,
-        "{case}: some flow comes close, so that the bound means something"
+        "{case}: some flow comes close to the bound"
     );
 }
 
 #[test]
-fn no_flow_beats_its_links() {
+fn no_flow_is_faster_than_its_links() {
     for transport in transports() {
         for loss in [0.0, 0.05] {
             let mut scenario = mixture(transport.clone());

@@ -1,4 +1,4 @@
-//! Explanations name the state of the sender that caused each wait.
+//! Explanations name the sender state that caused each wait.
 
 use crate::common::*;
 use duetime_core::{Bytes, Rate, Span, Time};
@@ -10,14 +10,14 @@ use duetime_scenario::model::*;
 use duetime_sim::{Options, Watch};
 use std::collections::BTreeMap;
 
-/// The flow with this index, its events and its explanation.
+/// Returns the flow with this index, its events and its explanation.
 fn explained(scenario: &Scenario, index: usize) -> (FlowRecord, Vec<FlowEvent>, Explanation) {
     let flow = run(scenario).records.flows[index].clone();
     let options = Options {
         watch: Watch::flow(flow.flow),
         ..Options::default()
     };
-    let mut output = duetime_sim::run(scenario, 0, 0, &options).expect("it runs");
+    let mut output = duetime_sim::run(scenario, 0, 0, &options).expect("the scenario runs");
     let events = output.traces.remove(0).events;
     let explanation = explain(&flow, &events);
     let known = |cause: &Cause| !matches!(cause, Cause::Host | Cause::Untraced);
@@ -36,7 +36,7 @@ fn expired(events: &[FlowEvent], timer: Timer) -> u64 {
     events.iter().filter(|event| event.what == wanted).count() as u64
 }
 
-/// A flow over two lossy links, of the first seed whose trace has the timers that `wanted` asks for.
+/// Returns the trace of a flow over two lossy links, with the first seed for which `wanted` accepts the events.
 fn lossy_flow(
     protocol: Protocol,
     bytes: u64,
@@ -56,7 +56,7 @@ fn lossy_flow(
 }
 
 #[test]
-fn lost_syn_is_the_handshake_timer() {
+fn lost_syn_waits_for_the_handshake_timer() {
     for (protocol, wait) in [
         (newreno(), tcp::Config::default().rto_initial),
         (linux(), tcp::Config::default().rto_initial),
@@ -77,8 +77,8 @@ fn lost_syn_is_the_handshake_timer() {
 }
 
 #[test]
-fn lost_segments_are_their_timers() {
-    // The only segment is lost: newer TCP sends a probe, older TCP waits for its timeout.
+fn lost_segments_wait_for_their_timers() {
+    // The only segment is lost: modern TCP sends a probe, older TCP waits for its timeout.
     let (_, explanation) = lossy_flow(linux(), 1_000, 0.1, |events| {
         expired(events, Timer::TailLossProbe) == 1 && expired(events, Timer::Handshake) == 0
     });
@@ -99,7 +99,7 @@ fn lost_segments_are_their_timers() {
     );
     let propagation = Span::from_us(40) * 3;
     assert_eq!(time(&explanation, Cause::Propagation), propagation);
-    // RACK waits for reordering before it repairs a loss.
+    // RACK waits for reordering before it retransmits.
     let (_, explanation) = lossy_flow(linux(), 3 * 1_460, 0.1, |events| {
         expired(events, Timer::Reordering) == 1
             && expired(events, Timer::TailLossProbe) == 0
@@ -111,7 +111,7 @@ fn lost_segments_are_their_timers() {
 }
 
 #[test]
-fn delayed_acknowledgement_is_the_receivers_timer() {
+fn delayed_acknowledgement_is_a_receiver_timer() {
     let config = tcp::Config {
         initial_window: 1,
         delayed_ack: 2,
@@ -132,8 +132,8 @@ fn delayed_acknowledgement_is_the_receivers_timer() {
 }
 
 #[test]
-fn send_jitter_is_told_from_the_nic() {
-    // Two flows of one host take turns at its NIC. The second one starts while the first one's packet is sent.
+fn send_jitter_is_distinguished_from_the_nic() {
+    // Two flows of one host alternate at its NIC. The second starts while the first one's packet is in transmission.
     let list = [
         (Span::ZERO, 0, 1, 40_000, None),
         (Span::from_us(100), 0, 2, 20_000, None),
@@ -155,7 +155,7 @@ fn send_jitter_is_told_from_the_nic() {
         assert!(nic > Span::from_us(10), "{explanation:#?}");
         let delayed = time(&explanation, Cause::SendJitter);
         assert_eq!(delayed == Span::ZERO, jitter == Span::ZERO, "{delayed}");
-        // The flow's own packets are transmission, with jitter as well.
+        // The flow's own packets count as transmission, also with jitter.
         let delivery = explanation.by_stage()[&Stage::Delivery];
         assert!(delivery < Span::from_us(400), "{explanation:#?}");
     }
@@ -163,7 +163,7 @@ fn send_jitter_is_told_from_the_nic() {
 
 #[test]
 fn earlier_messages_of_a_connection_are_named() {
-    // A connection and another one take turns at the NIC of their host.
+    // Two connections of a host alternate at its NIC.
     let config = tcp::Config {
         initial_window: 60,
         ..tcp::Config::default()
@@ -185,13 +185,13 @@ fn earlier_messages_of_a_connection_are_named() {
         watch: Watch::flow(flow.flow),
         ..Options::default()
     };
-    let output = duetime_sim::run(&scenario, 0, 0, &options).expect("it runs");
+    let output = duetime_sim::run(&scenario, 0, 0, &options).expect("the scenario runs");
     let events = &output.traces[0].events;
     let behind = |event: &FlowEvent| event.what == FlowEventKind::Behind;
     assert!(events.iter().any(behind));
     let explanation = explain(flow, events);
     assert_eq!(time(&explanation, Cause::Host), Span::ZERO);
-    // Until the next own packet's turn; those after it are followed.
+    // The wait lasts until the turn of the flow's first own packet; later packets are followed.
     let earlier = time(&explanation, Cause::EarlierMessages);
     assert!(earlier > Span::ZERO, "{explanation:#?}");
     assert!(earlier <= Span::from_us(24), "{explanation:#?}");
@@ -199,7 +199,7 @@ fn earlier_messages_of_a_connection_are_named() {
 
 #[test]
 fn pauses_of_d3_are_named() {
-    // Fifteen flows that need the whole link each: most are paused, and back off.
+    // Fifteen flows that each need the whole link: most are paused and back off.
     let config = d3::Config {
         request_backoff: 4,
         ..d3::Config::default()
@@ -227,15 +227,15 @@ fn pauses_of_d3_are_named() {
     assert!(paused > Span::from_ms(1), "{paused}");
 }
 
-/// Trees of two layers whose leaves compute for up to several milliseconds, with hedges after 0.7 ms or retries after
-/// 1.4 ms, and aggregators that compute for 300 us; hosts take 5 us and a random time to receive a packet.
+/// Creates trees of two layers whose leaves compute for up to several milliseconds, with hedges after 0.7 ms or retries
+/// after 1.4 ms, and aggregators that compute for 300 us. Hosts take 5 us plus a random time to receive a packet.
 fn service(transport: Transport, hedges: bool) -> Scenario {
     let mut scenario = mixture(transport);
     scenario.workloads.truncate(1);
     scenario.host.receive_delay = Span::from_us(5);
     scenario.host.receive_jitter = Gap::Exponential(Span::from_us(2));
     let WorkloadKind::Oldi(oldi) = &mut scenario.workloads[0].kind else {
-        unreachable!("a tree comes first");
+        unreachable!("the first workload is a tree");
     };
     oldi.applications = 1;
     oldi.fan_in = vec![2, 3];
@@ -263,7 +263,7 @@ fn service(transport: Transport, hedges: bool) -> Scenario {
     scenario
 }
 
-/// Time of all explained queries by activity; hops and queues are not told apart.
+/// Returns the time of all explained queries by activity. Hops and queues are combined.
 fn activities(scenario: &Scenario, queries: &[QueryRecord]) -> BTreeMap<Doing, Span> {
     let mut sums = BTreeMap::new();
     for query in queries {
@@ -271,7 +271,7 @@ fn activities(scenario: &Scenario, queries: &[QueryRecord]) -> BTreeMap<Doing, S
             watch: Watch::Query(query.query),
             ..Options::default()
         };
-        let output = duetime_sim::run(scenario, 0, 0, &options).expect("it runs");
+        let output = duetime_sim::run(scenario, 0, 0, &options).expect("the scenario runs");
         let tree = Tree::new(query, &output.records.flows, &output.traces);
         let explanation = tree.explain(query.enough);
         let sum = explanation.parts().into_values();
@@ -293,8 +293,9 @@ fn activities(scenario: &Scenario, queries: &[QueryRecord]) -> BTreeMap<Doing, S
 
 #[test]
 fn waits_of_a_service_are_named() {
-    let some = |of: &Transport| ["tcp", "linux", "d3"].contains(&of.name.as_str());
-    for transport in transports().into_iter().filter(some) {
+    let selected =
+        |transport: &Transport| ["tcp", "linux", "d3"].contains(&transport.name.as_str());
+    for transport in transports().into_iter().filter(selected) {
         for hedges in [true, false] {
             let case = format!("{}, hedges: {hedges}", transport.name);
             let scenario = service(transport.clone(), hedges);
@@ -302,31 +303,35 @@ fn waits_of_a_service_are_named() {
             queries.retain(|query| query.enough.is_some());
             queries.truncate(10);
             let sums = activities(&scenario, &queries);
-            let of = |doing| sums.get(&doing).copied().unwrap_or_default();
-            assert_eq!(of(Doing::Hedging) > Span::ZERO, hedges, "{case}");
-            assert_eq!(of(Doing::Retrying) > Span::ZERO, !hedges, "{case}");
-            // One aggregator of each path computes; each hop has a jitter below one packet's time.
+            let spent = |doing| sums.get(&doing).copied().unwrap_or_default();
+            assert_eq!(spent(Doing::Hedging) > Span::ZERO, hedges, "{case}");
+            assert_eq!(spent(Doing::Retrying) > Span::ZERO, !hedges, "{case}");
+            // One aggregator on each path computes; each jitter is below the time of one packet.
             let count = queries.len() as u64;
-            assert_eq!(of(Doing::Aggregating), Span::from_us(300) * count, "{case}");
-            assert!(of(Doing::Computing) > Span::ZERO, "{case}");
-            for jitter in [of(Doing::Asking), of(Doing::Joining)] {
+            assert_eq!(
+                spent(Doing::Aggregating),
+                Span::from_us(300) * count,
+                "{case}"
+            );
+            assert!(spent(Doing::Computing) > Span::ZERO, "{case}");
+            for jitter in [spent(Doing::Asking), spent(Doing::Joining)] {
                 assert!(jitter > Span::ZERO, "{case}");
                 assert!(jitter < Span::from_us(2 * 12) * count, "{case}: {jitter}");
             }
-            // SYN, SYN-ACK and the data of both queries and both answers.
+            // SYN, SYN-ACK and data of both queries and both answers.
             let delay = Span::from_us(5) * (2 * 3 * count);
             for received in [
-                of(Doing::Down(Stage::Delivery, Cause::Reception)),
-                of(Doing::Up(Stage::Delivery, Cause::Reception)),
+                spent(Doing::Down(Stage::Delivery, Cause::Reception)),
+                spent(Doing::Up(Stage::Delivery, Cause::Reception)),
             ] {
                 assert!(received > delay, "{case}: {received} of {delay}");
             }
             for unknown in [Cause::Host, Cause::Untraced, Cause::Receiver] {
-                let of = [
-                    of(Doing::Down(Stage::Delivery, unknown)),
-                    of(Doing::Up(Stage::Delivery, unknown)),
+                let unexplained = [
+                    spent(Doing::Down(Stage::Delivery, unknown)),
+                    spent(Doing::Up(Stage::Delivery, unknown)),
                 ];
-                assert_eq!(of, [Span::ZERO; 2], "{case}: {unknown:?}");
+                assert_eq!(unexplained, [Span::ZERO; 2], "{case}: {unknown:?}");
             }
         }
     }

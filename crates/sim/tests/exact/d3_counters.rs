@@ -1,4 +1,4 @@
-//! D3's routers keep three sums and no flows: when all flows have ended, every sum must be zero again.
+//! D3's routers keep three sums and no flows. After all flows have ended, every sum must be zero.
 
 use crate::common::*;
 use duetime_core::Span;
@@ -7,14 +7,14 @@ use duetime_proto::d3::{Allocation, BaseRate, Config, Rounding};
 use duetime_scenario::model::*;
 use duetime_sim::AllocatorState;
 
-/// Neither of the two ways in which a router corrects itself.
-const HONEST: fn() -> Config = || Config {
+/// Options without either of the two ways in which a router corrects itself.
+const UNCORRECTED: fn() -> Config = || Config {
     repair: false,
     reset_intervals: u32::MAX,
     ..Config::default()
 };
 
-/// Up to 60 random flows of the first 8 ms, some with deadlines, some impossible ones.
+/// Creates up to 60 random flows in the first 8 ms, some with deadlines, some of them infeasible.
 fn random_flows(seed: u64, hosts: u32) -> WorkloadKind {
     let mut stream = Streams::new(seed, 0).stream(0, Purpose::Fault);
     let count = stream.between(1, 60);
@@ -22,7 +22,7 @@ fn random_flows(seed: u64, hosts: u32) -> WorkloadKind {
         .map(|_| {
             let start = Span::from_ps(stream.below(8_000_000_000));
             let source = stream.below(u64::from(hosts)) as u32;
-            // Half of all go to host 0.
+            // Half of the flows go to host 0.
             let other = if stream.chance(0.5) {
                 0
             } else {
@@ -43,8 +43,8 @@ fn random_flows(seed: u64, hosts: u32) -> WorkloadKind {
     flows(&list)
 }
 
-/// The same network with a lone TCP flow at 80 ms, which keeps the run going until all else is over.
-fn watched(topology: Topology, config: Config, kind: WorkloadKind) -> Scenario {
+/// Adds a TCP flow at 80 ms, which keeps the run going until all D3 flows have ended.
+fn with_late_flow(topology: Topology, config: Config, kind: WorkloadKind) -> Scenario {
     let mut last = workload(flows(&[(Span::from_ms(80), 0, 1, 1_000, None)]));
     last.transport = Some(Transport {
         name: "tcp".into(),
@@ -74,7 +74,7 @@ fn is_zero(state: &AllocatorState) -> bool {
     (state.flows, state.demand, state.allocated) == (0, 0, 0)
 }
 
-/// Every flow ends, and afterwards every router holds nothing.
+/// Asserts that every flow ends and that afterwards every router's sums are zero.
 fn assert_returned(scenario: &Scenario, case: &str) {
     let output = run(scenario);
     for flow in &output.records.flows {
@@ -83,7 +83,7 @@ fn assert_returned(scenario: &Scenario, case: &str) {
     }
     assert!(
         output.allocators.len() >= 4,
-        "{case}: there and back, two ports each"
+        "{case}: both directions, two ports each"
     );
     let left: Vec<_> = output
         .allocators
@@ -96,47 +96,47 @@ fn assert_returned(scenario: &Scenario, case: &str) {
 #[test]
 fn every_allocation_is_returned() {
     let profiles: [(&str, Config); 8] = [
-        ("carry", HONEST()),
+        ("carry", UNCORRECTED()),
         (
             "ceil and floor",
             Config {
                 rounding: Rounding::CeilFloor,
-                ..HONEST()
+                ..UNCORRECTED()
             },
         ),
         (
             "floor",
             Config {
                 rounding: Rounding::FloorFloor,
-                ..HONEST()
+                ..UNCORRECTED()
             },
         ),
         (
             "exact",
             Config {
                 rounding: Rounding::Exact,
-                ..HONEST()
+                ..UNCORRECTED()
             },
         ),
         (
-            "a segment for the paused",
+            "a segment for paused flows",
             Config {
                 base_rate: BaseRate::Segment(Span::from_us(200)),
-                ..HONEST()
+                ..UNCORRECTED()
             },
         ),
         (
             "quenched",
             Config {
                 quench: true,
-                ..HONEST()
+                ..UNCORRECTED()
             },
         ),
         (
             "edge",
             Config {
                 allocation: Allocation::Edge,
-                ..HONEST()
+                ..UNCORRECTED()
             },
         ),
         (
@@ -144,7 +144,7 @@ fn every_allocation_is_returned() {
             Config {
                 reverse_request: false,
                 cap_to_left: true,
-                ..HONEST()
+                ..UNCORRECTED()
             },
         ),
     ];
@@ -153,7 +153,7 @@ fn every_allocation_is_returned() {
             for seed in 0..4 {
                 let case = format!("{name}, topology {shape}, seed {seed}");
                 assert_returned(
-                    &watched(topology.clone(), config, random_flows(seed, hosts)),
+                    &with_late_flow(topology.clone(), config, random_flows(seed, hosts)),
                     &case,
                 );
             }
@@ -162,8 +162,8 @@ fn every_allocation_is_returned() {
 }
 
 #[test]
-fn live_flows_are_held() {
-    // The counterpart: at a moment when they are sending, four flows are four flows.
+fn active_flows_are_counted() {
+    // Counterpart: while four flows are sending, the router counts four flows.
     let burst: Vec<_> = (1..5)
         .map(|host| (Span::ZERO, host, 0, 1_000_000, None))
         .collect();
@@ -172,7 +172,7 @@ fn live_flows_are_held() {
             hosts: 5,
             link: gigabit(),
         },
-        Protocol::D3(HONEST()),
+        Protocol::D3(UNCORRECTED()),
         vec![flows(&burst)],
     );
     (scenario.duration, scenario.drain) = (Span::from_ms(5), Span::ZERO);
@@ -183,7 +183,7 @@ fn live_flows_are_held() {
         .find(|state| state.link == "switch->host0")
         .unwrap();
     assert_eq!((down.flows, down.demand), (4, 0));
-    // 125 units of 1/256 each, by whole units, on the way from one round of requests to the next.
+    // Grants are whole units of the 125 B/us in units of 1/256, so the sum varies between rounds of requests.
     let capacity = down.capacity as f64;
     assert!(
         (0.8..1.3).contains(&(down.allocated as f64 / capacity)),
@@ -192,27 +192,29 @@ fn live_flows_are_held() {
 }
 
 #[test]
-fn an_idle_port_forgets_what_losses_left() {
+fn idle_port_clears_remainders_of_losses() {
     let mut unhealed = 0;
     for (topology, hosts) in topologies() {
         for seed in 0..3 {
             let kind = random_flows(seed, hosts);
             let topology = lossy(topology.clone(), 0.03);
-            let left = run(&watched(topology.clone(), HONEST(), kind.clone())).allocators;
+            let left = run(&with_late_flow(
+                topology.clone(),
+                UNCORRECTED(),
+                kind.clone(),
+            ))
+            .allocators;
             unhealed += left.iter().filter(|state| !is_zero(state)).count();
-            let healed = run(&watched(topology, Config::default(), kind)).allocators;
+            let healed = run(&with_late_flow(topology, Config::default(), kind)).allocators;
             assert!(healed.iter().all(is_zero), "{healed:?}");
         }
     }
-    assert!(
-        unhealed > 20,
-        "losses leave remainders: at {unhealed} ports"
-    );
+    assert!(unhealed > 20, "losses leave remainders at {unhealed} ports");
 }
 
 #[test]
-fn a_busy_port_heals_while_a_long_flow_keeps_it_busy() {
-    // Host 1's link loses 5 % of its packets, host 2's none. After 100 ms only host 2's long flow is alive.
+fn busy_port_corrects_its_counters() {
+    // Host 1's link loses 5 % of its packets, host 2's none. After 100 ms only the long flow of host 2 is active.
     let star = |loss: f64| {
         let names = ["host0", "host1", "host2", "switch"];
         let nodes = names
@@ -248,7 +250,7 @@ fn a_busy_port_heals_while_a_long_flow_keeps_it_busy() {
         at: Span::ZERO,
         jitter: Span::ZERO,
     };
-    let held = |config| {
+    let state = |config| {
         let mut scenario = scenario(
             star(0.05),
             Protocol::D3(config),
@@ -262,15 +264,15 @@ fn a_busy_port_heals_while_a_long_flow_keeps_it_busy() {
             .find(|state| state.link == "switch->host0")
             .unwrap()
     };
-    let (healed, broken) = (held(Config::default()), held(HONEST()));
+    let (healed, broken) = (state(Config::default()), state(UNCORRECTED()));
     assert_eq!((healed.flows, healed.demand), (1, 0), "{healed:?}");
     assert!(
         healed.allocated >= 112 * 256,
-        "nine tenths of 125 B/us: {healed:?}"
+        "90 % of 125 B/us: {healed:?}"
     );
     assert_ne!(
         (broken.flows, broken.demand),
         (1, 0),
-        "without repair it stays wrong: {broken:?}"
+        "without repair the counters stay wrong: {broken:?}"
     );
 }

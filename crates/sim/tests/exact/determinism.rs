@@ -1,5 +1,5 @@
-//! The same scenario leaves the same bytes behind: again, on any number of threads, in any number of sub-partitions, and watched
-//! or not.
+//! Equal scenarios give equal bytes: when repeated, on any number of threads, in any number of sub-partitions, and with
+//! or without tracing.
 
 use crate::common::*;
 use duetime_core::{Bytes, Rate, Span};
@@ -7,9 +7,8 @@ use duetime_results::digest;
 use duetime_scenario::model::*;
 use duetime_sim::{Options, Watch};
 
-/// Runs on one thread and on others, in one sub-partition and in several, and compares everything that the runs leave
-/// behind.
-fn assert_equal_on_threads(scenario: &Scenario, threads: &[usize], case: &str) {
+/// Asserts that runs on one thread and on others, in one sub-partition and in several, have equal results.
+fn assert_independent_of_threads(scenario: &Scenario, threads: &[usize], case: &str) {
     let alone = run(scenario);
     assert!(!alone.records.flows.is_empty(), "{case}");
     let subpartitions = [(1, 2), (1, 5), (2, 3)];
@@ -19,7 +18,7 @@ fn assert_equal_on_threads(scenario: &Scenario, threads: &[usize], case: &str) {
             subpartitions,
             ..Options::default()
         };
-        let split = duetime_sim::run(scenario, 0, 0, &options).expect("a scenario that runs");
+        let split = duetime_sim::run(scenario, 0, 0, &options).expect("a valid scenario");
         let case = format!("{case}, {threads} threads, {subpartitions} sub-partitions");
         assert_same(&alone.records, &split.records, &case);
         assert_eq!(alone.allocators, split.allocators, "{case}");
@@ -27,7 +26,7 @@ fn assert_equal_on_threads(scenario: &Scenario, threads: &[usize], case: &str) {
 }
 
 #[test]
-fn a_run_can_be_repeated_and_a_seed_matters() {
+fn runs_repeat_and_seeds_matter() {
     for transport in transports() {
         let mut scenario = mixture(transport);
         let first = digest_of(&scenario);
@@ -40,9 +39,9 @@ fn a_run_can_be_repeated_and_a_seed_matters() {
 }
 
 #[test]
-fn any_number_of_threads_gives_the_same_bytes() {
+fn results_do_not_depend_on_threads() {
     for transport in transports() {
-        assert_equal_on_threads(&mixture(transport.clone()), &[2, 3, 4], &transport.name);
+        assert_independent_of_threads(&mixture(transport.clone()), &[2, 3, 4], &transport.name);
     }
 }
 
@@ -51,7 +50,7 @@ fn losses_do_not_depend_on_threads() {
     for transport in transports() {
         let mut scenario = mixture(transport.clone());
         scenario.topology = lossy(scenario.topology, 0.02);
-        assert_equal_on_threads(&scenario, &[3], &format!("{} with loss", transport.name));
+        assert_independent_of_threads(&scenario, &[3], &format!("{} with loss", transport.name));
     }
 }
 
@@ -63,7 +62,7 @@ fn shared_memory_does_not_depend_on_threads() {
             pool: Bytes(40_000),
             alpha: 0.5,
         };
-        assert_equal_on_threads(
+        assert_independent_of_threads(
             &scenario,
             &[3],
             &format!("{} with shared memory", transport.name),
@@ -73,7 +72,7 @@ fn shared_memory_does_not_depend_on_threads() {
 
 #[test]
 fn simultaneous_packets_do_not_depend_on_threads() {
-    // Every sender starts at the same picosecond with the same size: all order is the seeded one.
+    // Every sender starts at the same picosecond with the same size, so only the seeded order decides.
     for transport in transports() {
         let mut scenario = mixture(transport.clone());
         let mut kind = burst(19, 2);
@@ -82,17 +81,21 @@ fn simultaneous_packets_do_not_depend_on_threads() {
         }
         scenario.workloads = vec![workload(kind)];
         scenario.host.start_jitter = false;
-        assert_equal_on_threads(&scenario, &[3], &format!("{} in step", transport.name));
+        assert_independent_of_threads(&scenario, &[3], &format!("{} in step", transport.name));
     }
 }
 
 #[test]
-fn hosts_that_hold_packets_do_not_depend_on_threads() {
+fn receive_delays_do_not_depend_on_threads() {
     for transport in transports() {
         let mut scenario = mixture(transport.clone());
         scenario.host.receive_delay = Span::from_us(3);
         scenario.host.receive_jitter = Gap::Exponential(Span::from_us(5));
-        assert_equal_on_threads(&scenario, &[2, 3], &format!("{} held", transport.name));
+        assert_independent_of_threads(
+            &scenario,
+            &[2, 3],
+            &format!("{} with receive delays", transport.name),
+        );
         let records = run(&scenario).records;
         scenario.host.receive_jitter = Gap::ZERO;
         assert_ne!(digest(&records).to_string(), digest_of(&scenario));
@@ -100,26 +103,26 @@ fn hosts_that_hold_packets_do_not_depend_on_threads() {
 }
 
 #[test]
-fn a_run_that_is_cut_off_does_not_depend_on_threads() {
+fn truncated_runs_do_not_depend_on_threads() {
     for transport in transports() {
         let mut scenario = mixture(transport.clone());
         (scenario.duration, scenario.drain) = (Span::from_us(3_210), Span::ZERO);
-        assert_equal_on_threads(&scenario, &[3], &format!("{} cut off", transport.name));
+        assert_independent_of_threads(&scenario, &[3], &format!("{} cut off", transport.name));
     }
 }
 
 #[test]
-fn long_lived_connections_do_not_depend_on_threads() {
+fn persistent_connections_do_not_depend_on_threads() {
     for transport in transports() {
         let mut scenario = mixture(transport.clone());
         scenario.workloads[0].connection = Connection::Persistent;
-        assert_equal_on_threads(&scenario, &[3], &format!("{} persistent", transport.name));
+        assert_independent_of_threads(&scenario, &[3], &format!("{} persistent", transport.name));
     }
 }
 
 #[test]
-fn a_thousand_hosts_split_in_two() {
-    // The shape of the permutation work that the simulator is measured with, with small flows.
+fn thousand_hosts_on_two_threads() {
+    // The topology of the permutation benchmark, with small flows.
     let permutation = WorkloadKind::Permutation {
         size: bytes(20_000),
         deadline: Deadline::None,
@@ -154,7 +157,7 @@ fn a_thousand_hosts_split_in_two() {
 }
 
 #[test]
-fn watching_changes_nothing() {
+fn tracing_changes_nothing() {
     for transport in transports() {
         let mut scenario = mixture(transport);
         let plain = run(&scenario).records;

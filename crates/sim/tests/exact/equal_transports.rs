@@ -1,11 +1,11 @@
-//! Transports that say the same leave the same bytes behind.
+//! Transports with equal behaviour give equal bytes.
 
 use crate::common::*;
 use duetime_core::Span;
 use duetime_results::{RunRecords, digest};
 use duetime_scenario::model::*;
 
-/// Bursts with deadlines beside long-lived competition, with marks, drops and losses.
+/// Creates bursts with deadlines and competing background flows, with marks, drops and losses.
 fn contended(protocol: Protocol, loss: f64) -> Scenario {
     let background = WorkloadKind::Poisson {
         size: Size::Fixed(duetime_core::Bytes(40_000)),
@@ -31,7 +31,7 @@ fn contended(protocol: Protocol, loss: f64) -> Scenario {
     scenario
 }
 
-/// The same without any deadline.
+/// Removes all deadlines.
 fn without_deadlines(mut scenario: Scenario) -> Scenario {
     for workload in &mut scenario.workloads {
         match &mut workload.kind {
@@ -53,7 +53,7 @@ fn marks(scenario: &Scenario) -> u64 {
         .sum()
 }
 
-/// All that the run left behind but the deadlines themselves.
+/// Returns the records without the deadlines.
 fn less_deadlines(mut records: RunRecords) -> RunRecords {
     records
         .flows
@@ -63,10 +63,10 @@ fn less_deadlines(mut records: RunRecords) -> RunRecords {
 }
 
 #[test]
-fn d2tcp_held_to_one_is_dctcp() {
+fn d2tcp_with_d_clamped_to_one_is_dctcp() {
     for loss in [0.0, 0.01] {
         let dctcp = contended(dctcp(), loss);
-        assert!(marks(&dctcp) > 500, "marks decide here: {}", marks(&dctcp));
+        assert!(marks(&dctcp) > 500, "marks matter here: {}", marks(&dctcp));
         let expected = digest_of(&dctcp);
         assert_eq!(digest_of(&contended(d2tcp(1.0, 1.0), loss)), expected);
         assert_ne!(
@@ -97,7 +97,7 @@ fn d3_without_deadlines_is_rcpdc() {
 }
 
 #[test]
-fn rcpdc_takes_no_notice_of_deadlines() {
+fn rcpdc_ignores_deadlines() {
     for loss in [0.0, 0.01] {
         let d3_free = run(&without_deadlines(contended(d3(), loss))).records;
         let rcpdc_bound = less_deadlines(run(&contended(rcpdc(), loss)).records);

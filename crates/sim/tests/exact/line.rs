@@ -1,12 +1,12 @@
-//! The arithmetic of store and forward, on plain integers: what the simulator is held to.
+//! Store-and-forward arithmetic on plain integers, with which the simulator is compared.
 
 use duetime_scenario::model::Link;
 
-/// Links in a row, each of which sends one packet after another. Times are in picoseconds.
+/// Links in a row, each of which sends one packet at a time. Times are in picoseconds.
 pub struct Line {
-    /// (bits per second, latency, when the link is next free).
+    /// (bits per second, latency, time at which the link is next free).
     links: Vec<(u128, u64, u64)>,
-    /// Bytes that every packet has beside its IP length.
+    /// Bytes of every packet in addition to its IP length.
     overhead: u64,
 }
 
@@ -18,7 +18,7 @@ impl Line {
         Self { links, overhead }
     }
 
-    /// There and back.
+    /// Returns the line in both directions.
     pub fn both(links: &[Link], overhead: u64) -> [Self; 2] {
         [
             Self::new(links.iter(), overhead),
@@ -26,12 +26,12 @@ impl Line {
         ]
     }
 
-    /// When the first link is next free.
+    /// Returns the time at which the first link is next free.
     pub fn free(&self) -> u64 {
         self.links[0].2
     }
 
-    /// Sends a packet of `bytes` that is ready at `at`; gives the arrival of its last bit at the far end.
+    /// Sends a packet of `bytes` that is ready at `at`. Returns the arrival of its last bit at the far end.
     pub fn carry(&mut self, mut at: u64, bytes: u64) -> u64 {
         let bytes = u128::from(bytes + self.overhead);
         for (rate, latency, free) in &mut self.links {
@@ -43,7 +43,8 @@ impl Line {
     }
 }
 
-/// Chains of one to five switches: even and uneven, with rates that do and do not divide a picosecond per byte.
+/// Returns chains of one to five switches: equal and unequal links, with and without a whole number of picoseconds per
+/// byte.
 pub fn chains() -> Vec<Vec<Link>> {
     use duetime_core::{Rate, Span};
     let even = |rate, ns, links| vec![crate::common::link(rate, Span::from_ns(ns)); links];

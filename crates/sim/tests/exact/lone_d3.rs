@@ -1,5 +1,5 @@
-//! A lone D3 flow takes exactly as long as the arithmetic says: a round trip for the SYN, one more for the pause of a
-//! flow without deadline, then bursts of what each round trip was granted.
+//! Exact completion times of a lone D3 flow: a round trip for the SYN, another for the initial pause of a flow without
+//! a deadline, then bursts of the size granted for each round trip.
 
 use crate::common::{chain, finish, flows, gigabit, run, scenario};
 use crate::line::{Line, chains};
@@ -11,7 +11,7 @@ const SIZES: [u64; 10] = [
     1, 1_438, 1_439, 1_460, 1_461, 5_000, 30_000, 100_000, 300_001, 1_000_000,
 ];
 
-/// Rates rounded down, and capacity left alone, so that grants can be told in advance.
+/// Returns options with rates rounded down and a constant capacity, so that grants can be computed in advance.
 fn plain() -> d3::Config {
     d3::Config {
         rounding: d3::Rounding::FloorFloor,
@@ -23,24 +23,24 @@ fn plain() -> d3::Config {
     }
 }
 
-/// The sending host, as the paper describes it (D3 §4.1, §5), of a flow that meets no other.
+/// Sending host as described by the paper (D3 §4.1, §5), for a flow without competition.
 struct Sender {
     /// Bytes per microsecond of one encoded unit, as a power of two.
     scale: i32,
-    /// The whole path, in units.
+    /// Rate of the whole path, in units.
     full: u64,
     left: u64,
     budget: u64,
     rtt: u64,
-    there: Line,
+    forward: Line,
     back: Line,
-    /// The request on its way: (sent, answer arrives).
+    /// Request in flight: (sent, arrival of the answer).
     request: Option<(u64, u64)>,
     delivered: u64,
 }
 
 impl Sender {
-    /// What `units` send in `ps`.
+    /// Returns the bytes that `units` send in one round trip.
     fn slot(&self, units: u64) -> u64 {
         let bytes = u128::from(units) * u128::from(self.rtt);
         let scaled = if self.scale < 0 {
@@ -51,16 +51,16 @@ impl Sender {
         (scaled / 1_000_000) as u64
     }
 
-    /// A round trip's grant: what the last left is carried, up to a packet or the grant.
+    /// Adds the grant of a round trip; the unused remainder is carried over, up to a packet or the grant.
     fn grant(&mut self, units: u64) {
         let slot = self.slot(units);
         self.budget = self.budget.min(slot.max(1_500)) + slot;
     }
 
-    /// Sends `len` bytes; with a request, or with the FIN, the packet and its answer have the congestion header.
+    /// Sends `len` bytes. With a request or the FIN, the packet and its answer have the congestion header.
     fn send(&mut self, at: u64, len: u64, request: bool, fin: bool) {
         let header = if request || fin { 62 } else { 40 };
-        let arrived = self.there.carry(at, header + len);
+        let arrived = self.forward.carry(at, header + len);
         let answered = self.back.carry(arrived, header);
         if request {
             self.request = Some((at, answered));
@@ -72,16 +72,16 @@ impl Sender {
         }
     }
 
-    /// Bytes on the wire of all that is left, as one burst with its FIN on the last packet where it fits.
+    /// Returns the bytes on the wire of all remaining data as one burst, with the FIN on the last packet if it fits.
     fn burst(&self) -> u64 {
         let last = (self.left - 1) % 1_460 + 1;
         self.left + self.left.div_ceil(1_460) * 40 + if last <= 1_438 { 22 } else { 0 }
     }
 
-    /// The next packet at `at`; false if nothing may leave.
+    /// Sends the next packet at `at`. Returns false if no packet may leave.
     fn step(&mut self, at: u64, due: &mut bool) -> bool {
         if std::mem::take(due) && self.burst() > self.budget {
-            // More than this round trip sends: the first packet asks for the next.
+            // More than this round trip can send: the first packet carries the request for the next.
             let len = self.left.min(1_438);
             let fits = self.budget >= 62 + len;
             self.send(at, if fits { len } else { 0 }, true, false);
@@ -97,11 +97,11 @@ impl Sender {
     }
 }
 
-/// When `bytes` submitted at `start` are delivered; the SYN asks for and gets `first` units.
+/// Returns the delivery time of `bytes` submitted at `start`. The SYN requests and gets `first` units.
 fn delivery(links: &[Link], start: u64, bytes: u64, first: u64) -> u64 {
     let slowest = links.iter().map(|link| link.rate.as_bps()).min().unwrap() as f64 / 8e6;
     let scale = (slowest / 64.0).log2().floor() as i32;
-    let [there, back] = Line::both(links, 0);
+    let [forward, back] = Line::both(links, 0);
     let full = (slowest / f64::from(scale).exp2()).floor() as u64;
     let mut sender = Sender {
         scale,
@@ -109,27 +109,27 @@ fn delivery(links: &[Link], start: u64, bytes: u64, first: u64) -> u64 {
         left: bytes,
         budget: 0,
         rtt: 0,
-        there,
+        forward,
         back,
         request: None,
         delivered: 0,
     };
-    let mut heard = sender.back.carry(sender.there.carry(start, 62), 62);
-    sender.rtt = heard - start;
+    let mut feedback_at = sender.back.carry(sender.forward.carry(start, 62), 62);
+    sender.rtt = feedback_at - start;
     sender.grant(first);
     let mut due = true;
     while sender.left > 0 {
-        // The NIC takes the next packet when it is free; feedback may come before.
-        let at = heard.max(sender.there.free());
+        // The NIC takes the next packet when it is free; feedback may arrive before.
+        let at = feedback_at.max(sender.forward.free());
         let feedback = sender.request.filter(|&(_, answered)| answered < at);
         if feedback.is_none() && sender.step(at, &mut due) {
             continue;
         }
-        let (asked, answered) = feedback.or(sender.request).expect("a request on its way");
+        let (sent, answered) = feedback.or(sender.request).expect("a request in flight");
         sender.request = None;
-        sender.rtt = sender.rtt - sender.rtt / 8 + (answered - asked) / 8;
+        sender.rtt = sender.rtt - sender.rtt / 8 + (answered - sent) / 8;
         sender.grant(sender.full);
-        (heard, due) = (answered, true);
+        (feedback_at, due) = (answered, true);
     }
     sender.delivered
 }
@@ -145,10 +145,10 @@ fn simulated(links: &[Link], start: u64, bytes: u64, deadline: Option<Span>) -> 
 }
 
 #[test]
-fn one_packet_with_a_deadline_by_hand() {
-    // 1 Gbps, 20 us, one switch. SYN and its answer: 62 B each, 4 × (62 × 8 ns + 20 us) = 81.984 us. 5000 B in 0.25 ms
-    // are 20 B/us, which is 1639 B in that time: 1 packet of 1000 B and its FIN, 1062 B, may leave at once if there
-    // are 1000 B only. 1000 B in 50 us are 20 B/us as well. 2 × (1062 × 8 ns + 20 us) = 56.992 us.
+fn one_packet_with_deadline_by_hand() {
+    // 1 Gbps, 20 us, one switch. SYN and its answer have 62 B each: 4 × (62 × 8 ns + 20 us) = 81.984 us. 5000 B in 0.25
+    // ms are 20 B/us, which is 1639 B in that time: a flow of only 1000 B can send its packet with the FIN, 1062 B, at
+    // once. 1000 B in 50 us are 20 B/us as well. 2 × (1062 × 8 ns + 20 us) = 56.992 us.
     let expected = 81_984_000 + 56_992_000;
     assert_eq!(
         simulated(&[gigabit(); 2], 0, 1_000, Some(Span::from_us(50))),
@@ -159,7 +159,7 @@ fn one_packet_with_a_deadline_by_hand() {
 
 #[test]
 fn one_packet_without_deadline_pauses_first_by_hand() {
-    // As above, after one more round trip of a header-only request.
+    // As above, after an additional round trip with a header-only request.
     let expected = 2 * 81_984_000 + 56_992_000;
     assert_eq!(simulated(&[gigabit(); 2], 0, 1_000, None), expected);
 }
@@ -183,14 +183,14 @@ fn every_size_over_every_chain_with_a_deadline() {
     for links in chains() {
         let slowest = links.iter().map(|link| link.rate.as_bps()).min().unwrap();
         for bytes in SIZES {
-            // A third of the slowest link and a bit.
+            // Slightly more than a third of the slowest link.
             let deadline = Span::from_ps(bytes * 8_000_000_000_000 / slowest * 3 + 1_000);
             let scale = (slowest as f64 / 8e6 / 64.0).log2().floor();
-            let asked = bytes as f64 * 1e6 / deadline.as_ps() as f64 / scale.exp2();
+            let requested = bytes as f64 * 1e6 / deadline.as_ps() as f64 / scale.exp2();
             let got = simulated(&links, 77_777, bytes, Some(deadline));
             assert_eq!(
                 got,
-                delivery(&links, 77_777, bytes, asked as u64),
+                delivery(&links, 77_777, bytes, requested as u64),
                 "{bytes} B over {links:?}"
             );
         }

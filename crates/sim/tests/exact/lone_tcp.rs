@@ -1,5 +1,5 @@
-//! A lone TCP flow takes exactly as long as the arithmetic says: handshake, slow start by acknowledgements, and a
-//! line of store-and-forward links.
+//! Exact completion times of a lone TCP flow: handshake, slow start by acknowledgements, and a line of
+//! store-and-forward links.
 
 use crate::common::{chain, finish, flows, gigabit, newreno, run, scenario};
 use crate::line::{Line, chains};
@@ -13,12 +13,12 @@ const SIZES: [u64; 9] = [
     1, 40, 1_460, 1_461, 2_921, 10_000, 65_536, 300_001, 1_000_000,
 ];
 
-/// What decides a lone flow's time.
+/// Parameters that determine the time of a lone flow.
 #[derive(Clone, Copy)]
 struct Stack {
     mss: u64,
     initial_window: u64,
-    /// An idle time above this brings the initial window back.
+    /// Idle time after which the window returns to the initial window.
     restart: u64,
 }
 
@@ -28,45 +28,41 @@ const STACK: Stack = Stack {
     restart: u64::MAX,
 };
 
-/// What the sender knows.
+/// State of the sender.
 struct Sender {
     acknowledged: u64,
     window: u64,
-    /// When it last heard of the receiver.
-    heard: u64,
-    /// Acknowledgements to come: (when, bytes).
-    coming: VecDeque<(u64, u64)>,
+    /// Time of the last packet from the receiver.
+    last_received: u64,
+    /// Acknowledgements in flight: (arrival, bytes).
+    acks: VecDeque<(u64, u64)>,
 }
 
 impl Sender {
-    /// Takes the next acknowledgement: slow start opens the window by what it acknowledges.
-    fn hear(&mut self) {
-        let (at, bytes) = self.coming.pop_front().expect("an acknowledgement");
+    /// Processes the next acknowledgement: slow start grows the window by the acknowledged bytes.
+    fn process_ack(&mut self) {
+        let (at, bytes) = self.acks.pop_front().expect("an acknowledgement");
         self.acknowledged += bytes;
         self.window += bytes;
-        self.heard = at;
+        self.last_received = at;
     }
 }
 
-/// When each message is delivered whole, for messages (submitted, bytes) on one connection.
+/// Returns the delivery time of each message, for messages (submitted, bytes) on one connection.
 fn deliveries(stack: Stack, links: &[Link], overhead: u64, messages: &[(u64, u64)]) -> Vec<u64> {
-    let [mut there, mut back] = Line::both(links, overhead);
+    let [mut forward, mut back] = Line::both(links, overhead);
     let initial = stack.initial_window * stack.mss;
     let mut sender = Sender {
         acknowledged: 0,
         window: initial,
-        heard: back.carry(there.carry(messages[0].0, 40), 40),
-        coming: VecDeque::new(),
+        last_received: back.carry(forward.carry(messages[0].0, 40), 40),
+        acks: VecDeque::new(),
     };
-    let (mut sent, mut last_sent) = (0, sender.heard);
+    let (mut sent, mut last_sent) = (0, sender.last_received);
     let mut delivered = Vec::new();
     for &(submitted, bytes) in messages {
-        while sender
-            .coming
-            .front()
-            .is_some_and(|&(at, _)| at <= submitted)
-        {
-            sender.hear();
+        while sender.acks.front().is_some_and(|&(at, _)| at <= submitted) {
+            sender.process_ack();
         }
         if sent > 0 && submitted.saturating_sub(last_sent) > stack.restart {
             sender.window = sender.window.min(initial);
@@ -76,12 +72,12 @@ fn deliveries(stack: Stack, links: &[Link], overhead: u64, messages: &[(u64, u64
         while sent < end {
             let len = stack.mss.min(end - sent);
             while sender.acknowledged + sender.window < sent + len {
-                sender.hear();
+                sender.process_ack();
             }
-            let ready = submitted.max(sender.heard);
-            last_sent = ready.max(there.free());
-            arrived = there.carry(ready, 40 + len);
-            sender.coming.push_back((back.carry(arrived, 40), len));
+            let ready = submitted.max(sender.last_received);
+            last_sent = ready.max(forward.free());
+            arrived = forward.carry(ready, 40 + len);
+            sender.acks.push_back((back.carry(arrived, 40), len));
             sent += len;
         }
         delivered.push(arrived);
@@ -89,8 +85,8 @@ fn deliveries(stack: Stack, links: &[Link], overhead: u64, messages: &[(u64, u64
     delivered
 }
 
-/// A timeout that no queue of a lone flow reaches, so that nothing is sent twice.
-fn patient(protocol: &mut Protocol) -> &mut tcp::Config {
+/// Sets a timeout that no queue of a lone flow reaches, so that nothing is retransmitted.
+fn with_long_timeout(protocol: &mut Protocol) -> &mut tcp::Config {
     let Protocol::Tcp(config) = protocol else {
         unreachable!("TCP");
     };
@@ -122,7 +118,7 @@ fn simulated(
 
 #[test]
 fn one_segment_by_hand() {
-    // 1 Gbps, 20 us, one switch. SYN and SYN-ACK: 4 × (40 B × 8 ns + 20 us) = 81.28 us. 1000 B of data on two links:
+    // 1 Gbps, 20 us, one switch. SYN and SYN-ACK: 4 × (40 B × 8 ns + 20 us) = 81.28 us. 1000 B of data over two links:
     // 2 × (1040 B × 8 ns + 20 us) = 56.64 us.
     let expected = 1_000_000 + 81_280_000 + 56_640_000;
     assert_eq!(
@@ -137,9 +133,9 @@ fn one_segment_by_hand() {
 
 #[test]
 fn three_segments_by_hand() {
-    // As above with two full segments in the initial window of two and a third, 80 B of data, that waits for an
-    // acknowledgement: 81.28 us; the first segment arrives 2 × (1500 B × 8 ns + 20 us) = 64 us later, its
-    // acknowledgement 2 × 20.32 us after that, and the third segment takes 2 × (120 B × 8 ns + 20 us).
+    // Two full segments fit the initial window; a third with 80 B of data waits for an acknowledgement. Handshake:
+    // 81.28 us. The first segment arrives 2 × (1500 B × 8 ns + 20 us) = 64 us later, its acknowledgement 2 × 20.32 us
+    // after that, and the third segment takes 2 × (120 B × 8 ns + 20 us).
     let expected = 81_280_000 + 64_000_000 + 40_640_000 + 41_920_000;
     assert_eq!(
         simulated(&[gigabit(); 2], 0, newreno(), &[(0, 3_000)]),
@@ -152,7 +148,7 @@ fn every_size_over_every_chain() {
     for links in chains() {
         for bytes in SIZES {
             let mut protocol = newreno();
-            patient(&mut protocol);
+            with_long_timeout(&mut protocol);
             let (at, case) = (123_457, format!("{bytes} B over {links:?}"));
             let expected = deliveries(STACK, &links, 0, &[(at, bytes)]);
             assert_eq!(
@@ -176,7 +172,7 @@ fn other_windows_segments_and_frames() {
         };
         for links in chains() {
             let mut protocol = newreno();
-            let config = patient(&mut protocol);
+            let config = with_long_timeout(&mut protocol);
             (config.initial_window, config.mss) = (initial_window as u32, mss as u32);
             let expected = deliveries(stack, &links, u64::from(overhead), &[(0, 200_000)]);
             assert_eq!(
@@ -189,9 +185,9 @@ fn other_windows_segments_and_frames() {
 }
 
 #[test]
-fn an_unmarked_dctcp_flow_is_a_tcp_flow() {
+fn unmarked_dctcp_is_tcp() {
     let mut protocol = newreno();
-    patient(&mut protocol).congestion_control = CongestionControl::Dctcp(Dctcp {
+    with_long_timeout(&mut protocol).congestion_control = CongestionControl::Dctcp(Dctcp {
         gain_shift: 4,
         initial_alpha: 1.0,
     });
@@ -203,13 +199,13 @@ fn an_unmarked_dctcp_flow_is_a_tcp_flow() {
 }
 
 #[test]
-fn later_messages_of_a_connection_need_no_handshake() {
-    // The second is submitted while the first is on its way, the third long after.
+fn later_messages_need_no_handshake() {
+    // The second message is submitted while the first is in flight, the third long after.
     for links in chains() {
         for (first, second) in [(1, 1), (1_000, 50_000), (100_000, 1_461), (30_000, 30_001)] {
             let messages = [(5, first), (200_000_000, second), (500_000_000_000, 20_000)];
             let mut protocol = newreno();
-            patient(&mut protocol);
+            with_long_timeout(&mut protocol);
             let expected = deliveries(STACK, &links, 0, &messages);
             assert_eq!(
                 simulated(&links, 0, protocol, &messages),
@@ -221,14 +217,14 @@ fn later_messages_of_a_connection_need_no_handshake() {
 }
 
 #[test]
-fn the_second_message_saves_a_round_trip() {
+fn second_message_saves_a_round_trip() {
     let links = [gigabit(); 2];
     let times = simulated(&links, 0, newreno(), &[(0, 1_000), (1_000_000_000, 1_000)]);
     assert_eq!(times, [81_280_000 + 56_640_000, 1_000_000_000 + 56_640_000]);
 }
 
 #[test]
-fn an_idle_connection_starts_slowly_again() {
+fn idle_connection_restarts_slow_start() {
     let links = [gigabit(); 3];
     let messages = [(0, 100_000), (500_000_000_000, 100_000)];
     let restart = Stack {

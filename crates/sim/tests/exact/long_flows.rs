@@ -1,4 +1,4 @@
-//! Long D3 flows through one port, in the simulator: equal shares within a quantum, progress of all, a busy link.
+//! Long D3 flows through one port in the simulator: shares equal within a quantum, progress of all flows, a busy link.
 
 use crate::common::{link, run, scenario};
 use duetime_core::{Rate, Span};
@@ -6,7 +6,7 @@ use duetime_proto::d3::Config;
 use duetime_results::RunRecords;
 use duetime_scenario::model::*;
 
-/// `n` hosts send to host 0 for `ms`.
+/// Returns the records of `n` hosts that send to host 0 for `ms` milliseconds.
 fn records(n: u32, link: Link, ms: u64) -> RunRecords {
     let pairs = (1..=n).map(|host| (host, 0)).collect();
     let long = WorkloadKind::Long {
@@ -21,7 +21,7 @@ fn records(n: u32, link: Link, ms: u64) -> RunRecords {
     run(&scenario).records
 }
 
-/// Bytes on the wire towards host 0.
+/// Returns the bytes on the wire towards host 0.
 fn carried(records: &RunRecords) -> u64 {
     records
         .ports
@@ -31,7 +31,7 @@ fn carried(records: &RunRecords) -> u64 {
         .bytes
 }
 
-/// Averages over one second, after a warm-up of 200 ms.
+/// Checks averages over one second, after a warm-up of 200 ms.
 fn check(n: u32, rate: Rate, latency: Span) {
     let link = link(rate, latency);
     let (before, after) = (records(n, link, 200), records(n, link, 1_200));
@@ -43,31 +43,29 @@ fn check(n: u32, rate: Rate, latency: Span) {
         .map(|(before, after)| (after.delivered_bytes - before.delivered_bytes) as f64 / quantum)
         .collect();
     assert_eq!(rates.len(), n as usize);
-    let (least, most) = rates
-        .iter()
-        .fold((f64::MAX, 0.0_f64), |(least, most), &rate| {
-            (least.min(rate), most.max(rate))
-        });
+    let (min, max) = rates.iter().fold((f64::MAX, 0.0_f64), |(min, max), &rate| {
+        (min.min(rate), max.max(rate))
+    });
     let mean = rates.iter().sum::<f64>() / f64::from(n);
     let utilisation = (carried(&after) - carried(&before)) as f64 * 8.0 / rate.as_bps() as f64;
     let case = format!(
-        "{n} flows at {rate}: {least:.3} / {mean:.3} / {most:.3} quanta, utilisation {utilisation:.3}"
+        "{n} flows at {rate}: {min:.3} / {mean:.3} / {max:.3} quanta, utilisation {utilisation:.3}"
     );
-    assert!(most - least <= 1.0, "{case}");
-    assert!(least > 0.25 * mean, "{case}");
+    assert!(max - min <= 1.0, "{case}");
+    assert!(min > 0.25 * mean, "{case}");
     assert!((0.9..=1.0).contains(&utilisation), "{case}");
     assert!(after.ports.iter().all(|port| port.drops == 0), "{case}");
 }
 
 #[test]
-fn two_to_three_hundred_share_a_gigabit() {
+fn two_to_300_flows_share_a_gigabit() {
     for n in [2, 7, 40, 130, 300] {
         check(n, Rate::from_gbps(1), Span::from_us(60));
     }
 }
 
 #[test]
-fn two_to_forty_share_a_hundred_megabits() {
+fn two_to_40_flows_share_100_mbps() {
     for n in [2, 17, 40] {
         check(n, Rate::from_mbps(100), Span::from_us(20));
     }

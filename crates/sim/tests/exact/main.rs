@@ -1,9 +1,10 @@
-//! Whole runs against what they must be: arithmetic to the picosecond, equal transports, conservation, determinism.
+//! Whole runs compared with exact expectations: arithmetic to the picosecond, equal transports, conservation,
+//! determinism.
 
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the numbers of a test are small"
+    reason = "numbers in tests are small"
 )]
 
 #[path = "../bare/mod.rs"]
@@ -11,7 +12,6 @@ mod bare;
 #[path = "../common/mod.rs"]
 mod common;
 
-mod again;
 mod bytes;
 mod causes;
 mod classes;
@@ -22,11 +22,12 @@ mod line;
 mod lone_d3;
 mod lone_tcp;
 mod long_flows;
-mod own_transports;
 mod policed;
 mod queries;
 mod reception;
+mod retries;
 mod scaling;
 mod servers;
 mod spares;
 mod watched;
+mod workload_transports;

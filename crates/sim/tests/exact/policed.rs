@@ -1,4 +1,4 @@
-//! Routers of D3 that police: what was granted passes, what was not is dropped.
+//! D3 routers with a policer: granted traffic passes, other traffic is dropped.
 
 use crate::common::*;
 use duetime_core::random::{Purpose, Streams};
@@ -14,8 +14,8 @@ fn policing(allowance: Rate) -> Protocol {
     })
 }
 
-/// Flows with deadlines that can be met, over all of the network's racks.
-fn flows_of(hosts: u32) -> WorkloadKind {
+/// Creates flows with feasible deadlines across all racks.
+fn random_flows(hosts: u32) -> WorkloadKind {
     let mut stream = Streams::new(3, 0).stream(0, Purpose::Fault);
     let list: Vec<_> = (0..40)
         .map(|number| {
@@ -39,26 +39,26 @@ fn policed(output: &RunOutput) -> u64 {
 }
 
 #[test]
-fn what_was_granted_passes_untouched() {
+fn granted_traffic_passes() {
     let topologies = [
         (leaf_spine(3, 4, 2), 12),
         (Topology::D3Testbed { link: gigabit() }, 14),
     ];
     for (topology, hosts) in topologies {
         let with = |protocol, threads| {
-            let scenario = scenario(topology.clone(), protocol, vec![flows_of(hosts)]);
+            let scenario = scenario(topology.clone(), protocol, vec![random_flows(hosts)]);
             run_on(&scenario, threads)
         };
-        let (free, held) = (with(d3(), 1), with(policing(Rate::from_mbps(20)), 1));
-        assert_eq!(policed(&held), 0);
-        assert_eq!(free.records.flows, held.records.flows);
+        let (free, policing_run) = (with(d3(), 1), with(policing(Rate::from_mbps(20)), 1));
+        assert_eq!(policed(&policing_run), 0);
+        assert_eq!(free.records.flows, policing_run.records.flows);
         let two = with(policing(Rate::from_mbps(20)), 2);
-        assert_same(&two.records, &held.records, "two threads");
+        assert_same(&two.records, &policing_run.records, "two threads");
     }
 }
 
 #[test]
-fn traffic_that_does_not_ask_gets_the_allowance() {
+fn unrequested_traffic_gets_the_allowance() {
     let star = Topology::Star {
         hosts: 3,
         link: gigabit(),
@@ -78,7 +78,7 @@ fn traffic_that_does_not_ask_gets_the_allowance() {
     for threads in [1, 2] {
         let output = run_on(&scenario, threads);
         let mbps = |flow: usize| output.records.flows[flow].delivered_bytes as f64 * 8e-6 / 0.5;
-        // Of 1 Gbps; TCP without a queue of its own does not fill what it may send.
+        // Out of 1 Gbps. TCP without a queue does not use its full allowance.
         assert!((5.0..51.0).contains(&mbps(1)), "{}", mbps(1));
         assert!(mbps(0) > 850.0, "{}", mbps(0));
         assert!(policed(&output) > 0);

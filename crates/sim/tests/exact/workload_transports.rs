@@ -1,27 +1,27 @@
-//! Workloads that bring a transport along get that one, however many they are.
+//! Workloads with a transport of their own use it, for any number of workloads.
 
 use crate::common::{chain, d3, finish, flows, gigabit, newreno, run, scenario, workload};
 use duetime_core::Span;
 use duetime_scenario::model::{Protocol, Scenario, Transport};
 use duetime_sim::{Options, SetupError};
 
-/// One flow per workload, one after another on a chain of two links. All start with windows of their own choice, so
-/// that no two transports take equally long.
+/// Creates one flow per workload, one after another on a chain of two links. Each transport has a different initial
+/// window, so that completion times differ.
 fn many(count: u32, window: impl Fn(u32) -> u32) -> Scenario {
     let flow = |number: u32| {
         let start = Span::from_ms(10 * u64::from(number));
-        let mut one = workload(flows(&[(start, 0, 1, 500_000, None)]));
+        let mut workload = workload(flows(&[(start, 0, 1, 500_000, None)]));
         let mut protocol = newreno();
         let Protocol::Tcp(config) = &mut protocol else {
             unreachable!("TCP");
         };
         config.initial_window = window(number);
-        one.transport = Some(Transport {
+        workload.transport = Some(Transport {
             name: format!("window-{}", window(number)),
             protocol,
             priorities: 1,
         });
-        one
+        workload
     };
     let mut scenario = scenario(chain(&[gigabit(); 2]), d3(), Vec::new());
     scenario.duration = Span::from_secs(100);
@@ -30,7 +30,7 @@ fn many(count: u32, window: impl Fn(u32) -> u32) -> Scenario {
 }
 
 #[test]
-fn the_last_of_many_workloads_gets_its_own_transport() {
+fn last_workload_gets_its_transport() {
     let records = run(&many(600, |number| if number == 0 { 1 } else { 10 })).records;
     let takes = |flow: usize| finish(&records, flow).since(records.flows[flow].start);
     assert!(takes(0) > takes(1));
@@ -40,7 +40,7 @@ fn the_last_of_many_workloads_gets_its_own_transport() {
 }
 
 #[test]
-fn as_many_transports_as_can_be_numbered_run_and_one_more_is_refused() {
+fn too_many_transports_are_rejected() {
     let records = run(&many(255, |number| 1 + number)).records;
     let takes = |flow: usize| finish(&records, flow).since(records.flows[flow].start);
     assert!(takes(254) < takes(0));

@@ -1,13 +1,13 @@
-//! Leaves that are asked again, over real transports: losers are aborted in mid-flight, books stay balanced, and threads
-//! change nothing.
+//! Hedges and retries over real transports: losing answers are aborted in flight, bytes are conserved, and results do
+//! not depend on threads.
 
 use crate::common::*;
 use duetime_core::{Bytes, Span, Time};
 use duetime_results::{Class, FlowRecord, RunRecords};
 use duetime_scenario::model::*;
 
-/// The mixture with hedges and retries of its leaves.
-fn asked_again(transport: Transport, cancel: bool) -> Scenario {
+/// Returns the mixture with hedges and retries of its leaves.
+fn with_retries(transport: Transport, cancel: bool) -> Scenario {
     let mut scenario = mixture(transport);
     if let WorkloadKind::Oldi(oldi) = &mut scenario.workloads[0].kind {
         oldi.fan_in = vec![3, 3];
@@ -34,23 +34,23 @@ fn asked_again(transport: Transport, cancel: bool) -> Scenario {
 }
 
 #[test]
-fn threads_and_parts_ask_the_same_again() {
-    let some = |of: &Transport| ["dctcp", "d3"].contains(&of.name.as_str());
-    for transport in transports().into_iter().filter(some) {
+fn retries_do_not_depend_on_threads() {
+    let selected = |transport: &Transport| ["dctcp", "d3"].contains(&transport.name.as_str());
+    for transport in transports().into_iter().filter(selected) {
         for cancel in [true, false] {
-            let scenario = asked_again(transport.clone(), cancel);
+            let scenario = with_retries(transport.clone(), cancel);
             let alone = run(&scenario);
             let sum = |pick: fn(&duetime_results::QueryRecord) -> u32| -> u32 {
                 alone.records.queries.iter().map(pick).sum()
             };
-            assert!(sum(|of| of.hedges.0) > 10 && sum(|of| of.hedges_won.0) > 2);
-            assert!(sum(|of| of.retries.0) > 2, "{}", transport.name);
+            assert!(sum(|query| query.hedges.0) > 10 && sum(|query| query.hedges_won.0) > 2);
+            assert!(sum(|query| query.retries.0) > 2, "{}", transport.name);
             assert_same_when_split(&scenario, &alone.records, &[(2, 1), (1, 3)]);
         }
     }
 }
 
-/// One leaf with an answer of 32 ms on its link, asked a second time after 5 ms.
+/// Creates a query to one leaf whose answer takes 32 ms on its link, hedged after 5 ms.
 fn large(transport: Transport, cancel: bool, connection: Connection) -> Scenario {
     let mut scenario = mixture(transport);
     scenario.workloads.truncate(1);
@@ -80,20 +80,24 @@ fn large(transport: Transport, cancel: bool, connection: Connection) -> Scenario
     scenario
 }
 
-fn spare(records: &RunRecords) -> Vec<&FlowRecord> {
+fn spare_flows(records: &RunRecords) -> Vec<&FlowRecord> {
     let flows = records.flows.iter();
-    flows.filter(|flow| flow.spare.0).collect()
+    flows.filter(|flow| flow.spare_flows.0).collect()
 }
 
 #[test]
-fn the_answer_that_lost_is_aborted_where_it_is_cancelled() {
+fn cancelled_answers_are_aborted() {
     for transport in transports() {
         let name = transport.name.clone();
-        let of = |cancel, connection| run(&large(transport.clone(), cancel, connection)).records;
+        let records =
+            |cancel, connection| run(&large(transport.clone(), cancel, connection)).records;
         let bytes = |records: &RunRecords| -> u64 {
-            spare(records).iter().map(|flow| flow.delivered_bytes).sum()
+            spare_flows(records)
+                .iter()
+                .map(|flow| flow.delivered_bytes)
+                .sum()
         };
-        let aborted = of(true, Connection::PerFlow);
+        let aborted = records(true, Connection::PerFlow);
         let queries = aborted.queries.len();
         assert!(queries >= 3, "{name}");
         for query in &aborted.queries {
@@ -103,7 +107,7 @@ fn the_answer_that_lost_is_aborted_where_it_is_cancelled() {
                 "{name}: {query:?}"
             );
         }
-        let losers = spare(&aborted);
+        let losers = spare_flows(&aborted);
         assert_eq!(losers.len(), queries, "{name}");
         for flow in &losers {
             assert_eq!(flow.class, Class::Response);
@@ -112,25 +116,28 @@ fn the_answer_that_lost_is_aborted_where_it_is_cancelled() {
                 "{name}: {flow:?}"
             );
         }
-        // Nothing waits for what was aborted: the run ends long before its drain.
+        // Nothing waits for aborted answers, so the run ends long before the end of its drain.
         let late = Time::ZERO + Span::from_secs(1);
         assert!(
             aborted.totals.end < late,
             "{name}: {:?}",
             aborted.totals.end
         );
-        // Otherwise it goes on to its end, as it does where the bytes of other answers follow on the connection.
-        let kept = of(false, Connection::PerFlow);
+        // Without cancellation, the answer is sent to its end, as on a connection on which bytes of other answers
+        // follow.
+        let kept = records(false, Connection::PerFlow);
         assert!(
-            spare(&kept).iter().all(|flow| flow.finish.is_some()),
+            spare_flows(&kept).iter().all(|flow| flow.finish.is_some()),
             "{name}"
         );
         assert!(bytes(&aborted) < bytes(&kept), "{name}");
         assert_eq!(bytes(&kept), 4_000_000 * queries as u64, "{name}");
         if aborted.flows.iter().all(|flow| flow.requests == 0) {
-            let persistent = of(true, Connection::Persistent);
+            let persistent = records(true, Connection::Persistent);
             assert!(
-                spare(&persistent).iter().all(|flow| flow.finish.is_some()),
+                spare_flows(&persistent)
+                    .iter()
+                    .all(|flow| flow.finish.is_some()),
                 "{name}"
             );
         }
