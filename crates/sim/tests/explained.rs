@@ -1,12 +1,12 @@
-//! The parts of explained random queries sum to their completion times.
+//! Checks that the parts of explained random queries sum to their completion times.
 //!
-//! `DUETIME_QUERIES` sets the number of queries; 300 without it. The scenarios are those of `faults`, from the seed
-//! `DUETIME_SEED` on; 0 without it. A failure names the seed and the query.
+//! `DUETIME_QUERIES` sets the number of queries, 300 by default. The scenarios are those of `faults`, from the seed
+//! `DUETIME_SEED` on, 0 by default. A failure names the seed and the query.
 
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the numbers of a test are small"
+    reason = "numbers in tests are small"
 )]
 #![expect(
     clippy::disallowed_methods,
@@ -26,7 +26,7 @@ use duetime_sim::{Options, RunOutput, Watch, run};
 use generator::Case;
 use std::collections::BTreeMap;
 
-/// Queries of one run at most.
+/// Maximum number of queries per run.
 const PER_RUN: usize = 12;
 
 #[test]
@@ -87,11 +87,11 @@ struct Seen {
 }
 
 impl Seen {
-    /// Explains up to `most` of the queries of a seed.
-    fn explain(&mut self, seed: u64, most: u64) {
+    /// Explains up to `max` queries of a seed.
+    fn explain(&mut self, seed: u64, max: u64) {
         let case = Case::new(seed);
         let mut workloads = case.scenario.workloads.iter();
-        if !workloads.any(|it| matches!(it.kind, WorkloadKind::Oldi(_) | WorkloadKind::Spans(_))) {
+        if !workloads.any(|workload| matches!(workload.kind, WorkloadKind::Oldi(_) | WorkloadKind::Spans(_))) {
             return;
         }
         let watched = |watch| {
@@ -100,15 +100,15 @@ impl Seen {
                 watch,
                 ..Options::default()
             };
-            run(&case.scenario, 0, 0, &options).expect("a sound scenario")
+            run(&case.scenario, 0, 0, &options).expect("a valid scenario")
         };
         let queries = watched(Watch::Nothing).records.queries;
-        let step = queries.len().div_ceil(PER_RUN.min(most as usize)).max(1);
+        let step = queries.len().div_ceil(PER_RUN.min(max as usize)).max(1);
         for query in queries.iter().step_by(step) {
             let output = watched(Watch::Query(query.query));
-            if let Err(wrong) = self.check(&case, query, &output) {
+            if let Err(error) = self.check(&case, query, &output) {
                 self.failures.push(format!(
-                    "query {} of seed {seed}: {wrong}\n  ({})\n  {query:?}\n{}",
+                    "query {} of seed {seed}: {error}\n  ({})\n  {query:?}\n{}",
                     query.query,
                     case.summary(),
                     flows(&output)
@@ -128,7 +128,7 @@ impl Seen {
         let workload = &case.scenario.workloads[usize::from(query.workload)];
         let persistent = workload.connection == Connection::Persistent;
         if !output.records.queries.contains(query) {
-            return Err("its repetition differs".into());
+            return Err("the repeated run differs".into());
         }
         let tree = Tree::new(query, &output.records.flows, &output.traces);
         let explained = tree.explain(query.enough);
@@ -137,8 +137,8 @@ impl Seen {
         for trace in &output.traces {
             let flows = &output.records.flows;
             let flow = flows.iter().find(|flow| flow.flow == trace.flow);
-            let flow = flow.ok_or("a watched flow has no record")?;
-            let named = |wrong| format!("flow {}: {wrong}", flow.flow);
+            let flow = flow.ok_or("a traced flow has no record")?;
+            let named = |error| format!("flow {}: {error}", flow.flow);
             let explained = explain(flow, &trace.events);
             let total = flow.completion().unwrap_or(explained.total);
             check_flow(&explained, (flow.start, flow.start + total), persistent).map_err(named)?;
@@ -151,7 +151,7 @@ impl Seen {
         Ok(())
     }
 
-    /// Checks that steps of a query cover a time and that each activity is known.
+    /// Checks that the steps of a query cover a time and that each activity is known.
     fn check_query(&mut self, steps: &[QueryStep], time: (Time, Time)) -> Result<(), String> {
         check_cover(steps.iter().map(|step| (step.from, step.to)), time)?;
         for step in steps {
@@ -165,15 +165,15 @@ impl Seen {
     }
 }
 
-/// Checks that the steps of a flow cover a time and that each cause is known. Of a persistent connection, packets of
-/// earlier messages left before the flow was traced.
+/// Checks that the steps of a flow cover a time and that each cause is known, except on a persistent connection, where
+/// packets of earlier messages left before tracing began.
 fn check_flow(explained: &Explanation, time: (Time, Time), persistent: bool) -> Result<(), String> {
     let steps = &explained.steps;
     check_cover(steps.iter().map(|step| (step.from, step.to)), time)?;
     let parts = explained.parts().into_values();
     let sum = parts.fold(Span::ZERO, |sum, part| sum + part);
     if sum != explained.total {
-        return Err(format!("parts of {sum} in {}", explained.total));
+        return Err(format!("parts sum to {sum} instead of {}", explained.total));
     }
     let unknown = |step: &&Step| matches!(step.cause, Cause::Host | Cause::Untraced);
     match steps.iter().find(unknown) {
@@ -182,7 +182,7 @@ fn check_flow(explained: &Explanation, time: (Time, Time), persistent: bool) -> 
     }
 }
 
-/// Checks that intervals cover a time without gaps, and so sum to it.
+/// Checks that intervals cover a time without gaps and therefore sum to it.
 fn check_cover(
     intervals: impl Iterator<Item = (Time, Time)>,
     (start, end): (Time, Time),
@@ -190,7 +190,7 @@ fn check_cover(
     let (mut at, mut sum) = (start, Span::ZERO);
     for (from, to) in intervals {
         if from != at || to <= from {
-            return Err(format!("{from} to {to} after {at}"));
+            return Err(format!("{from} to {to} follows {at}"));
         }
         at = to;
         sum += to.since(from);
@@ -198,18 +198,18 @@ fn check_cover(
     if (at, sum) == (end, end.since(start)) {
         Ok(())
     } else {
-        Err(format!("{sum} up to {at}, instead of {end}"))
+        Err(format!("{sum} up to {at} instead of {end}"))
     }
 }
 
-/// Lists the watched flows.
+/// Lists the traced flows.
 fn flows(output: &RunOutput) -> String {
-    let of = |trace: &FlowTrace| {
+    let describe = |trace: &FlowTrace| {
         let mut flows = output.records.flows.iter();
         let flow = flows.find(|flow| flow.flow == trace.flow);
         format!("  {:?} {flow:?}\n", trace.node)
     };
-    output.traces.iter().map(of).collect()
+    output.traces.iter().map(describe).collect()
 }
 
 fn label(doing: Doing) -> String {

@@ -1,15 +1,15 @@
-//! Equal long flows get equal shares (traffic phase effects; Floyd and Jacobson, 1992): a small part of the grid that
-//! `script/fairness` runs whole, with the default delay of packets at their hosts.
-#![expect(clippy::print_stdout, reason = "the figures are the point")]
+//! Equal long flows get equal shares despite traffic phase effects (Floyd and Jacobson, 1992). A small part of the grid
+//! that `script/fairness` runs, with the default host delays.
+#![expect(clippy::print_stdout, reason = "the results are printed")]
 
 use duetime_results::stats::jain;
 use duetime_scenario::NoFiles;
 use duetime_sim::{Options, RunOutput};
 
-/// What equal flows must reach.
-const LEAST: f64 = 0.98;
+/// Minimum Jain index of equal flows.
+const MIN_JAIN: f64 = 0.98;
 
-/// N equal flows over links of this latency into one port of a star.
+/// Runs N equal flows over links of this latency into one port of a star.
 fn run(
     transport: &str,
     flows: u32,
@@ -27,8 +27,8 @@ fn run(
         pairs.join(", ")
     );
     let scenario =
-        duetime_scenario::load(&text, "fairness", &[], &NoFiles).expect("a sound scenario");
-    duetime_sim::run(&scenario, 0, seed, &Options::default()).expect("a sound scenario")
+        duetime_scenario::load(&text, "fairness", &[], &NoFiles).expect("a valid scenario");
+    duetime_sim::run(&scenario, 0, seed, &Options::default()).expect("a valid scenario")
 }
 
 fn fairness(output: &RunOutput) -> f64 {
@@ -58,7 +58,7 @@ fn equal_flows_get_equal_shares() {
         for seed in 0..2 {
             let index = fairness(&run(transport, flows, latency_us, duration, switch, seed));
             println!("{transport}, N = {flows}, {latency_us} us, seed {seed}: {index:.3}");
-            if index < LEAST {
+            if index < MIN_JAIN {
                 unfair.push((transport, flows, latency_us, seed, index));
             }
         }
@@ -66,10 +66,10 @@ fn equal_flows_get_equal_shares() {
     assert!(unfair.is_empty(), "{unfair:?}");
 }
 
-/// Without the delays of hosts a flow that fills its own link arrives at every instant at which the full queue
-/// loses a packet, and shuts out one that waits for its retransmission timeout: with Linux's of 200 ms in each of the runs.
+/// Without host delays, a flow that fills its own link arrives whenever the full queue loses a packet, and starves a
+/// flow that waits for its retransmission timeout; this happens in every run with Linux's timeout of 200 ms.
 #[test]
-fn without_delays_one_flow_shuts_the_other_out() {
+fn without_delays_one_flow_starves_the_other() {
     let exact = format!(
         "{SHALLOW}\n[host]\nsend_jitter = \"0 ps\"\nreceive_jitter = \"0 ps\"\n[tcp]\nprofile = \"linux\""
     );
@@ -79,7 +79,7 @@ fn without_delays_one_flow_shuts_the_other_out() {
     assert!(worst < 0.9, "{worst}");
 }
 
-/// Mean queue in packets and share of packets marked.
+/// Returns the mean queue in packets and the share of marked packets.
 fn steady_state(flows: u32, send_jitter: &str) -> (f64, f64) {
     let more = format!(
         "[switch]\necn_threshold = \"30 packets\"\n[host]\nsend_jitter = \"{send_jitter}\""
@@ -96,7 +96,7 @@ fn steady_state(flows: u32, send_jitter: &str) -> (f64, f64) {
 }
 
 #[test]
-fn the_size_of_the_delay_moves_neither_the_queue_nor_the_marks() {
+fn delay_size_does_not_affect_queue_or_marks() {
     for flows in [3, 6, 12] {
         let (queue, marked) = steady_state(flows, "1 ns");
         for size in ["300 ps", "3 ns"] {

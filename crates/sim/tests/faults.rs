@@ -1,16 +1,15 @@
-//! Random scenarios with faults: whatever the network loses or drops, a run ends, its books balance, and no flow is
-//! faster than light.
+//! Random scenarios with faults: every run ends, conserves bytes, and delivers no flow faster than physically possible.
 //!
-//! `DUETIME_SEEDS=from..to` chooses the seeds; 0..300 without it. A failure names the line that replays it.
+//! `DUETIME_SEEDS=from..to` selects the seeds; the default is 0..300. A failure prints the command that replays it.
 
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the numbers of a test are small"
+    reason = "numbers in tests are small"
 )]
 #![expect(
     clippy::disallowed_methods,
-    reason = "the environment names the seeds; each has a thread of its own"
+    reason = "the environment selects the seeds; each runs on its own thread"
 )]
 
 mod generator;
@@ -23,35 +22,35 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
-/// A case that takes longer hangs: the usual one takes milliseconds.
-const PATIENCE: Duration = Duration::from_mins(2);
-/// The seeds are dealt to this many tests, so that the test runner spreads them over the processors.
-const HANDS: u64 = 4;
+/// Time after which a case is considered hung; typical cases take milliseconds.
+const HANG_TIMEOUT: Duration = Duration::from_mins(2);
+/// Number of tests that share the seeds, so that the test runner spreads them over the processors.
+const SHARDS: u64 = 4;
 
 #[test]
-fn books_balance_for_every_fourth_seed() {
-    deal(0);
+fn invariants_hold_in_shard_0() {
+    run_shard(0);
 }
 
 #[test]
-fn books_balance_for_every_fourth_seed_after_the_first() {
-    deal(1);
+fn invariants_hold_in_shard_1() {
+    run_shard(1);
 }
 
 #[test]
-fn books_balance_for_every_fourth_seed_after_the_second() {
-    deal(2);
+fn invariants_hold_in_shard_2() {
+    run_shard(2);
 }
 
 #[test]
-fn books_balance_for_every_fourth_seed_after_the_third() {
-    deal(3);
+fn invariants_hold_in_shard_3() {
+    run_shard(3);
 }
 
-fn deal(hand: u64) {
+fn run_shard(shard: u64) {
     let (from, to) = seeds();
     let failures: Vec<String> = (from..to)
-        .filter(|seed| seed % HANDS == hand)
+        .filter(|seed| seed % SHARDS == shard)
         .filter_map(failure)
         .collect();
     assert!(failures.is_empty(), "\n{}\n", failures.join("\n"));
@@ -67,7 +66,7 @@ fn seeds() -> (u64, u64) {
     ends.unwrap_or_else(|| panic!("DUETIME_SEEDS is `{text}`; allowed is from..to, such as 0..300"))
 }
 
-/// What is wrong with a seed, and how to see it again.
+/// Returns the failure of a seed and the command that replays it, or `None`.
 fn failure(seed: u64) -> Option<String> {
     let (sender, receiver) = channel();
     let worker = std::thread::spawn(move || {
@@ -75,18 +74,18 @@ fn failure(seed: u64) -> Option<String> {
         sender.send(()).ok();
         outcome
     });
-    let what = match receiver.recv_timeout(PATIENCE) {
-        Err(RecvTimeoutError::Timeout) => format!("still not done after {PATIENCE:?}"),
+    let reason = match receiver.recv_timeout(HANG_TIMEOUT) {
+        Err(RecvTimeoutError::Timeout) => format!("not finished after {HANG_TIMEOUT:?}"),
         Ok(()) | Err(RecvTimeoutError::Disconnected) => match worker.join() {
             Ok(Ok(())) => return None,
-            Ok(Err(what)) => what,
+            Ok(Err(reason)) => reason,
             Err(panic) => format!("panic: {}", message(panic.as_ref())),
         },
     };
     let case = std::panic::catch_unwind(|| Case::new(seed).summary()).unwrap_or_default();
     let next = seed + 1;
     Some(format!(
-        "seed {seed}: {what}\n  ({case})\n  DUETIME_SEEDS={seed}..{next} cargo test -p duetime-sim --test faults"
+        "seed {seed}: {reason}\n  ({case})\n  DUETIME_SEEDS={seed}..{next} cargo test -p duetime-sim --test faults"
     ))
 }
 
@@ -96,7 +95,7 @@ fn message(panic: &(dyn std::any::Any + Send)) -> String {
         .unwrap_or_default()
 }
 
-/// Runs a seed, and some seeds again: split over threads and sub-partitions, or watched packet by packet.
+/// Runs a seed, and repeats some seeds split over threads and sub-partitions, or with captures and a traced flow.
 fn check(seed: u64) -> Result<(), String> {
     let case = Case::new(seed);
     let output = outcome(&case, &options())?;
@@ -141,7 +140,7 @@ fn options() -> Options {
 }
 
 fn outcome(case: &Case, options: &Options) -> Result<RunOutput, String> {
-    // The threads of a run wait for each other all the time: while two are at it, nobody else is.
+    // The threads of a run wait for each other constantly, so a run on two threads excludes all others.
     static PROCESSORS: RwLock<()> = RwLock::new(());
     let (mut alone, mut shared) = (None, None);
     if options.threads > 1 {
@@ -154,8 +153,8 @@ fn outcome(case: &Case, options: &Options) -> Result<RunOutput, String> {
     result.map_err(|error| format!("refused: {error}"))
 }
 
-/// Fails with the first record that is different.
-fn same(a: &RunOutput, b: &RunOutput, what: &str) -> Result<(), String> {
+/// Returns an error with the first record that differs.
+fn same(a: &RunOutput, b: &RunOutput, change: &str) -> Result<(), String> {
     let (a, b) = (&a.records, &b.records);
     if digest(a) == digest(b) {
         return Ok(());
@@ -193,5 +192,5 @@ fn same(a: &RunOutput, b: &RunOutput, what: &str) -> Result<(), String> {
         .or_else(|| first(ports))
         .or_else(|| first(totals));
     let (a, b) = difference.unwrap_or_else(|| (lengths(a), lengths(b)));
-    Err(format!("with {what}, {a}\n  became {b}"))
+    Err(format!("with {change}, {a}\n  became {b}"))
 }

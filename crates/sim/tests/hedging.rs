@@ -1,5 +1,5 @@
-//! Hedged requests on an idle network against the exact result of order statistics without any network.
-#![expect(clippy::print_stdout, reason = "the figures are the point")]
+//! Hedged requests on an idle network, compared with exact order statistics without a network.
+#![expect(clippy::print_stdout, reason = "the results are printed")]
 
 use duetime_core::normal_cdf;
 use duetime_results::RunSummary;
@@ -7,11 +7,11 @@ use duetime_scenario::{NoFiles, load};
 use duetime_sim::{Options, run};
 
 const SCENARIO: &str = include_str!("../../../scenarios/hedge.toml");
-/// Leaves of a query, and its budget in medians of their computation.
+/// Number of leaves of a query, followed by its budget in medians of their computation time.
 const FAN_IN: i32 = 20;
 const BUDGET: f64 = 10.0;
 
-/// The share of lognormal times (median 1, sigma 1) of at most `t`.
+/// Returns the probability that a lognormal time (median 1, sigma 1) is at most `t`.
 fn lognormal(t: f64) -> f64 {
     if t > 0.0 {
         normal_cdf(libm::log(t))
@@ -20,7 +20,7 @@ fn lognormal(t: f64) -> f64 {
     }
 }
 
-/// The share of queries in time where each leaf that has not answered after `h` is asked a second time.
+/// Returns the share of queries in time if each leaf is hedged after `h`.
 fn exact(h: f64) -> f64 {
     let late = 1.0 - lognormal(BUDGET);
     let leaf = if BUDGET <= h {
@@ -31,12 +31,13 @@ fn exact(h: f64) -> f64 {
     libm::pow(leaf, f64::from(FAN_IN))
 }
 
-/// When a share of lognormal times is over.
+/// Returns the quantile of the lognormal time.
 fn quantile(share: f64) -> f64 {
     libm::exp(duetime_core::normal_quantile(share))
 }
 
-/// 32 parents, each of which receives some 310 answers within the measurement window, and hedges from its first query on.
+/// 32 parents, each of which receives about 310 answers within the measurement window and hedges from its first query
+/// on.
 const COLD: &str = r#"
 transport = ["tcp"]
 duration = "1020 ms"
@@ -60,13 +61,13 @@ deadline_from = "query"
 objective = { within = "10 ms", answers = "100 %", share = "99 %" }
 "#;
 
-/// What `seeds` runs of the ready-made scenario say of queries in time, hedges per leaf, added computations per leaf and
-/// added answer bytes.
+/// Runs the ready-made scenario `seeds` times. Returns the share of queries in time, the hedges per leaf, the
+/// additional computations per leaf, and the share of additional answer bytes.
 fn simulated(after: &str, cancel: bool, seeds: u64) -> [f64; 4] {
     simulated_of(SCENARIO, after, cancel, seeds)
 }
 
-/// The shares of [`simulated`] for another scenario.
+/// Returns the values of [`simulated`] for another scenario.
 fn simulated_of(text: &str, after: &str, cancel: bool, seeds: u64) -> [f64; 4] {
     let set = |key: &str, value: String| (format!("workload.hedge.{key}"), value);
     let set = [
@@ -78,7 +79,7 @@ fn simulated_of(text: &str, after: &str, cancel: bool, seeds: u64) -> [f64; 4] {
     let runs: Vec<RunSummary> = (0..seeds)
         .map(|seed| {
             let output =
-                run(&scenario, 0, seed, &Options::default()).expect("a scenario that runs");
+                run(&scenario, 0, seed, &Options::default()).expect("a valid scenario");
             RunSummary::of(seed, &output.records)
         })
         .collect();
@@ -93,14 +94,14 @@ fn simulated_of(text: &str, after: &str, cancel: bool, seeds: u64) -> [f64; 4] {
     ]
 }
 
-/// Asserts that two shares differ by less than so many points.
-fn assert_near(what: &str, found: f64, expected: f64, points: f64) {
+/// Asserts that two shares differ by less than `points` percentage points.
+fn assert_near(label: &str, found: f64, expected: f64, points: f64) {
     let off = (found - expected).abs() * 100.0;
-    assert!(off < points, "{what}: {found}, expected {expected}");
+    assert!(off < points, "{label}: {found}, expected {expected}");
 }
 
 #[test]
-fn hedging_on_an_idle_network_gains_what_order_statistics_say() {
+fn hedging_matches_order_statistics() {
     let (seeds, never) = (3, f64::INFINITY);
     let [plain, hedges, ..] = simulated("never", true, seeds);
     assert_near("without hedges", plain, exact(never), 2.0);
@@ -109,20 +110,20 @@ fn hedging_on_an_idle_network_gains_what_order_statistics_say() {
     assert_near("at the 95th percentile", hedged, exact(quantile(0.95)), 2.0);
     assert_near("hedges", hedges, 0.05, 0.5);
     assert_near("computations", computes, 0.05, 0.5);
-    // A host that is told to stop while it computes sends nothing.
+    // A host that is cancelled while it computes sends nothing.
     assert!(bytes < 0.002, "{bytes}");
     assert!(
         hedged > plain + 0.1,
         "{plain} without hedges, {hedged} with"
     );
-    // Without cancellations every second answer comes too.
-    let [kept, _, _, bytes] = simulated("p95", false, seeds);
-    assert_near("without cancellations", kept, exact(quantile(0.95)), 2.0);
+    // Without cancellations, the second answers are sent as well.
+    let [without_cancel, _, _, bytes] = simulated("p95", false, seeds);
+    assert_near("without cancellations", without_cancel, exact(quantile(0.95)), 2.0);
     assert_near("answer bytes", bytes, 0.05, 0.5);
 }
 
 #[test]
-fn hedges_are_warm_from_the_first_query() {
+fn hedges_work_from_the_first_query() {
     let [in_time, hedges, ..] = simulated_of(COLD, "p95", true, 5);
     println!(
         "in time {in_time}, theory {}, hedges per leaf {hedges}",
@@ -135,7 +136,7 @@ fn hedges_are_warm_from_the_first_query() {
 
 #[test]
 #[ignore = "prints the table of docs/validation.md"]
-fn the_table() {
+fn print_table() {
     for (after, h) in [
         ("never", f64::INFINITY),
         ("p90", quantile(0.9)),

@@ -1,9 +1,9 @@
-//! What limited transmit (RFC 3042) is worth in incasts: flows of 64 KB that meet at a port of 100 packets.
-#![expect(clippy::print_stdout, reason = "the figures are the point")]
+//! Effect of limited transmit (RFC 3042) on incasts: flows of 64 KB that meet at a port of 100 packets.
+#![expect(clippy::print_stdout, reason = "the results are printed")]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the numbers of a test are small"
+    reason = "numbers in tests are small"
 )]
 
 mod lab;
@@ -33,7 +33,7 @@ fn incast(flows: u32, initial_window: u32, delayed_ack: u32, limited_transmit: b
         second,
     );
     scenario.drain = second * 20;
-    scenario.host.send_jitter = Span::from_ns(1); // as scenarios have it
+    scenario.host.send_jitter = Span::from_ns(1); // the default of scenarios
     scenario.switch.buffer = Buffer::Static(Amount::Packets(100));
     scenario.workloads = vec![workload(
         "incast",
@@ -54,19 +54,20 @@ fn incast(flows: u32, initial_window: u32, delayed_ack: u32, limited_transmit: b
 
 fn flows(scenario: &Scenario, repetition: u64) -> Vec<FlowRecord> {
     let output = duetime_sim::run(scenario, 0, repetition, &Options::default());
-    let flows = output.expect("a sound scenario").records.flows;
+    let flows = output.expect("a valid scenario").records.flows;
     assert!(flows.iter().all(|flow| flow.finish.is_some()));
     flows
 }
 
-/// What a flow's first timeout could have been spared by.
+/// Cause of a flow's first timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cause {
-    /// Nothing that was in flight arrived: only the timer can tell.
+    /// Nothing that was in flight arrived, so only the timer could detect the loss.
     WholeWindow,
-    /// One or two duplicate acknowledgements: too few for a fast retransmit.
+    /// One or two duplicate acknowledgements arrived, too few for a fast retransmit.
     FewDuplicates,
-    /// The third one came, and what it sent again was lost, too, or all that was lost took longer than the timer.
+    /// The third duplicate arrived, but the retransmission was lost too, or repairing all losses took longer than the
+    /// timer.
     RepairLost,
 }
 
@@ -75,7 +76,7 @@ fn cause(scenario: &Scenario, repetition: u64, flow: u64) -> Cause {
         watch: Watch::flow(flow),
         ..Options::default()
     };
-    let output = duetime_sim::run(scenario, 0, repetition, &options).expect("a sound scenario");
+    let output = duetime_sim::run(scenario, 0, repetition, &options).expect("a valid scenario");
     let events = output.traces.into_iter().flat_map(|trace| trace.events);
     let (mut highest, mut duplicates) = (0, 0);
     for event in events {
@@ -92,7 +93,7 @@ fn cause(scenario: &Scenario, repetition: u64, flow: u64) -> Cause {
             _ => {}
         }
     }
-    panic!("a flow with a timeout has one in its trace");
+    panic!("the trace of a flow with a timeout must contain it");
 }
 
 #[derive(Default)]
@@ -100,11 +101,11 @@ struct Cell {
     /// Flows with a timeout, without and with limited transmit.
     hit: [usize; 2],
     timeouts: [u32; 2],
-    /// Of the former, those whose first timeout had this cause.
+    /// Flows by the cause of their first timeout.
     whole: [usize; 2],
     few: [usize; 2],
     repair: [usize; 2],
-    /// The slowest flow of each repetition, in milliseconds, summed.
+    /// Completion time of the slowest flow in milliseconds, summed over the repetitions.
     slowest: [f64; 2],
 }
 
@@ -131,7 +132,7 @@ fn measure(senders: u32, initial_window: u32, delayed_ack: u32) -> Cell {
 }
 
 #[test]
-fn limited_transmit_spares_incasts_their_timeouts() {
+fn limited_transmit_avoids_incast_timeouts() {
     println!(
         "Flows of 64 KB into 100 packets, {REPETITIONS} repetitions; without / with limited transmit, flows by the cause of their first timeout:"
     );
@@ -162,7 +163,7 @@ fn limited_transmit_spares_incasts_their_timeouts() {
                 ms[1],
             );
             all = [all[0] + cell.hit[0], all[1] + cell.hit[1]];
-            // Below 10 of 160 flows a cell says nothing.
+            // Cells with fewer than 10 of 160 flows are not significant.
             let more = cell.hit[1] > cell.hit[0].max(9);
             let left = cell.few[1] * 2 > cell.few[0].max(9);
             if more || left {
@@ -177,6 +178,6 @@ fn limited_transmit_spares_incasts_their_timeouts() {
     }
     assert!(
         broken.is_empty(),
-        "more flows with a timeout than limited transmit may leave: {broken:?}"
+        "more flows with a timeout than expected with limited transmit: {broken:?}"
     );
 }

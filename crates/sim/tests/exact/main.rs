@@ -29,5 +29,5 @@ mod retries;
 mod scaling;
 mod servers;
 mod spares;
-mod watched;
+mod traces;
 mod workload_transports;

@@ -1,4 +1,4 @@
-//! Hosts that take a while to receive a packet: every packet later by exactly so much, in order, and told as such.
+//! Receive delays of hosts: every packet is later by exactly the delay, in order, and explanations name the delay.
 
 use crate::common::*;
 use duetime_core::{Span, Time};
@@ -12,7 +12,7 @@ use duetime_sim::{Death, Demand, Faults, Options, Watch};
 
 const DELAY: Span = Span::from_us(7);
 
-/// TCP that sends so many segments at once and waits long for what is lost.
+/// Returns TCP that sends `segments` at once and has long timeouts.
 fn window(segments: u32) -> Protocol {
     match newreno() {
         Protocol::Tcp(config) => Protocol::Tcp(tcp::Config {
@@ -25,9 +25,9 @@ fn window(segments: u32) -> Protocol {
     }
 }
 
-/// Flows of so many bytes each, from one host over a switch to the other; each starts so long after the one before.
-fn ping(protocol: Protocol, flows_of: &[u64], apart: Span) -> Scenario {
-    let list = flows_of.iter().zip(0u64..);
+/// Creates flows of these sizes from one host over a switch to the other, each starting `apart` after the previous one.
+fn ping(protocol: Protocol, sizes: &[u64], apart: Span) -> Scenario {
+    let list = sizes.iter().zip(0u64..);
     let list: Vec<_> = list
         .map(|(&bytes, number)| (apart * number, 0, 1, bytes, None))
         .collect();
@@ -41,12 +41,12 @@ fn receiving(mut scenario: Scenario, delay: Span, jitter: Gap) -> Scenario {
 }
 
 #[test]
-fn each_packet_is_later_by_exactly_the_delay() {
-    // The handshake is two packets one after the other, the first window one more, and each later one two.
+fn each_packet_is_later_by_the_delay() {
+    // The handshake is two packets in sequence, the first window adds one, and each later window two.
     for (bytes, packets) in [(1_000, 3), (2 * 1_460, 3), (6 * 1_460, 5), (14 * 1_460, 7)] {
         let plain = ping(window(2), &[bytes], Span::ZERO);
         let later = |scenario: Scenario| {
-            let both = [&plain, &scenario].map(|of| finish(&run(of).records, 0));
+            let both = [&plain, &scenario].map(|scenario| finish(&run(scenario).records, 0));
             both[1].since(both[0])
         };
         let with = |delay, jitter| later(receiving(plain.clone(), delay, jitter));
@@ -54,19 +54,19 @@ fn each_packet_is_later_by_exactly_the_delay() {
         assert_eq!(with(Span::ZERO, Gap::Fixed(DELAY)), DELAY * packets);
         assert_eq!(with(DELAY, Gap::Fixed(DELAY)), DELAY * (2 * packets));
     }
-    // On a connection that stands, a message of one window is one packet's time.
+    // On an established connection, a message of one window is delayed once.
     let mut plain = ping(window(2), &[1_000, 1_000], Span::from_ms(10));
     plain.workloads[0].connection = Connection::Persistent;
     let slow = receiving(plain.clone(), DELAY, Gap::ZERO);
-    let second = [plain, slow].map(|of| finish(&run(&of).records, 1));
+    let second = [plain, slow].map(|scenario| finish(&run(&scenario).records, 1));
     assert_eq!(second[1].since(second[0]), DELAY);
 }
 
 #[test]
-fn it_is_a_delay_and_not_a_rate() {
+fn receive_delay_does_not_limit_the_rate() {
     let plain = ping(window(1_000), &[1_000 * 1_460], Span::ZERO);
     let slow = receiving(plain.clone(), Span::from_ms(1), Gap::ZERO);
-    let both = [plain, slow].map(|of| finish(&run(&of).records, 0));
+    let both = [plain, slow].map(|scenario| finish(&run(&scenario).records, 0));
     assert_eq!(both[1].since(both[0]), Span::from_ms(3));
 }
 
@@ -87,24 +87,24 @@ fn packets_of_a_flow_keep_their_order() {
 }
 
 #[test]
-fn the_jitter_has_its_distribution() {
-    // One packet at a time: two of the handshake and one of data, each held for a time of its own.
+fn jitter_has_its_distribution() {
+    // One packet at a time: two of the handshake and one of data, each with a separate draw.
     let sizes = vec![1_000; 2_000];
     let plain = ping(window(2), &sizes, Span::from_us(490));
-    let alone = run(&plain).records.flows[0].completion().expect("it ends");
+    let alone = run(&plain).records.flows[0].completion().expect("the flow ends");
     let extra = |jitter: Gap| {
         let records = run(&receiving(plain.clone(), DELAY, jitter)).records;
         let extra = records.flows.iter().map(|flow| {
-            let took = flow.completion().expect("it ends");
+            let took = flow.completion().expect("the flow ends");
             (took - alone - DELAY * 3).as_ps() as f64 / 3e6
         });
         extra.collect::<Vec<f64>>()
     };
-    let mean = |of: &[f64]| of.iter().sum::<f64>() / of.len() as f64;
-    let deviation = |of: &[f64]| {
-        let middle = mean(of);
-        let squares = of.iter().map(|one| (one - middle) * (one - middle));
-        (squares.sum::<f64>() / of.len() as f64 * 3.0).sqrt()
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let deviation = |values: &[f64]| {
+        let middle = mean(values);
+        let squares = values.iter().map(|value| (value - middle) * (value - middle));
+        (squares.sum::<f64>() / values.len() as f64 * 3.0).sqrt()
     };
     // Mean and standard deviation of one draw, in microseconds.
     let us = Span::from_us;
@@ -118,13 +118,13 @@ fn the_jitter_has_its_distribution() {
         let off = (deviation / expected.1 - 1.0).abs();
         assert!(off < 0.1, "{jitter:?}: {deviation}");
         if let Gap::Uniform(..) = jitter {
-            assert!(found.iter().all(|one| (5.0..=15.0).contains(one)));
+            assert!(found.iter().all(|value| (5.0..=15.0).contains(value)));
         }
     }
 }
 
 #[test]
-fn a_host_that_dies_loses_what_it_holds() {
+fn dying_host_loses_held_packets() {
     for (protocol, wait) in [(window(2), Span::from_secs(1)), (d3(), Span::from_us(500))] {
         let slow = receiving(
             ping(protocol, &[1_000], Span::ZERO),
@@ -140,16 +140,16 @@ fn a_host_that_dies_loses_what_it_holds() {
                 faults,
                 ..Options::default()
             };
-            let output = duetime_sim::run(&slow, 0, 0, &options).expect("it runs");
+            let output = duetime_sim::run(&slow, 0, 0, &options).expect("the scenario runs");
             finish(&output.records, 0)
         };
         let at = Span::from_us(500);
         let alive = end(Vec::new());
         assert!(alive < Time::ZERO + Span::from_ms(6), "{alive}");
-        // The first packet is at the other host, whose transport does not have it: it is sent again.
+        // The first packet is held by the other host and lost before the transport gets it, so it is retransmitted.
         let died = end(vec![Death { at, host: 1 }]);
         assert!(died >= alive + wait, "{died} {alive}");
-        // It matters no more when the sender has all that it waits for.
+        // A later death does not matter, because the sender has everything that it waits for.
         let late = Death {
             at: Span::from_ms(100),
             host: 1,
@@ -159,16 +159,16 @@ fn a_host_that_dies_loses_what_it_holds() {
 }
 
 #[test]
-fn an_explanation_tells_it_from_propagation() {
+fn explanation_separates_reception_and_propagation() {
     for jitter in [Gap::ZERO, Gap::Exponential(Span::from_us(3))] {
-        // Packets one after the other, the last of them the data: D3 asks for a rate first.
+        // Packets in sequence, the last of them the data: D3 requests a rate first.
         for (protocol, trips) in [(window(2), 3), (d3(), 5)] {
             let slow = receiving(ping(protocol, &[1_000], Span::ZERO), DELAY, jitter.clone());
             let options = Options {
                 watch: Watch::flow(run(&slow).records.flows[0].flow),
                 ..Options::default()
             };
-            let output = duetime_sim::run(&slow, 0, 0, &options).expect("it runs");
+            let output = duetime_sim::run(&slow, 0, 0, &options).expect("the scenario runs");
             let held = output.traces[0].events.iter().filter_map(|event| {
                 let FlowEventKind::Received { held, .. } = event.what else {
                     return None;
@@ -176,9 +176,9 @@ fn an_explanation_tells_it_from_propagation() {
                 assert!(held >= DELAY);
                 Some(held)
             });
-            let held = held.take(trips).fold(Span::ZERO, |sum, one| sum + one);
-            let told = explain(&output.records.flows[0], &output.traces[0].events);
-            let causes = told.by_cause();
+            let held = held.take(trips).fold(Span::ZERO, |sum, held| sum + held);
+            let explanation = explain(&output.records.flows[0], &output.traces[0].events);
+            let causes = explanation.by_cause();
             assert_eq!(causes[&Cause::Reception], held, "{causes:?}");
             assert_eq!(
                 causes[&Cause::Propagation],
@@ -193,9 +193,9 @@ fn an_explanation_tells_it_from_propagation() {
 }
 
 #[test]
-fn what_is_known_beforehand_contains_it() {
+fn demand_includes_receive_delays() {
     let jitter = Gap::Uniform(Span::from_us(2), Span::from_us(30));
-    let certain = DELAY + Span::from_us(2);
+    let minimum = DELAY + Span::from_us(2);
     let mut plain = ping(window(2), &[10_000], Span::ZERO);
     let earliest = |scenario: &Scenario| {
         let network = Network::build(&scenario.topology).expect("a network");
@@ -204,7 +204,7 @@ fn what_is_known_beforehand_contains_it() {
     };
     let described = |scenario: &Scenario| describe(scenario).expect("a scenario");
     let before = (earliest(&plain), described(&plain).topology.base_rtt_ns);
-    // The flow alone takes less than this, but not with what its host takes.
+    // The flow alone takes less than this deadline, but not with its host's minimum delay.
     let deadline = before.0.since(Time::ZERO) + Span::from_us(5);
     plain.workloads = vec![workload(flows(&[(
         Span::ZERO,
@@ -215,9 +215,9 @@ fn what_is_known_beforehand_contains_it() {
     )]))];
     assert!(described(&plain).hopeless.is_empty());
     let slow = receiving(plain, DELAY, jitter);
-    assert_eq!(earliest(&slow).since(before.0), certain);
+    assert_eq!(earliest(&slow).since(before.0), minimum);
     let after = described(&slow);
-    assert_eq!(after.topology.base_rtt_ns - before.1, (certain * 2).as_ns());
+    assert_eq!(after.topology.base_rtt_ns - before.1, (minimum * 2).as_ns());
     assert_eq!(after.hopeless.len(), 1);
     assert!(finish(&run(&slow).records, 0) > earliest(&slow));
 }

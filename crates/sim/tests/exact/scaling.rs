@@ -1,6 +1,6 @@
-//! No unit of time is built in: where all rates double and all times halve, every flow ends after half its time, to the
-//! picosecond. Of D3 also the quantum of its rates doubles (`scale`), and its update interval halves. A lost request waits
-//! for a fixed millisecond at least, so D3 has buffers without limit here.
+//! Time scaling: with all rates doubled and all times halved, every flow takes half its time, to the picosecond. For
+//! D3, the quantum of its rates doubles (`scale`) and its update interval halves. A lost request waits for a fixed
+//! millisecond at least, so D3 has unlimited buffers here.
 
 use crate::common::*;
 use duetime_core::random::{Purpose, Streams};
@@ -10,8 +10,8 @@ use duetime_proto::{d3, tcp};
 use duetime_results::RunRecords;
 use duetime_scenario::model::*;
 
-/// Bursts from 12 hosts into one, of several sizes and deadlines, and long transfers between the others, with drops,
-/// marks and timeouts; rates are multiplied and times divided by `factor`.
+/// Creates bursts from 12 hosts into one, with several sizes and deadlines, and long transfers between the others, with
+/// drops, marks and timeouts. Rates are multiplied and times divided by `factor`.
 fn scaled(transport: &Transport, factor: u64) -> Scenario {
     let mut draw = Streams::new(11, 0).stream(0, Purpose::Size);
     let mut list = Vec::new();
@@ -62,8 +62,8 @@ fn scaled(transport: &Transport, factor: u64) -> Scenario {
 }
 
 #[test]
-fn twice_the_rates_and_half_the_times_give_half_the_completion_times() {
-    // CUBIC and HyStart++ have times of their own.
+fn doubled_rates_halve_completion_times() {
+    // CUBIC and HyStart++ have absolute times.
     let windows = transports().into_iter().filter(|transport| {
         matches!(transport.protocol, Protocol::Tcp(_)) && transport.name != "linux"
     });
@@ -94,11 +94,11 @@ fn twice_the_rates_and_half_the_times_give_half_the_completion_times() {
     assert!(seen >= 6);
 }
 
-/// With grants that leave as bursts, since the time from one paced packet to the next is rounded, and with the capacities
-/// of its ports fixed: their adaptation samples each port at a phase of its own, drawn in picoseconds,
-/// which does not halve. With phases that do, D3 is as exact with its default gains.
+/// Uses grants that are sent as bursts, since the time between paced packets is rounded, and fixed port capacities,
+/// since adaptation samples each port at a phase drawn in picoseconds, which does not halve. With phases that do halve,
+/// D3 scales exactly with its default gains, too.
 #[test]
-fn d3_without_capacity_adaptation_scales_as_well() {
+fn d3_without_capacity_adaptation_scales() {
     for ignore_deadlines in [true, false] {
         let protocol = Protocol::D3(d3::Config {
             ignore_deadlines,
@@ -120,7 +120,7 @@ fn d3_without_capacity_adaptation_scales_as_well() {
     }
 }
 
-/// That every flow took half as long the second time.
+/// Asserts that every flow took half as long the second time.
 fn assert_half(once: &RunRecords, twice: &RunRecords, name: &str) {
     assert_eq!(once.flows.len(), twice.flows.len());
     for (one, half) in once.flows.iter().zip(&twice.flows) {

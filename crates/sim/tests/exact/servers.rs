@@ -1,4 +1,4 @@
-//! Servers with slots: each computation starts at the picosecond at which a slot becomes free to it.
+//! Servers with slots: each computation starts at the picosecond at which a slot becomes free for it.
 
 use crate::common::*;
 use duetime_core::{Bytes, Rate, Span, Time};
@@ -14,7 +14,8 @@ fn slots(slots: u32, queue: ServerQueue) -> Servers {
     Servers::Slots(Slots { slots, queue })
 }
 
-/// Recorded queries of one leaf each, all computed at one host: (start, computation), with this deadline.
+/// Creates recorded queries with one leaf each, all computed at one host, from (start, computation) and with this
+/// deadline.
 fn leaves(jobs: &[(Span, Span)], deadline: Option<Span>, host: u32) -> WorkloadKind {
     let node = |parent, children, host, compute| RecordedNode {
         parent,
@@ -57,9 +58,9 @@ fn star(kinds: Vec<WorkloadKind>, servers: Servers) -> Scenario {
     scenario
 }
 
-/// Times at which each query of a workload reached its leaf and at which the leaf answered.
+/// Returns, for each query of a workload, the arrival at its leaf and the start of the answer.
 fn served(records: &RunRecords, workload: u16) -> Vec<(Time, Time)> {
-    let of = |class| {
+    let flows_of_class = |class| {
         let flows = records.flows.iter();
         let mut flows: Vec<&FlowRecord> = flows
             .filter(|flow| flow.workload == workload && flow.class == class)
@@ -67,7 +68,7 @@ fn served(records: &RunRecords, workload: u16) -> Vec<(Time, Time)> {
         flows.sort_by_key(|flow| flow.query);
         flows
     };
-    let pairs = of(Class::Query).into_iter().zip(of(Class::Response));
+    let pairs = flows_of_class(Class::Query).into_iter().zip(flows_of_class(Class::Response));
     pairs
         .map(|(query, answer)| {
             assert_eq!(query.query, answer.query);
@@ -77,7 +78,7 @@ fn served(records: &RunRecords, workload: u16) -> Vec<(Time, Time)> {
 }
 
 #[test]
-fn a_third_computation_waits_for_the_first_slot() {
+fn third_computation_waits_for_a_slot() {
     let (ms, us) = (Span::from_ms, Span::from_us);
     let jobs = [(us(0), ms(4)), (us(100), ms(2)), (us(200), ms(1))];
     let at_once = run(&star(vec![leaves(&jobs, None, SERVER)], Servers::Unlimited));
@@ -116,7 +117,7 @@ fn a_third_computation_waits_for_the_first_slot() {
 }
 
 #[test]
-fn a_wait_is_a_part_of_its_own_in_the_explanation() {
+fn explanation_separates_waits_for_slots() {
     let (ms, us) = (Span::from_ms, Span::from_us);
     let jobs = [(us(0), ms(4)), (us(100), ms(2))];
     let scenario = star(
@@ -128,9 +129,9 @@ fn a_wait_is_a_part_of_its_own_in_the_explanation() {
         watch: Watch::Query(query.query),
         ..Options::default()
     };
-    let output = duetime_sim::run(&scenario, 0, 0, &options).expect("a sound scenario");
-    let told = Tree::new(&query, &output.records.flows, &output.traces).explain(query.enough);
-    let parts = told.parts();
+    let output = duetime_sim::run(&scenario, 0, 0, &options).expect("a valid scenario");
+    let explanation = Tree::new(&query, &output.records.flows, &output.traces).explain(query.enough);
+    let parts = explanation.parts();
     let times = served(&output.records, 0);
     assert_eq!(parts[&(1, Doing::Queueing)], times[0].1.since(times[1].0));
     assert_eq!(parts[&(1, Doing::Computing)], ms(2));
@@ -139,9 +140,10 @@ fn a_wait_is_a_part_of_its_own_in_the_explanation() {
 }
 
 #[test]
-fn order_of_waiting_computations_follows_the_discipline() {
+fn waiting_computations_follow_the_discipline() {
     let (ms, us) = (Span::from_ms, Span::from_us);
-    // The first occupies the only slot; then come a late deadline, none, and an early one.
+    // The first computation occupies the only slot. Then come one with a late deadline, one without, and one with an
+    // early deadline.
     let order = |queue| {
         let kinds = vec![
             leaves(&[(us(0), ms(4)), (us(300), ms(1))], None, SERVER),
@@ -157,14 +159,14 @@ fn order_of_waiting_computations_follows_the_discipline() {
     assert_eq!(order(ServerQueue::EarliestDeadline), [ms(2), ms(3), ms(1)]);
 }
 
-/// A leaf that computes for 3 ms and is hedged after 1 ms; `busy` are computations at the host of the hedge, each from
-/// after the query's arrival. Returns the records with the busy computations' times.
+/// Runs a leaf that computes for 3 ms and is hedged after 1 ms. `busy` lists computations at the host of the hedge, as
+/// (time after the query's arrival, duration). Returns the records and the times of these computations.
 fn hedged(cancel: bool, busy: &[(Span, Span)]) -> (RunRecords, Vec<(Time, Time)>) {
     let mut mixed = mixture(transports().remove(0));
     mixed.workloads.truncate(1);
     let mut kind = mixed.workloads.remove(0).kind;
     let WorkloadKind::Oldi(oldi) = &mut kind else {
-        panic!("a tree comes first")
+        panic!("the first workload is a tree")
     };
     oldi.applications = 1;
     oldi.trees = 1;
@@ -185,10 +187,10 @@ fn hedged(cancel: bool, busy: &[(Span, Span)]) -> (RunRecords, Vec<(Time, Time)>
     let mut scenario = star(vec![kind], slots(1, ServerQueue::Fifo));
     scenario.duration = Span::from_ms(400);
     let alone = run(&scenario).records;
-    let host = of_hedge(&alone, Class::Query).expect("a hedge").destination;
+    let host = hedge_flow(&alone, Class::Query).expect("a hedge").destination;
     let root = alone.queries[0].root;
     let start = alone.queries[0].start.since(Time::ZERO);
-    let jobs: Vec<(Span, Span)> = busy.iter().map(|&(at, of)| (start + at, of)).collect();
+    let jobs: Vec<(Span, Span)> = busy.iter().map(|&(at, compute)| (start + at, compute)).collect();
     let mut kind = leaves(&jobs, None, host);
     if let WorkloadKind::Spans(spans) = &mut kind {
         for query in &mut spans.queries {
@@ -201,49 +203,49 @@ fn hedged(cancel: bool, busy: &[(Span, Span)]) -> (RunRecords, Vec<(Time, Time)>
     (records, times)
 }
 
-fn of_hedge(records: &RunRecords, class: Class) -> Option<&FlowRecord> {
+fn hedge_flow(records: &RunRecords, class: Class) -> Option<&FlowRecord> {
     let mut flows = records.flows.iter();
     flows.find(|flow| flow.workload == 0 && flow.class == class && flow.attempt.0 == 1)
 }
 
-/// Hedges of the first query, and computations that began for them.
+/// Returns the hedges of the first query and the computations started for them.
 fn computed(records: &RunRecords) -> (u32, u32) {
     let query = &records.queries[0];
     (query.hedges.0, query.extra_computes.0)
 }
 
 #[test]
-fn a_cancelled_computation_leaves_the_queue() {
+fn cancelled_computation_leaves_the_queue() {
     let ms = Span::from_ms;
-    // The hedge arrives after 1 ms and is cancelled after 3 ms; the slot is busy until 10 ms.
+    // The hedge arrives after 1 ms and is cancelled after 3 ms. The slot is busy until 10 ms.
     let busy = [(Span::ZERO, ms(10)), (ms(5), ms(1))];
     let (records, times) = hedged(true, &busy);
-    assert_eq!(times[1].1, times[0].1 + ms(1), "nothing is between");
-    assert!(of_hedge(&records, Class::Response).is_none());
+    assert_eq!(times[1].1, times[0].1 + ms(1), "no computation in between");
+    assert!(hedge_flow(&records, Class::Response).is_none());
     assert_eq!(computed(&records), (1, 0));
 
     let (records, times) = hedged(false, &busy);
-    let hedge = of_hedge(&records, Class::Response).expect("it computes for nothing");
+    let hedge = hedge_flow(&records, Class::Response).expect("the hedge computes although it is not needed");
     assert_eq!(hedge.start, times[0].1 + ms(3));
     assert_eq!(times[1].1, hedge.start + ms(1));
     assert_eq!(computed(&records), (1, 1));
 }
 
 #[test]
-fn a_cancelled_computation_frees_its_slot_at_once() {
+fn cancelled_computation_frees_its_slot() {
     let ms = Span::from_ms;
-    // The hedge computes from 1 ms on and is cancelled after 3 ms; another arrives at 2 ms.
+    // The hedge computes from 1 ms on and is cancelled after 3 ms. Another computation arrives at 2 ms.
     let busy = [(ms(2), ms(1))];
     let (records, times) = hedged(true, &busy);
-    let cancelled = of_hedge(&records, Class::Cancel).expect("a cancellation");
-    assert_eq!(times[0].1, cancelled.finish.expect("it arrives") + ms(1));
+    let cancelled = hedge_flow(&records, Class::Cancel).expect("a cancellation");
+    assert_eq!(times[0].1, cancelled.finish.expect("the cancellation arrives") + ms(1));
 
     let (records, times) = hedged(false, &busy);
-    let hedge = of_hedge(&records, Class::Query).expect("a hedge").finish;
-    assert_eq!(times[0].1, hedge.expect("it arrives") + ms(4));
+    let hedge = hedge_flow(&records, Class::Query).expect("a hedge").finish;
+    assert_eq!(times[0].1, hedge.expect("the query arrives") + ms(4));
 }
 
-/// The mixture with computations that wait, hedges and retries.
+/// Returns the mixture with waiting computations, hedges and retries.
 fn waiting(transport: Transport, queue: ServerQueue) -> Scenario {
     let mut scenario = mixture(transport);
     if let WorkloadKind::Oldi(oldi) = &mut scenario.workloads[0].kind {
@@ -264,13 +266,13 @@ fn waiting(transport: Transport, queue: ServerQueue) -> Scenario {
 
 #[test]
 fn waits_do_not_depend_on_threads() {
-    let some = |of: &Transport| ["dctcp", "d3"].contains(&of.name.as_str());
-    for transport in transports().into_iter().filter(some) {
+    let selected = |transport: &Transport| ["dctcp", "d3"].contains(&transport.name.as_str());
+    for transport in transports().into_iter().filter(selected) {
         for queue in [ServerQueue::Fifo, ServerQueue::EarliestDeadline] {
             let scenario = waiting(transport.clone(), queue);
             let alone = run(&scenario);
-            let waits = |of: &duetime_results::ServerRecord| of.wait_max_ps > 0;
-            assert!(alone.records.servers.iter().filter(|of| waits(of)).count() > 5);
+            let waits = |server: &duetime_results::ServerRecord| server.wait_max_ps > 0;
+            assert!(alone.records.servers.iter().filter(|server| waits(server)).count() > 5);
             assert_same_when_split(&scenario, &alone.records, &[(2, 1), (4, 1), (1, 3)]);
         }
     }
@@ -280,14 +282,14 @@ fn waits_do_not_depend_on_threads() {
 fn enough_slots_equal_unlimited_servers() {
     for transport in transports() {
         let mut scenario = waiting(transport, ServerQueue::Fifo);
-        // With a delay after it, a computation that took a slot ends in an event more.
+        // With a delay after it, a computation that took a slot would end in an additional event.
         scenario.host.start_jitter = false;
         if let WorkloadKind::Oldi(oldi) = &mut scenario.workloads[0].kind {
             oldi.jitter = Gap::ZERO;
         }
         scenario.host.servers = slots(100_000, ServerQueue::Fifo);
         let mut enough = run(&scenario).records;
-        assert!(enough.servers.iter().all(|of| of.wait_max_ps == 0));
+        assert!(enough.servers.iter().all(|server| server.wait_max_ps == 0));
         enough.servers.clear();
         scenario.host.servers = Servers::Unlimited;
         let case = &scenario.transports[0].name;

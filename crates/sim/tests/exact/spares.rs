@@ -1,11 +1,11 @@
-//! Answers beyond those that a query needs: cancelled, they take no more of the link; whatever happens, books balance.
+//! Spare answers, which a query does not need: cancelled spares use no more of the link, and bytes are conserved.
 
 use crate::common::*;
 use duetime_core::{Bytes, Span, Time};
 use duetime_results::{Class, RunRecords};
 use duetime_scenario::model::*;
 
-/// Reads of which four of six answers are enough, each of 1 MB and 8 ms on the root's link.
+/// Creates reads that need four of six answers; each answer has 1 MB and takes 8 ms on the root's link.
 fn reads(transport: Transport, cancel_spares: bool) -> Scenario {
     let mut scenario = mixture(transport);
     scenario.workloads.truncate(1);
@@ -50,11 +50,11 @@ fn cancelled_spares_leave_the_link() {
             assert_eq!(all.leaves_answered, 6, "{name}: {all:?}");
             assert_eq!(some.leaves_answered, 4, "{name}: {some:?}");
         }
-        // Up to enough answers both take the same course.
-        let first = [&kept, &cancelled].map(|of| of.queries[0].enough);
+        // Up to enough answers, both runs are equal.
+        let first = [&kept, &cancelled].map(|records| records.queries[0].enough);
         assert_eq!(first[0], first[1], "{name}");
         let spare = cancelled.flows.iter().filter(|flow| flow.spare.0).count();
-        assert_eq!(spare, 2 * cancelled.queries.len(), "{name}: two of each");
+        assert_eq!(spare, 2 * cancelled.queries.len(), "{name}: two per query");
         let [kept, cancelled] = [&kept, &cancelled].map(delivered_bytes);
         assert!(
             cancelled < kept && cancelled >= kept / 6 * 4,
@@ -64,9 +64,9 @@ fn cancelled_spares_leave_the_link() {
 }
 
 #[test]
-fn threads_and_parts_cancel_the_same_spares() {
-    let some = |of: &Transport| ["dctcp", "d3"].contains(&of.name.as_str());
-    for transport in transports().into_iter().filter(some) {
+fn cancelled_spares_do_not_depend_on_threads() {
+    let selected = |transport: &Transport| ["dctcp", "d3"].contains(&transport.name.as_str());
+    for transport in transports().into_iter().filter(selected) {
         let mut scenario = mixture(transport);
         if let WorkloadKind::Oldi(oldi) = &mut scenario.workloads[0].kind {
             oldi.objective.answers = 0.5;

@@ -1,6 +1,7 @@
-//! Random scenarios: any topology × any workloads × any transports × faults, the same for the same seed everywhere.
+//! Random scenarios of any topology, workloads, transports and faults. Equal seeds give equal scenarios on every
+//! machine.
 //!
-//! Every part is drawn from a stream of its own, so that a change in one leaves the others as they were.
+//! Each part is drawn from a separate stream, so that a change in one does not affect the others.
 
 mod network;
 mod recorded;
@@ -14,24 +15,24 @@ use duetime_scenario::model::{
 };
 use duetime_sim::topology::Network;
 
-/// A scenario with what its run must show.
+/// Scenario with expectations for its run.
 pub struct Case {
-    /// The scenario; its transport 0 is to be run.
+    /// Scenario; its transport 0 is to be run.
     pub scenario: Scenario,
-    /// Its network.
+    /// Network of the scenario.
     pub network: Network,
-    /// Every measured flow must finish: faults are mild and there is all the time in the world.
+    /// True if every measured flow must finish, because faults are mild and the drain is long.
     pub patient: bool,
-    /// On how many threads to run it in the end.
+    /// Number of threads for the repeated run.
     pub threads: usize,
-    /// In how many sub-partitions to run each thread's partition in the end.
+    /// Number of sub-partitions per thread for the repeated run.
     pub subpartitions: usize,
-    /// To be run again with every link captured.
+    /// True if the case is repeated with every link captured.
     pub watched: bool,
 }
 
 impl Case {
-    /// The case of a seed.
+    /// Creates the case of a seed.
     pub fn new(seed: u64) -> Self {
         let draw = |part| Draw(Streams::new(seed, 0).stream(part, Purpose::Fault));
         let mut all = draw(0);
@@ -59,7 +60,7 @@ impl Case {
         network::servers(&mut draw(22), &mut host);
         let (transport, others) = transport::transports(&mut draw(5), &mut draw(10), patient);
         if patient {
-            budget.drain = time_in_the_world(&transport.protocol, budget.rate);
+            budget.drain = generous_drain(&transport.protocol, budget.rate);
         }
         let hosts = network.hosts();
         let mut workloads = workload::workloads(&mut draw(6), &budget, hosts, &kinds, &others);
@@ -98,15 +99,15 @@ impl Case {
         }
     }
 
-    /// Whether nothing can be lost: no seeded loss and no limit on buffers.
+    /// Returns true if nothing can be lost: no seeded loss and unlimited buffers.
     pub fn is_lossless(&self) -> bool {
         self.scenario.switch.buffer == Buffer::Unlimited
             && self.network.links.iter().all(|link| link.loss == 0.0)
     }
 
-    /// The protocols in use, the compared one first.
+    /// Returns the protocols in use, that of the scenario's transport first.
     pub fn protocols(&self) -> impl Iterator<Item = &Protocol> {
-        let own = self
+        let overrides = self
             .scenario
             .workloads
             .iter()
@@ -114,24 +115,24 @@ impl Case {
         self.scenario
             .transports
             .iter()
-            .chain(own)
+            .chain(overrides)
             .map(|transport| &transport.protocol)
     }
 
-    /// The protocol of a workload.
+    /// Returns the protocol of a workload.
     pub fn protocol(&self, workload: u16) -> &Protocol {
-        let own = self.scenario.workloads[usize::from(workload)]
+        let transport = self.scenario.workloads[usize::from(workload)]
             .transport
             .as_ref();
-        &own.unwrap_or(&self.scenario.transports[0]).protocol
+        &transport.unwrap_or(&self.scenario.transports[0]).protocol
     }
 
-    /// Whether any two hosts are joined by one path only.
+    /// Returns true if any two hosts are connected by exactly one path.
     pub fn is_tree(&self) -> bool {
         self.network.links.len() / 2 == self.network.nodes.len() - 1
     }
 
-    /// One line that tells the case apart.
+    /// Returns a one-line summary that identifies the case.
     pub fn summary(&self) -> String {
         let Scenario {
             topology,
@@ -189,17 +190,17 @@ impl Case {
     }
 }
 
-/// How much a scenario may do, so that thousands of them take minutes.
+/// Limits of a scenario, so that thousands of them take minutes.
 pub struct Budget {
-    /// The usual rate of a host's link.
+    /// Typical rate of a host's link.
     pub rate: Rate,
-    /// Flows of all workloads, about.
+    /// Approximate number of flows of all workloads.
     pub flows: u64,
-    /// Bytes of all flows, about.
+    /// Approximate bytes of all flows.
     pub bytes: u64,
-    /// How long sources start flows.
+    /// Time during which sources start flows.
     pub duration: Span,
-    /// How long the run may take after that.
+    /// Time that the run may take after that.
     pub drain: Span,
 }
 
@@ -223,17 +224,17 @@ impl Budget {
         }
     }
 
-    /// A flow without an end fills its link for the whole run: at most about 3,000 packets.
+    /// Limits the run to about 3,000 packets of a flow without an end, which fills its link.
     fn limit_long_flows(&mut self) {
-        let longest = self.rate.transmit(4_500_000);
-        self.duration = self.duration.min(longest);
-        self.drain = self.drain.min(longest);
+        let limit = self.rate.transmit(4_500_000);
+        self.duration = self.duration.min(limit);
+        self.drain = self.drain.min(limit);
     }
 }
 
-/// Time in which everything can finish. D3 needs no long silence, and where its paused flows fill their links with
-/// requests for ever, that shall not take for ever.
-fn time_in_the_world(protocol: &Protocol, rate: Rate) -> Span {
+/// Returns a drain in which everything can finish. For D3 the drain is limited, because it has no long timeouts and its
+/// paused flows can fill their links with requests indefinitely.
+fn generous_drain(protocol: &Protocol, rate: Rate) -> Span {
     match protocol {
         Protocol::Tcp(_) => Span::from_secs(300),
         Protocol::D3(_) => rate
@@ -261,7 +262,7 @@ fn record(draw: &mut Draw, budget: &Budget, network: &Network) -> Record {
     }
 }
 
-/// Draws with the distributions that cases like.
+/// Random draws with the distributions used by the cases.
 pub struct Draw(Stream);
 
 impl Draw {
@@ -269,7 +270,7 @@ impl Draw {
         self.0.chance(probability)
     }
 
-    /// An index below `bound`.
+    /// Returns an index below `bound`.
     pub fn below(&mut self, bound: usize) -> usize {
         self.0.below(bound as u64) as usize
     }
@@ -278,24 +279,24 @@ impl Draw {
         items[self.below(items.len())].clone()
     }
 
-    /// Uniform, both ends included.
+    /// Returns a uniform integer, both ends included.
     pub fn between(&mut self, low: u64, high: u64) -> u64 {
         self.0.between(low, high.max(low))
     }
 
-    /// Uniform in [low, high).
+    /// Returns a uniform number in [low, high).
     pub fn real(&mut self, low: f64, high: f64) -> f64 {
         low + self.0.unit() * (high - low)
     }
 
-    /// Every order of magnitude between the two equally often; `low` is at least 1.
+    /// Returns an integer distributed uniformly on a logarithmic scale; `low` is at least 1.
     pub fn scale(&mut self, low: u64, high: u64) -> u64 {
         let (low, high) = (low.max(1), high.max(low).max(1));
         let factor = libm::pow(high as f64 / low as f64, self.0.unit());
         ((low as f64 * factor) as u64).clamp(low, high)
     }
 
-    /// A span, every order of magnitude equally often.
+    /// Returns a span distributed uniformly on a logarithmic scale.
     pub fn span(&mut self, low: Span, high: Span) -> Span {
         Span::from_ps(self.scale(low.as_ps(), high.as_ps()))
     }
@@ -304,7 +305,7 @@ impl Draw {
         self.0.permutation(n)
     }
 
-    /// A link of about `rate`.
+    /// Creates a link with this rate.
     fn link(&mut self, rate: Rate, loss: f64) -> Link {
         let latency = if self.flag(0.05) {
             Span::ZERO

@@ -7,8 +7,8 @@ use duetime_scenario::model::{
 };
 use duetime_sim::topology::Network;
 
-/// Links on the longest path: slots in D3's allocation vector.
-const MOST_LINKS: u32 = 6;
+/// Maximum number of links on a path: the slots of D3's allocation vector.
+const MAX_LINKS: u32 = 6;
 
 pub(super) fn topology(draw: &mut Draw, budget: &Budget, patient: bool) -> (Topology, Network) {
     let loss = match draw.below(4) {
@@ -19,16 +19,16 @@ pub(super) fn topology(draw: &mut Draw, budget: &Budget, patient: bool) -> (Topo
     };
     loop {
         let topology = any(draw, budget.rate, loss);
-        let network = Network::build(&topology).expect("every shape drawn is a network");
-        if network.longest_path() <= MOST_LINKS && network.hosts() <= 64 {
+        let network = Network::build(&topology).expect("every generated topology is valid");
+        if network.longest_path() <= MAX_LINKS && network.hosts() <= 64 {
             return (topology, network);
         }
     }
 }
 
 fn any(draw: &mut Draw, rate: Rate, loss: f64) -> Topology {
-    let own_loss = if draw.flag(0.7) { loss } else { 0.0 };
-    let link = draw.link(rate, own_loss);
+    let host_loss = if draw.flag(0.7) { loss } else { 0.0 };
+    let link = draw.link(rate, host_loss);
     let faster = |factor: u64| Rate::from_bps(rate.as_bps() * factor);
     let other = draw.one_of(&[
         Rate::from_bps(rate.as_bps() / 10),
@@ -61,7 +61,8 @@ fn any(draw: &mut Draw, rate: Rate, loss: f64) -> Topology {
     }
 }
 
-/// A random tree of switches with some more links, parallel ones too, and hosts anywhere; every link is different.
+/// Creates a random tree of switches with additional and parallel links, and hosts at random switches. Every link is
+/// different.
 fn graph(draw: &mut Draw, rate: Rate, loss: f64) -> Topology {
     let switches = draw.between(1, 9) as usize;
     let hosts = draw.scale(2, 30) as usize;
@@ -115,11 +116,11 @@ fn graph(draw: &mut Draw, rate: Rate, loss: f64) -> Topology {
 }
 
 pub(super) fn switch(draw: &mut Draw, patient: bool) -> Switch {
-    let least = if patient { 10 } else { 1 };
+    let min_packets = if patient { 10 } else { 1 };
     let buffer = match draw.below(5) {
         0 | 1 => Buffer::Unlimited,
-        2 => Buffer::Static(Amount::Packets(draw.scale(least, 500) as u32)),
-        // Too small for a full packet, at times.
+        2 => Buffer::Static(Amount::Packets(draw.scale(min_packets, 500) as u32)),
+        // Sometimes too small for a full packet.
         3 => Buffer::Static(Amount::Bytes(
             draw.scale(if patient { 100_000 } else { 100 }, 1_000_000),
         )),
@@ -162,7 +163,7 @@ pub(super) fn host(draw: &mut Draw) -> Host {
     }
 }
 
-/// Limits the servers of some scenarios' hosts.
+/// Limits the servers of the hosts in some scenarios.
 pub(super) fn servers(draw: &mut Draw, host: &mut Host) {
     if draw.flag(0.25) {
         host.servers = Servers::Slots(Slots {
@@ -172,7 +173,7 @@ pub(super) fn servers(draw: &mut Draw, host: &mut Host) {
     }
 }
 
-/// Lets some hosts take a while to receive a packet.
+/// Sets receive delays of the hosts in some scenarios.
 pub(super) fn reception(draw: &mut Draw, host: &mut Host) {
     if !draw.flag(0.25) {
         return;

@@ -1,4 +1,4 @@
-//! Recorded queries, in place of some of the traces of flows.
+//! Recorded queries that replace some of the flow traces.
 
 use super::{Budget, Draw};
 use duetime_core::{Bytes, Span};
@@ -7,7 +7,7 @@ use duetime_scenario::model::{
     Workload, WorkloadKind,
 };
 
-/// Makes queries of the flows of some traces: each flow becomes an answer in the tree of one.
+/// Converts the flows of some traces to queries: each flow becomes an answer in a tree.
 pub(super) fn queries(draw: &mut Draw, budget: &Budget, hosts: u32, workloads: &mut [Workload]) {
     for workload in workloads {
         if let WorkloadKind::Trace { flows } = &workload.kind
@@ -66,7 +66,7 @@ fn spans(draw: &mut Draw, budget: &Budget, hosts: u32, flows: &[TraceFlow]) -> S
     }
 }
 
-/// A tree of one root and a node for each answer, breadth first.
+/// Creates a tree of a root and a node for each answer, in breadth-first order.
 fn tree(draw: &mut Draw, budget: &Budget, answers: &[TraceFlow]) -> Vec<RecordedNode> {
     let mut nodes = vec![RecordedNode {
         parent: 0,
@@ -79,7 +79,7 @@ fn tree(draw: &mut Draw, budget: &Budget, answers: &[TraceFlow]) -> Vec<Recorded
         waited: Span::ZERO,
         network: None,
     }];
-    // Parents in their order, so that children stand next to each other.
+    // Parents in order, so that children are adjacent.
     let mut parent = 0;
     for (position, answer) in answers.iter().enumerate() {
         if nodes[parent].children > 0 && parent < position && draw.flag(0.2) {
@@ -101,7 +101,7 @@ fn tree(draw: &mut Draw, budget: &Budget, answers: &[TraceFlow]) -> Vec<Recorded
     nodes
 }
 
-/// Puts each node on a host that is not its parent's.
+/// Places each node on a host other than its parent's.
 fn place(draw: &mut Draw, hosts: u32, nodes: &mut [RecordedNode]) {
     for position in 0..nodes.len() {
         let step = draw.between(1, u64::from(hosts) - 1) as u32;

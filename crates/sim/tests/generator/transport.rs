@@ -1,4 +1,4 @@
-//! Transports with all their options.
+//! Transports with random options.
 
 use super::Draw;
 use duetime_core::{Rate, Span};
@@ -9,7 +9,7 @@ use duetime_proto::tcp;
 use duetime_proto::window::{Completion, CongestionControl, Cubic, D2tcp, Dctcp};
 use duetime_scenario::model::{Protocol, Transport};
 
-/// Five of the TCP family, three of D3.
+/// Five transports of the TCP family and three of D3.
 const NAMES: [&str; 8] = [
     "tcp",
     "dctcp",
@@ -21,8 +21,8 @@ const NAMES: [&str; 8] = [
     "rcpdc-prio",
 ];
 
-/// The compared transport, and some that workloads may use instead. Routers have one set of options, so all kinds of
-/// D3 share theirs. `newer` draws the options that came later, so that each seed has the older ones as before.
+/// Draws the scenario's transport, and some that workloads may use instead. Routers have one set of options, so all D3
+/// variants share theirs. `newer` draws options that were added later, so that each seed keeps the older options.
 pub(super) fn transports(
     draw: &mut Draw,
     newer: &mut Draw,
@@ -56,7 +56,7 @@ pub(super) fn transports(
         }
     };
     let compared = any(&NAMES);
-    // The two families need different patience.
+    // The two families need drains of different lengths.
     let others = match compared.protocol {
         _ if !patient => &NAMES,
         Protocol::Tcp(_) => &NAMES[..5],
@@ -83,7 +83,7 @@ fn tcp(draw: &mut Draw, name: &str, patient: bool) -> tcp::Config {
         initial_ssthresh: draw.flag(0.3).then(|| draw.scale(1, 100) as u32),
         rto_min,
         rto_initial,
-        // Below the time that everybody's segments take, timeouts fill the network with what is there already.
+        // If rto_max is below the time of all flows' segments together, timeouts fill the network with duplicates.
         rto_max: if patient {
             Span::from_secs(5)
         } else {
@@ -121,7 +121,7 @@ fn tcp(draw: &mut Draw, name: &str, patient: bool) -> tcp::Config {
     }
 }
 
-/// The same with the recovery of later days, or as it was.
+/// Enables modern recovery in half of the cases.
 fn modern(newer: &mut Draw, mut config: tcp::Config) -> tcp::Config {
     config.quick_ack = newer.one_of(&[0, 0, 1, 16]);
     if newer.flag(0.5) {
@@ -132,7 +132,7 @@ fn modern(newer: &mut Draw, mut config: tcp::Config) -> tcp::Config {
     config.tail_loss_probe = config.rack && newer.flag(0.7);
     config.max_ack_delay = newer.one_of(&[Span::ZERO, Span::from_ms(1), Span::from_ms(200)]);
     config.rate_reduction = newer.flag(0.5);
-    // Not drawn, so that each seed keeps what it had before there were these options.
+    // Not drawn, so that each seed keeps its earlier options.
     config.window_validation = config.rate_reduction;
     config.timeout_min = if config.rate_reduction {
         Span::from_ms(8)
@@ -156,7 +156,8 @@ fn d2tcp(draw: &mut Draw) -> D2tcp {
     }
 }
 
-/// The paper's profile with a few options changed; for patient cases only those that keep its promises.
+/// Returns the paper's profile with a few options changed; lenient cases change only options that keep all flows
+/// finishing.
 fn d3(draw: &mut Draw, patient: bool) -> d3::Config {
     let mut config = d3::Config {
         rounding: draw.one_of(&[

@@ -1,4 +1,4 @@
-//! Workloads of every kind, within the case's budget.
+//! Workloads of every kind, within the budget of the case.
 
 use super::{Budget, Draw};
 use duetime_core::{Bytes, Span};
@@ -8,7 +8,7 @@ use duetime_scenario::model::{
     WorkloadKind,
 };
 
-/// What a workload will be.
+/// Kind of a workload to be created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Oldi,
@@ -33,8 +33,8 @@ pub(super) fn kinds(draw: &mut Draw, patient: bool) -> Vec<Kind> {
         Long,
     ];
     let count = draw.between(1, 3);
-    let some = if patient { &all[..7] } else { &all };
-    (0..count).map(|_| draw.one_of(some)).collect()
+    let allowed = if patient { &all[..7] } else { &all };
+    (0..count).map(|_| draw.one_of(allowed)).collect()
 }
 
 pub(super) fn workloads(
@@ -64,7 +64,7 @@ pub(super) fn workloads(
         .collect()
 }
 
-/// Gives the workloads of some scenarios classes of their own, whatever their transports.
+/// Sets the classes of workloads in some scenarios, independently of their transports.
 pub(super) fn classes(draw: &mut Draw, workloads: &mut [Workload]) {
     if !draw.flag(0.25) {
         return;
@@ -76,22 +76,22 @@ pub(super) fn classes(draw: &mut Draw, workloads: &mut [Workload]) {
     }
 }
 
-/// Lets the flows of some workloads start within a random time.
+/// Sets a random start jitter of some workloads.
 pub(super) fn jitter(draw: &mut Draw, budget: &Budget, workloads: &mut [Workload]) {
     for workload in workloads {
-        let (jitter, most) = match &mut workload.kind {
+        let (jitter, max) = match &mut workload.kind {
             WorkloadKind::Burst { every, jitter, .. } => (jitter, *every),
             WorkloadKind::Long { jitter, .. } => (jitter, budget.duration / 4),
             _ => continue,
         };
         if draw.flag(0.3) {
-            *jitter = draw.span(Span::from_ns(1), most);
+            *jitter = draw.span(Span::from_ns(1), max);
         }
     }
 }
 
-/// Gives some trees what services have: other distributions of times, sizes by layer, hedges and retries. Any tree is one
-/// of few, so that the other workloads of a seed are as before.
+/// Gives some trees features of services: other distributions of times, sizes per layer, hedges and retries. Trees are
+/// changed independently, so that the other workloads of a seed stay the same.
 pub(super) fn services(draw: &mut Draw, budget: &Budget, workloads: &mut [Workload]) {
     for workload in workloads {
         let WorkloadKind::Oldi(oldi) = &mut workload.kind else {
@@ -100,7 +100,7 @@ pub(super) fn services(draw: &mut Draw, budget: &Budget, workloads: &mut [Worklo
         if !draw.flag(0.4) {
             continue;
         }
-        // Back to back, only a fixed computation keeps the queries apart.
+        // With back-to-back queries, only a fixed computation separates the queries.
         if oldi.arrival != QueryArrival::BackToBack && draw.flag(0.5) {
             oldi.compute = time(draw, budget.duration / 10);
         }
@@ -136,7 +136,7 @@ pub(super) fn services(draw: &mut Draw, budget: &Budget, workloads: &mut [Worklo
     }
 }
 
-/// Gives some background flows a load in place of a gap, at which about as many start.
+/// Gives some background flows a load instead of a gap, with about the same number of flows.
 pub(super) fn loads(draw: &mut Draw, budget: &Budget, workloads: &mut [Workload]) {
     for workload in workloads {
         let WorkloadKind::Background { size, every, .. } = &mut workload.kind else {
@@ -154,7 +154,7 @@ pub(super) fn loads(draw: &mut Draw, budget: &Budget, workloads: &mut [Workload]
     }
 }
 
-/// A random time of about this, of the heavier tails.
+/// Returns a random time of about this length, from a heavy-tailed distribution.
 fn time(draw: &mut Draw, about: Span) -> Gap {
     let about = draw.span(Span::from_us(1), about);
     match draw.below(3) {
@@ -177,7 +177,7 @@ fn time(draw: &mut Draw, about: Span) -> Gap {
     }
 }
 
-/// What one workload may do.
+/// Limits of one workload.
 struct Share<'a> {
     flows: u64,
     /// Bytes per flow.
@@ -246,7 +246,7 @@ impl Share<'_> {
     fn oldi(&self, draw: &mut Draw) -> Oldi {
         let two_layers = draw.flag(0.4) && self.hosts >= 3;
         let share_hosts = draw.flag(0.4) || two_layers && self.hosts < 4;
-        let widest = if share_hosts {
+        let max_fan_in = if share_hosts {
             20
         } else {
             u64::from(self.hosts - 1)
@@ -254,29 +254,29 @@ impl Share<'_> {
         .min(self.flows)
         .max(1);
         let fan_in = if two_layers {
-            let first = draw.scale(1, (widest / 2).clamp(1, 5));
-            let most = if share_hosts {
+            let first = draw.scale(1, (max_fan_in / 2).clamp(1, 5));
+            let max_inner = if share_hosts {
                 5
             } else {
                 ((u64::from(self.hosts) - 1 - first) / first).clamp(1, 5)
             };
-            vec![first as u32, draw.between(1, most) as u32]
+            vec![first as u32, draw.between(1, max_inner) as u32]
         } else {
-            vec![draw.scale(1, widest) as u32]
+            vec![draw.scale(1, max_fan_in) as u32]
         };
         let nodes = 1 + fan_in[0] + fan_in.get(1).map_or(0, |inner| fan_in[0] * inner);
-        let most_trees = if share_hosts {
+        let max_trees = if share_hosts {
             6
         } else {
             u64::from(self.hosts / nodes).clamp(1, 6)
         };
-        let all_trees = draw.between(1, most_trees) as u32;
+        let all_trees = draw.between(1, max_trees) as u32;
         let applications = if all_trees.is_multiple_of(2) { 2 } else { 1 };
-        // Queries per tree, each two messages per edge.
+        // Number of queries per tree; each query sends two messages per edge.
         let queries = (self.flows / u64::from(all_trees * (nodes - 1) * 2)).max(1);
         let every = self.budget.duration / queries;
         let back_to_back = draw.flag(0.2);
-        // Back to back, only computing and deadlines keep the queries apart.
+        // With back-to-back queries, only computing and deadlines separate the queries.
         let compute = if back_to_back {
             Gap::Fixed(every)
         } else {
@@ -354,7 +354,7 @@ impl Share<'_> {
         }
     }
 
-    /// Nothing, or up to a tenth of the duration.
+    /// Returns zero or a random time of up to a tenth of the duration.
     fn pause(&self, draw: &mut Draw) -> Gap {
         if draw.flag(0.4) {
             return Gap::Fixed(Span::ZERO);
@@ -384,17 +384,17 @@ impl Share<'_> {
             2 | 3 => Size::Fixed(Bytes(draw.scale(bytes / 10, bytes))),
             4 => Size::Uniform(Bytes(1), Bytes(bytes * 2)),
             _ => {
-                let most = bytes as f64 * 4.0;
+                let max = bytes as f64 * 4.0;
                 let points = vec![
                     (1.0, 0.0),
                     (1.0, 0.1),
-                    (most / 20.0 + 1.0, 0.5),
-                    (most / 10.0 + 1.0, 0.5),
+                    (max / 20.0 + 1.0, 0.5),
+                    (max / 10.0 + 1.0, 0.5),
                 ];
-                let last = (most + 2.0, 1.0);
+                let last = (max + 2.0, 1.0);
                 Size::Cdf {
                     name: "drawn".to_owned(),
-                    points: [points, vec![(most / 5.0 + 1.0, 0.9), last]].concat(),
+                    points: [points, vec![(max / 5.0 + 1.0, 0.9), last]].concat(),
                 }
             }
         }
@@ -428,7 +428,7 @@ impl Share<'_> {
             .map(|_| {
                 let (source, destination) = self.pair(draw);
                 TraceFlow {
-                    // Many at the same instant, some too late.
+                    // Many flows start at the same instant, some after the end.
                     start: self.budget.duration * draw.between(0, 22) / 20,
                     source,
                     destination,
@@ -461,7 +461,7 @@ impl Share<'_> {
     }
 }
 
-/// A gap with this mean.
+/// Returns a gap with this mean.
 fn gap(draw: &mut Draw, mean: Span) -> Gap {
     let mean = mean.max(Span::from_ns(1));
     match draw.below(3) {
@@ -471,7 +471,7 @@ fn gap(draw: &mut Draw, mean: Span) -> Gap {
     }
 }
 
-/// Least mean bytes of a flow on the wire, roughly.
+/// Returns a rough lower bound on the mean bytes of a flow on the wire.
 fn wire_bytes(size: &Size) -> f64 {
     let bytes = match size {
         Size::Fixed(bytes) => bytes.0 as f64,

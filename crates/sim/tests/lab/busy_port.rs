@@ -1,5 +1,5 @@
-//! A D3 port that is never idle, while requests are lost and hosts die. Every random draw here has its own stream, so that
-//! runs with and without faults see the same flows.
+//! D3 port that is never idle, while requests are lost and hosts die. Every random draw has a separate stream, so that
+//! runs with and without faults have the same flows.
 
 use super::{missed, run, star, trace};
 use duetime_core::random::{Purpose, Streams};
@@ -9,36 +9,36 @@ use duetime_results::FlowRecord;
 use duetime_scenario::model::{Protocol, Scenario, TraceFlow};
 use duetime_sim::{Death, Faults, Options};
 
-/// What the port carries.
+/// Load of the port.
 #[derive(Clone, Copy, Debug)]
 pub struct BusyPort {
     pub rate: Rate,
     pub seconds: u64,
-    /// Long flows at any time: the port is never idle.
+    /// Number of concurrent long flows, so that the port is never idle.
     pub long: usize,
     /// Share of the link that deadline flows offer.
     pub load: f64,
-    /// Sizes of deadline flows are uniform between these.
+    /// Minimum and maximum of the uniform sizes of deadline flows.
     pub bytes: (u64, u64),
-    /// Deadlines are exponential with this mean, and this floor.
+    /// Mean and floor of the exponential deadlines.
     pub deadline: (Span, Span),
 }
 
-/// Figures of one run: shares in [0, 1].
+/// Results of one run, as shares in [0, 1].
 #[derive(Clone, Copy, Debug)]
 pub struct Figures {
-    /// Of the port's time, to the end of the run.
+    /// Utilisation of the port up to the end of the run.
     pub utilisation: f64,
     pub missed: f64,
     pub flows: u64,
-    /// Misses of the first and the last tenth of the run.
+    /// Share of misses in the first and in the last tenth of the run.
     pub first: f64,
     pub last: f64,
 }
 
-/// Sending hosts; host 0 receives.
+/// Number of sending hosts; host 0 receives.
 const SENDERS: u32 = 12;
-/// One-way delay of each link: 500 us of round trip.
+/// One-way latency of each link, for a round trip of 500 us.
 const LATENCY: Span = Span::from_us(125);
 
 impl BusyPort {
@@ -52,7 +52,7 @@ impl BusyPort {
             .collect()
     }
 
-    /// The flows: the long ones of a host that dies are taken over by others.
+    /// Creates the flows. Other hosts take over the long flows of a host that dies.
     fn flows(&self, deaths: &[Death]) -> Vec<TraceFlow> {
         let streams = Streams::new(7, 1);
         let long = |host: u32, start| TraceFlow {
@@ -69,7 +69,7 @@ impl BusyPort {
         let mut successors = streams.stream(0, Purpose::Placement);
         for death in deaths {
             for owner in owners.iter_mut().filter(|owner| **owner == death.host) {
-                // Any other host.
+                // Choose any other host.
                 *owner = 1 + (*owner + successors.below(u64::from(SENDERS) - 1) as u32) % SENDERS;
                 flows.push(long(*owner, death.at));
             }
@@ -104,17 +104,18 @@ impl BusyPort {
         scenario
     }
 
-    /// Runs it. Flows that die with their host are judged in no run: their host would not have been served better.
-    pub fn run(&self, config: d3::Config, request_loss: f64, deadly: bool) -> Figures {
+    /// Runs the port. Flows whose host dies during them are excluded in all runs, because no router could have served
+    /// them.
+    pub fn run(&self, config: d3::Config, request_loss: f64, with_deaths: bool) -> Figures {
         let deaths = self.deaths();
-        let happened: &[Death] = if deadly { &deaths } else { &[] };
+        let active: &[Death] = if with_deaths { &deaths } else { &[] };
         let faults = Faults {
             request_loss,
-            deaths: happened.to_vec(),
+            deaths: active.to_vec(),
             misbehaving: Vec::new(),
         };
         let records = run(
-            &self.scenario(config, happened),
+            &self.scenario(config, active),
             &Options {
                 faults,
                 ..Options::default()
@@ -125,7 +126,7 @@ impl BusyPort {
         for death in &deaths {
             by_host[death.host as usize].push(Time::ZERO + death.at);
         }
-        // In both runs alike, whatever started within its deadline before the death of its host.
+        // Exclude, in both kinds of runs, flows whose host dies before their deadline.
         let judged = |flow: &&FlowRecord| {
             flow.deadline.is_some_and(|deadline| {
                 !by_host[flow.source as usize]
@@ -157,7 +158,7 @@ impl BusyPort {
     }
 }
 
-/// The default configuration, with or without the repair of the counters.
+/// Returns the default options, with or without the repair of the counters.
 pub fn config(repair: bool) -> d3::Config {
     d3::Config {
         repair,

@@ -1,6 +1,6 @@
-//! What these tests share: scenarios built by hand, figures taken from records, and lines of figures with a verdict.
+//! Shared parts of the tests that print results: scenarios and statistics from records.
 
-#![allow(dead_code, reason = "each test uses its part")]
+#![allow(dead_code, reason = "each test uses a part of it")]
 
 #[path = "../bare/mod.rs"]
 mod bare;
@@ -15,7 +15,7 @@ use duetime_scenario::model::{
 };
 use duetime_sim::{Options, RunOutput};
 
-/// `hosts` hosts on one switch with unlimited buffers and no ECN; nothing to do, no series.
+/// Creates a scenario of `hosts` hosts on one switch with unlimited buffers, without ECN, workloads and series.
 pub fn star(hosts: u32, rate: Rate, latency: Span, protocol: Protocol, duration: Span) -> Scenario {
     let link = Link {
         rate,
@@ -41,7 +41,7 @@ pub fn transport(protocol: Protocol) -> Transport {
     }
 }
 
-/// Flows without an end from each of `sources` to host 0, all at once.
+/// Creates a flow without an end from each of `sources` to host 0, all at once.
 pub fn long(sources: impl IntoIterator<Item = u32>) -> Workload {
     let pairs = sources.into_iter().map(|source| (source, 0)).collect();
     workload(
@@ -70,7 +70,7 @@ pub fn d3() -> Protocol {
     Protocol::D3(d3::Config::default())
 }
 
-/// Marks packets that find `packets` or more.
+/// Marks packets that find at least `packets` in the port.
 pub fn mark_at(scenario: &mut Scenario, packets: u32) {
     scenario.switch.ecn_threshold = vec![(Rate::from_bps(0), Amount::Packets(packets))];
 }
@@ -85,14 +85,14 @@ pub fn run(scenario: &Scenario, options: &Options) -> RunOutput {
     duetime_sim::run(scenario, 0, 0, options).expect("the scenario is valid")
 }
 
-/// Queue samples in bytes, from `from` on.
+/// Returns the queue samples in bytes, from `from` on.
 pub fn queue(records: &RunRecords, from: Span) -> Vec<u64> {
     samples(records, from)
         .map(|sample| sample.queue_bytes)
         .collect()
 }
 
-/// Share of `rate` that left the sampled link from `from` on.
+/// Returns the share of `rate` that left the sampled link from `from` on.
 pub fn utilisation(records: &RunRecords, from: Span, rate: Rate, every: Span) -> f64 {
     let (mut bytes, mut spans) = (0, 0);
     for sample in samples(records, from) {
@@ -126,7 +126,7 @@ pub fn drops(records: &RunRecords) -> u64 {
     records.ports.iter().map(|port| port.drops).sum()
 }
 
-/// Share of the measured deadline flows among `flows` that missed, and their number.
+/// Returns the share of the measured deadline flows among `flows` that missed, and the number of these flows.
 pub fn missed<'a>(flows: impl IntoIterator<Item = &'a FlowRecord>) -> (f64, u64) {
     let (mut missed, mut all) = (0, 0);
     for met in flows
@@ -140,7 +140,7 @@ pub fn missed<'a>(flows: impl IntoIterator<Item = &'a FlowRecord>) -> (f64, u64)
     (missed as f64 / all.max(1) as f64, all)
 }
 
-/// Each flow's delivered bytes as a rate in Mbps over `span`.
+/// Returns a flow's delivered bytes as a rate in Mbps over `span`.
 pub fn mbps(flow: &FlowRecord, span: Span) -> f64 {
     flow.delivered_bytes as f64 * 8e-6 / span.as_secs_f64()
 }

@@ -1,4 +1,4 @@
-//! The least time that a flow can take: all its bytes over its slowest link, and the way there.
+//! Minimum time of a flow: all its bytes over its slowest link, plus the latency of the path.
 
 use crate::generator::Case;
 use duetime_core::{Rate, Span};
@@ -7,15 +7,15 @@ use duetime_results::FlowRecord;
 use duetime_scenario::model::{Connection, Protocol};
 use duetime_sim::topology::Network;
 
-/// TCP and IP headers, in bytes.
+/// Size of the TCP and IP headers in bytes.
 const HEADERS: u64 = 40;
 
-/// The best of all shortest paths between any two hosts.
+/// Best values over all shortest paths between any two hosts.
 pub struct Minimum {
     paths: Vec<Vec<Path>>,
 }
 
-/// The least latency and the greatest capacity of any of the shortest paths; they may be two paths.
+/// Minimum latency and maximum capacity over the shortest paths, possibly of different paths.
 #[derive(Clone, Copy)]
 struct Path {
     links: u32,
@@ -25,7 +25,7 @@ struct Path {
 
 impl Minimum {
     /// Searches the network from every host.
-    pub fn of(network: &Network) -> Self {
+    pub fn new(network: &Network) -> Self {
         Self {
             paths: (0..network.hosts())
                 .map(|host| paths_from(network, host))
@@ -33,17 +33,17 @@ impl Minimum {
         }
     }
 
-    /// The least time from hand-over to delivery of a flow.
+    /// Returns the minimum time of a flow from submission to delivery.
     pub fn of_flow(&self, case: &Case, flow: &FlowRecord) -> Span {
-        let there = self.paths[flow.source as usize][flow.destination as usize];
+        let forward = self.paths[flow.source as usize][flow.destination as usize];
         let back = self.paths[flow.destination as usize][flow.source as usize];
         let overhead = u64::from(case.scenario.host.frame_overhead);
         let host = case.scenario.host.receive_delay;
         let (payload, handshake) = match case.protocol(flow.workload) {
             Protocol::Tcp(config) => {
-                let own = case.scenario.workloads[usize::from(flow.workload)].connection
+                let needs_handshake = case.scenario.workloads[usize::from(flow.workload)].connection
                     == Connection::PerFlow;
-                (config.mss, own.then_some(HEADERS))
+                (config.mss, needs_handshake.then_some(HEADERS))
             }
             // Opening takes a request and its answer.
             Protocol::D3(config) => {
@@ -53,15 +53,15 @@ impl Minimum {
         };
         let packets = flow.size_bytes.div_ceil(u64::from(payload));
         let wire = flow.size_bytes + packets * (HEADERS + overhead);
-        let data = there.capacity.transmit(wire) + there.latency + host;
+        let data = forward.capacity.transmit(wire) + forward.latency + host;
         let Some(header) = handshake else { return data };
-        let opening = [there, back]
+        let opening = [forward, back]
             .map(|path| path.capacity.transmit(header + overhead) + path.latency + host);
         data + opening[0] + opening[1]
     }
 }
 
-/// Breadth first: nodes of one distance before those of the next.
+/// Returns the shortest paths from a host, by breadth-first search.
 fn paths_from(network: &Network, host: u32) -> Vec<Path> {
     let start = Path {
         links: 0,
@@ -96,7 +96,7 @@ fn paths_from(network: &Network, host: u32) -> Vec<Path> {
                 }
             }
         }
-        // Only the first host is passed through.
+        // Paths do not pass through hosts other than the first.
         layer = next
             .into_iter()
             .filter(|&node| network.nodes[node as usize].host.is_none())

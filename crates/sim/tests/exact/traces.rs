@@ -1,4 +1,4 @@
-//! Traces and captures tell what happened: every hop's times fit, explanations sum exactly, no packet is missing.
+//! Traces and captures: hop times are consistent, explanations sum exactly, and no packet is missing.
 
 use crate::common::*;
 use duetime_core::{Rate, Span, Time};
@@ -18,16 +18,16 @@ fn watched(scenario: &Scenario, watch: Watch) -> RunOutput {
     duetime_sim::run(scenario, 0, 0, &options).unwrap()
 }
 
-/// One flow's events.
+/// Returns the events of one flow.
 fn traced(scenario: &Scenario, flow: u64) -> Vec<FlowEvent> {
     let mut traces = watched(scenario, Watch::flow(flow)).traces;
-    assert_eq!(traces.len(), 1, "no other flow is watched");
+    assert_eq!(traces.len(), 1, "only this flow is traced");
     let trace = traces.pop().unwrap();
     assert_eq!(trace.flow, flow);
     trace.events
 }
 
-/// A packet comes to a port when it was sent, or when it had crossed the link before; it waits, is sent, and leaves.
+/// Asserts that every packet reaches a port when it was sent or when it had crossed the previous link.
 fn assert_hops_fit(network: &Network, events: &[FlowEvent], case: &str) {
     let mut hops = Vec::new();
     let mut sent = Vec::new();
@@ -41,49 +41,49 @@ fn assert_hops_fit(network: &Network, events: &[FlowEvent], case: &str) {
                 sending,
                 ..
             } => {
-                let came = event.at - sending - waited;
-                hops.push((link, seq as u32, len, came, event.at));
+                let arrived = event.at - sending - waited;
+                hops.push((link, seq as u32, len, arrived, event.at));
             }
             FlowEventKind::Sent { seq, len, .. } => sent.push((seq as u32, len, event.at)),
             _ => {}
         }
     }
-    for &(link, seq, len, came, _) in &hops {
+    for &(link, seq, len, arrived, _) in &hops {
         let from = network.links[link as usize].from;
         let fits = if network.nodes[from as usize].host.is_some() {
-            len == 0 || sent.contains(&(seq, len, came))
+            len == 0 || sent.contains(&(seq, len, arrived))
         } else {
             hops.iter().any(|&(before, its_seq, its_len, _, left)| {
                 let before = &network.links[before as usize];
-                (before.to, its_seq, its_len, left + before.latency) == (from, seq, len, came)
+                (before.to, its_seq, its_len, left + before.latency) == (from, seq, len, arrived)
             })
         };
         assert!(
             fits,
-            "{case}: packet {seq}+{len} came to link {link} at {came} from nowhere"
+            "{case}: packet {seq}+{len} reached link {link} at {arrived} without being sent there"
         );
     }
 }
 
 fn assert_explained(flow: &FlowRecord, events: &[FlowEvent], case: &str) {
-    let told = explain(flow, events);
-    let took = flow.completion().expect("it finished");
-    assert_eq!(told.total, took, "{case}");
+    let explanation = explain(flow, events);
+    let took = flow.completion().expect("the flow finished");
+    assert_eq!(explanation.total, took, "{case}");
     let mut at = flow.start;
-    for step in &told.steps {
-        assert_eq!(step.from, at, "{case}: without gaps");
+    for step in &explanation.steps {
+        assert_eq!(step.from, at, "{case}: gap");
         at = step.to;
     }
-    assert_eq!(Some(at), flow.finish, "{case}: to the end");
+    assert_eq!(Some(at), flow.finish, "{case}: the steps must reach the end");
     let sum = |parts: BTreeMap<_, Span>| parts.values().map(|part| part.as_ps()).sum::<u64>();
-    assert_eq!(sum(told.parts()), took.as_ps(), "{case}");
-    let untraced = told
+    assert_eq!(sum(explanation.parts()), took.as_ps(), "{case}");
+    let untraced = explanation
         .by_cause()
         .get(&Cause::Untraced)
         .copied()
         .unwrap_or_default();
     assert_eq!(untraced, Span::ZERO, "{case}: every hop is known");
-    let propagation = told
+    let propagation = explanation
         .by_cause()
         .get(&Cause::Propagation)
         .copied()
@@ -91,26 +91,26 @@ fn assert_explained(flow: &FlowRecord, events: &[FlowEvent], case: &str) {
     assert!(
         propagation >= Span::from_us(20),
         "{case}: {:?}",
-        told.parts()
+        explanation.parts()
     );
 }
 
-/// The first, the largest, and the flows with the most of two troubles.
-fn telling(flows: &[FlowRecord]) -> Vec<&FlowRecord> {
-    let most = |key: fn(&FlowRecord) -> u64| flows.iter().max_by_key(|flow| key(flow)).unwrap();
+/// Selects the first flow, the largest, and those with the most retransmissions, timeouts, and marks and denials.
+fn interesting(flows: &[FlowRecord]) -> Vec<&FlowRecord> {
+    let with_most = |key: fn(&FlowRecord) -> u64| flows.iter().max_by_key(|flow| key(flow)).unwrap();
     let mut picked = vec![
         &flows[0],
-        most(|flow| flow.size_bytes),
-        most(|flow| u64::from(flow.retransmits)),
-        most(|flow| u64::from(flow.timeouts)),
-        most(|flow| u64::from(flow.marks + flow.denials)),
+        with_most(|flow| flow.size_bytes),
+        with_most(|flow| u64::from(flow.retransmits)),
+        with_most(|flow| u64::from(flow.timeouts)),
+        with_most(|flow| u64::from(flow.marks + flow.denials)),
     ];
     picked.dedup_by_key(|flow| flow.flow);
     picked
 }
 
 #[test]
-fn the_trace_of_any_flow_fits_and_explains_its_time() {
+fn traces_are_consistent_and_explain_the_time() {
     let mut troubled = [0, 0, 0];
     for transport in transports() {
         for loss in [0.0, 0.02] {
@@ -118,7 +118,7 @@ fn the_trace_of_any_flow_fits_and_explains_its_time() {
             scenario.topology = lossy(scenario.topology, loss);
             let network = Network::build(&scenario.topology).unwrap();
             let flows = run(&scenario).records.flows;
-            for flow in telling(&flows) {
+            for flow in interesting(&flows) {
                 let case = format!("flow {} of {}, loss {loss}", flow.flow, transport.name);
                 let trace = traced(&scenario, flow.flow);
                 assert_hops_fit(&network, &trace, &case);
@@ -163,26 +163,26 @@ fn the_trace_of_any_flow_fits_and_explains_its_time() {
                 troubled
                     .iter_mut()
                     .zip(happened)
-                    .for_each(|(sum, one)| *sum += one);
+                    .for_each(|(sum, count)| *sum += count);
             }
         }
     }
     assert!(
         troubled.iter().all(|&sum| sum > 3),
-        "flows with trouble: {troubled:?}"
+        "retransmissions, timeouts, denials: {troubled:?}"
     );
 }
 
 #[test]
-fn a_lone_flow_is_explained_by_hand() {
-    // The arithmetic of `lone_tcp::one_segment_by_hand`, piece by piece.
+fn lone_flow_by_hand() {
+    // The arithmetic of `lone_tcp::one_segment_by_hand`, part by part.
     let scenario = scenario(
         chain(&[gigabit(); 2]),
         newreno(),
         vec![flows(&[(Span::ZERO, 0, 1, 1_000, None)])],
     );
     let output = watched(&scenario, Watch::flow(0));
-    let told = explain(&output.records.flows[0], &output.traces[0].events);
+    let explanation = explain(&output.records.flows[0], &output.traces[0].events);
     let network = Network::build(&scenario.topology).unwrap();
     let link = |name| network.find_link(name).unwrap();
     let mut expected = BTreeMap::new();
@@ -200,13 +200,13 @@ fn a_lone_flow_is_explained_by_hand() {
         );
     }
     expected.insert((Stage::Delivery, Cause::Propagation), Span::from_us(40));
-    assert_eq!(told.parts(), expected);
-    assert_eq!((told.round_trips, told.finished), (1, true));
+    assert_eq!(explanation.parts(), expected);
+    assert_eq!((explanation.round_trips, explanation.finished), (1, true));
 }
 
 #[test]
-fn a_queue_is_explained_where_it_was() {
-    // Two hosts start at once; the second packet into host 0 waits for the first one's 1040 B.
+fn queueing_is_attributed_to_its_link() {
+    // Two hosts start simultaneously; the second packet into host 0 waits for the first one's 1040 B.
     let list = [
         (Span::ZERO, 1, 0, 1_000, None),
         (Span::ZERO, 2, 0, 1_000, None),
@@ -223,9 +223,9 @@ fn a_queue_is_explained_where_it_was() {
     let down = network.find_link("switch->host0").unwrap();
     let records = run(&scenario).records;
     let later = records.flows.iter().max_by_key(|flow| flow.finish).unwrap();
-    let told = explain(later, &traced(&scenario, later.flow));
-    // The SYN waited for the other SYN, 40 B, so the data came that much later and waited for the rest only.
-    let parts = told.parts();
+    let explanation = explain(later, &traced(&scenario, later.flow));
+    // The SYN waited for the other SYN (40 B), so the data arrived that much later and waited only for the remainder.
+    let parts = explanation.parts();
     let waited = |stage| {
         parts
             .get(&(stage, Cause::Queue(down)))
@@ -237,7 +237,7 @@ fn a_queue_is_explained_where_it_was() {
 }
 
 #[test]
-fn a_later_message_of_a_connection_is_traced() {
+fn later_message_of_a_connection_is_traced() {
     let list = [
         (Span::ZERO, 0, 1, 1_000, None),
         (Span::from_ms(1), 0, 1, 30_000, None),
@@ -259,7 +259,7 @@ fn a_later_message_of_a_connection_is_traced() {
     );
 }
 
-/// A captured packet's source and destination hosts, once its header has been found sound.
+/// Returns the source and destination hosts of a captured packet, after checking its header.
 fn hosts_of(bytes: &[u8], original: u32) -> (u32, u32) {
     assert_eq!(bytes[0], 0x45);
     assert_eq!(
@@ -281,19 +281,19 @@ fn hosts_of(bytes: &[u8], original: u32) -> (u32, u32) {
 }
 
 #[test]
-fn a_capture_holds_every_packet_that_left_lost_ones_too() {
+fn captures_include_lost_packets() {
     let mut lost = 0;
     for transport in transports() {
         let mut scenario = mixture(transport.clone());
         scenario.topology = lossy(scenario.topology, 0.01);
-        // One that leaves nothing on its way, so that what left a port has crossed its link.
+        // Find a run with no packets in flight at its end, so that every packet that left a port has crossed its link.
         let plain = (1..20)
             .find_map(|seed| {
                 scenario.seed = seed;
                 let records = run(&scenario).records;
                 (records.totals.in_flight_bytes == 0).then_some(records)
             })
-            .expect("most runs end empty");
+            .expect("most runs end with nothing in flight");
         let links = [
             "host7->rack1",
             "rack1->spine0",
@@ -304,7 +304,7 @@ fn a_capture_holds_every_packet_that_left_lost_ones_too() {
         let output = run_on(&scenario, 2);
         assert_same(&output.records, &plain, &transport.name);
         assert_eq!(output.capture_links.len(), links.len());
-        let talking: Vec<_> = plain
+        let pairs: Vec<_> = plain
             .flows
             .iter()
             .map(|flow| (flow.source, flow.destination))
@@ -319,7 +319,7 @@ fn a_capture_holds_every_packet_that_left_lost_ones_too() {
             let port = output.whole_ports.iter().find(|port| port.link == *name);
             let port = port.unwrap();
             assert!(port.packets > 50, "{case}");
-            // Packets that are lost on the link are in the capture of it: they have left its port.
+            // Packets that are lost on the link are captured, because they have left its port.
             lost += port.losses;
             assert_eq!(captured.len() as u64, port.packets, "{case}");
             assert_eq!(
@@ -334,8 +334,8 @@ fn a_capture_holds_every_packet_that_left_lost_ones_too() {
             for packet in &captured {
                 let (source, destination) = hosts_of(&packet.bytes, packet.original_bytes);
                 assert!(
-                    talking.contains(&(source, destination))
-                        || talking.contains(&(destination, source)),
+                    pairs.contains(&(source, destination))
+                        || pairs.contains(&(destination, source)),
                     "{case}: {source} to {destination}"
                 );
                 match name.as_str() {
@@ -350,26 +350,26 @@ fn a_capture_holds_every_packet_that_left_lost_ones_too() {
             let rate = if name.contains("spine") { 2 } else { 1 };
             for pair in captured.windows(2) {
                 let gap = Rate::from_gbps(rate).transmit(u64::from(pair[1].original_bytes));
-                // A host's packets may come closer by the delay of the first (`host.send_jitter`).
+                // A host's packets may be closer by the delay of the first (`host.send_jitter`).
                 assert!(
                     pair[1].at + scenario.host.send_jitter >= pair[0].at + gap,
-                    "{case}: one after the other"
+                    "{case}: packets do not overlap"
                 );
             }
         }
     }
-    assert!(lost > 0, "nothing was lost on a captured link");
+    assert!(lost > 0, "a packet must be lost on a captured link");
 }
 
 #[test]
-fn a_capture_of_acknowledgements_holds_their_blocks() {
+fn captured_acknowledgements_have_sack_blocks() {
     let mut scenario = mixture(Transport {
         name: "tcp".into(),
         protocol: linux(),
         priorities: 1,
     });
     scenario.topology = lossy(scenario.topology, 0.02);
-    // What host 7 receives is acknowledged on its way up.
+    // Acknowledgements of the data that host 7 receives are captured on this link.
     scenario.record.pcap = vec!["host7->rack1".into()];
     scenario.record.snap_length = 65_535;
     let output = run(&scenario);
@@ -384,7 +384,7 @@ fn a_capture_of_acknowledgements_holds_their_blocks() {
             plain += 1;
             continue;
         }
-        // RFC 2018 §3: two bytes that align, kind 5, length, and blocks of two positions; no payload.
+        // RFC 2018 §3: two bytes of padding, kind 5, length, and blocks of two sequence numbers; no payload.
         with_blocks += 1;
         assert_eq!(captured.original_bytes as usize, 20 + header);
         assert_eq!(
@@ -408,7 +408,7 @@ fn a_capture_of_acknowledgements_holds_their_blocks() {
 }
 
 #[test]
-fn a_capture_of_d3_holds_its_datagrams() {
+fn captured_d3_datagrams_decode() {
     for rounding in [d3::Rounding::Carry, d3::Rounding::Exact] {
         let config = d3::Config {
             rounding,
