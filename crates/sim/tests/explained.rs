@@ -91,7 +91,12 @@ impl Seen {
     fn explain(&mut self, seed: u64, max: u64) {
         let case = Case::new(seed);
         let mut workloads = case.scenario.workloads.iter();
-        if !workloads.any(|workload| matches!(workload.kind, WorkloadKind::Oldi(_) | WorkloadKind::Spans(_))) {
+        if !workloads.any(|workload| {
+            matches!(
+                workload.kind,
+                WorkloadKind::Oldi(_) | WorkloadKind::Spans(_)
+            )
+        }) {
             return;
         }
         let watched = |watch| {

@@ -78,8 +78,7 @@ fn simulated_of(text: &str, after: &str, cancel: bool, seeds: u64) -> [f64; 4] {
         load(text, "hedge.toml", &set, &NoFiles).unwrap_or_else(|error| panic!("{error}"));
     let runs: Vec<RunSummary> = (0..seeds)
         .map(|seed| {
-            let output =
-                run(&scenario, 0, seed, &Options::default()).expect("a valid scenario");
+            let output = run(&scenario, 0, seed, &Options::default()).expect("a valid scenario");
             RunSummary::of(seed, &output.records)
         })
         .collect();
@@ -118,7 +117,12 @@ fn hedging_matches_order_statistics() {
     );
     // Without cancellations, the second answers are sent as well.
     let [without_cancel, _, _, bytes] = simulated("p95", false, seeds);
-    assert_near("without cancellations", without_cancel, exact(quantile(0.95)), 2.0);
+    assert_near(
+        "without cancellations",
+        without_cancel,
+        exact(quantile(0.95)),
+        2.0,
+    );
     assert_near("answer bytes", bytes, 0.05, 0.5);
 }
 

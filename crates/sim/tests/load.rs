@@ -1,4 +1,4 @@
-//! The load that `describe` predicts: against arithmetic by hand, an enumeration of all paths, and the simulator.
+//! Predicted loads of `describe` against arithmetic by hand, an enumeration of all paths, and the simulator.
 
 use duetime_scenario::model::Scenario;
 use duetime_scenario::{NoFiles, load};
@@ -21,70 +21,77 @@ fn scenario(head: &str, topology: &str, workloads: &str) -> Scenario {
     load(&text, "load.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-fn described(head: &str, topology: &str, workloads: &str) -> Description {
+fn description(head: &str, topology: &str, workloads: &str) -> Description {
     describe(&scenario(head, topology, workloads)).unwrap()
 }
 
 fn close(found: f64, expected: f64) {
     assert!(
         (found - expected).abs() <= 1e-9 * expected.abs().max(1.0),
-        "{found} instead of {expected}"
+        "{found} should be {expected}"
     );
 }
 
 #[test]
-fn uniform_background_overloads_oversubscribed_uplinks() {
-    let of = described(
+fn oversubscribed_uplinks_are_overloaded() {
+    let outcome = description(
         "duration = \"50 ms\"",
         LEAF_SPINE,
         "[[workload]]\nname = \"storage\"\nkind = \"poisson\"\nsize = \"storage\"\nload = 0.3",
     );
-    // Each rack sends 0.3 of 1 Tbps, 160 of 199 parts of it to other racks, over two links of 100 Gbps.
+    // Each rack sends 0.3 of 1 Tbps, of which 160 parts in 199 leave the rack over two links of 100 Gbps.
     let load = 0.3 * 1_000.0 * 160.0 / 199.0 / 200.0;
-    // Gaps are whole picoseconds.
-    assert!((of.load.links[0].load / load - 1.0).abs() < 1e-6);
-    assert_eq!(of.load.links[0].link, "rack0->spine0");
-    assert_eq!((of.load.overloaded_links, of.load.of_links), (20, 420));
-    let busiest = of.workloads[0].busiest_link.as_ref().unwrap();
+    // Gaps are rounded to whole picoseconds.
+    assert!((outcome.load.links[0].load / load - 1.0).abs() < 1e-6);
+    assert_eq!(outcome.load.links[0].link, "rack0->spine0");
+    assert_eq!(
+        (outcome.load.overloaded_links, outcome.load.of_links),
+        (20, 420)
+    );
+    let busiest = outcome.workloads[0].busiest_link.as_ref().unwrap();
     assert_eq!(
         (busiest.link.as_str(), busiest.load),
-        ("rack0->spine0", of.load.links[0].load)
+        ("rack0->spine0", outcome.load.links[0].load)
     );
-    let racks = &of.load.oversubscription[0];
+    let racks = &outcome.load.oversubscription[0];
     assert_eq!((racks.switches, racks.switch.as_str()), (5, "rack0"));
     close(racks.ratio, 5.0);
 }
 
 #[test]
-fn trees_load_their_roots_with_answers_and_their_leaves_with_queries() {
-    // One tree on every host of a star: the root's link carries 9 answers of 14,600 B (10 segments) per 10 ms.
-    let of = described(
+fn trees_load_links_of_roots_and_leaves() {
+    // The star has one tree per host. Per 10 ms, a root's link carries 9 answers of 14,600 B, which are 10 segments
+    // each.
+    let outcome = description(
         "duration = \"1 s\"",
         "[topology]\nkind = \"star\"\nhosts = 10\nlink = { rate = \"1 Gbps\", latency = \"2 us\" }",
         "[[workload]]\nkind = \"oldi\"\nfan_in = 9\nresponse = \"14600 B\"\nquery = \"100 B\"\nevery = \"10 ms\"",
     );
     let answers = 9.0 * 15_000.0 * 8.0 * 100.0 / 1e9;
-    close(of.load.links[0].load, answers);
+    close(outcome.load.links[0].load, answers);
     let queries = 9.0 * 140.0 * 8.0 * 100.0 / 1e9;
-    let from_root = of.load.links.iter().find(|link| {
+    let from_root = outcome.load.links.iter().find(|link| {
         let (from, to) = link.link.split_once("->").unwrap();
-        to == "switch" && of.load.links[0].link.ends_with(from)
+        to == "switch" && outcome.load.links[0].link.ends_with(from)
     });
-    // The root's own link carries least per byte: ten links are busier only if the root's is not among the ten.
+    // The root's own link carries the least, so it may be missing from the ten busiest links.
     if let Some(LinkLoad { load, .. }) = from_root {
         close(*load, queries);
     }
-    close(of.load.links[1].load, 15_000.0 * 8.0 * 100.0 / 1e9);
+    close(outcome.load.links[1].load, 15_000.0 * 8.0 * 100.0 / 1e9);
 }
 
 #[test]
-fn a_transport_with_small_segments_has_more_headers() {
+fn small_segments_add_header_load() {
     let workload = "[[workload]]\nkind = \"poisson\"\nsize = \"53600 B\"\nrate = \"1000 /s\"";
     let star =
         "[topology]\nkind = \"star\"\nhosts = 2\nlink = { rate = \"1 Gbps\", latency = \"2 us\" }";
     let load = |tcp: &str| {
         let workload = format!("{tcp}\n{workload}");
-        described("duration = \"1 s\"", star, &workload).load.links[0].load
+        description("duration = \"1 s\"", star, &workload)
+            .load
+            .links[0]
+            .load
     };
     let per_segment = |segments: f64| 500.0 * (53_600.0 + 40.0 * segments) * 8.0 / 1e9;
     close(load(""), per_segment(37.0));
@@ -92,64 +99,64 @@ fn a_transport_with_small_segments_has_more_headers() {
 }
 
 #[test]
-fn what_is_sent_once_or_without_end_is_not_a_load() {
-    let of = described(
+fn one_shot_and_endless_flows_have_no_load() {
+    let outcome = description(
         "duration = \"1 ms\"",
         LEAF_SPINE,
         "[[workload]]\nkind = \"burst\"\nsenders = 40\nsize = \"1 MB\"\n\
          [[workload]]\nkind = \"permutation\"\nsize = \"10 MB\"\n\
          [[workload]]\nkind = \"long\"\npairs = [[0, 1]]",
     );
-    assert_eq!(of.load.links, []);
-    let names: Vec<&str> = of
+    assert_eq!(outcome.load.links, []);
+    let names: Vec<&str> = outcome
         .load
         .not_sustained
         .iter()
-        .map(|of| of.workload.as_str())
+        .map(|flows| flows.workload.as_str())
         .collect();
     assert_eq!(names, ["burst", "permutation", "long"]);
-    assert!(!of.counts_nothing());
+    assert!(!outcome.counts_nothing());
 }
 
 #[test]
-fn repeated_bursts_load_their_receiver() {
-    let of = described(
+fn repeated_bursts_load_the_receiver() {
+    let outcome = description(
         "",
         LEAF_SPINE,
         "[[workload]]\nkind = \"burst\"\nsenders = 50\nreceiver = 0\nsize = \"146000 B\"\nrepeat = 10\nevery = \"2 ms\"",
     );
     let load = 50.0 * 150_000.0 * 8.0 / 2e-3 / 25e9;
-    close(of.load.links[0].load, load);
-    assert_eq!(of.load.links[0].link, "rack0->host0");
-    assert_eq!(of.load.overloaded_links, 1);
+    close(outcome.load.links[0].load, load);
+    assert_eq!(outcome.load.links[0].link, "rack0->host0");
+    assert_eq!(outcome.load.overloaded_links, 1);
 }
 
 #[test]
-fn what_cannot_count_is_known() {
+fn predicts_when_nothing_is_measured() {
     let star =
         "[topology]\nkind = \"star\"\nhosts = 4\nlink = { rate = \"1 Gbps\", latency = \"2 us\" }";
-    let of =
-        |workloads: &str| described("warm_up = \"5 ms\"\nduration = \"10 ms\"", star, workloads);
+    let outcome =
+        |workloads: &str| description("warm_up = \"5 ms\"\nduration = \"10 ms\"", star, workloads);
     let long = "[[workload]]\nkind = \"long\"\npairs = [[0, 1]]\n";
     let bursts = |at: &str| {
         format!(
             "[[workload]]\nkind = \"burst\"\nsenders = 3\nsize = \"1 KB\"\nrepeat = 2\nevery = \"1 ms\"\nat = \"{at}\"\n"
         )
     };
-    assert!(of(long).counts_nothing());
-    assert!(of(&bursts("1 ms")).counts_nothing());
-    let measured = |text: &str| of(text).workloads[0].expected_measured;
+    assert!(outcome(long).counts_nothing());
+    assert!(outcome(&bursts("1 ms")).counts_nothing());
+    let measured = |text: &str| outcome(text).workloads[0].expected_measured;
     assert_eq!(measured(&bursts("4 ms")), Some(3.0));
     assert_eq!(measured(&bursts("9 ms")), Some(3.0));
     assert_eq!(measured(&bursts("5 ms")), Some(6.0));
     let poisson = "[[workload]]\nkind = \"poisson\"\nsize = \"1 KB\"\nrate = \"2000 /s\"\n";
-    assert!(!of(&format!("{long}{poisson}")).counts_nothing());
+    assert!(!outcome(&format!("{long}{poisson}")).counts_nothing());
     close(measured(poisson).unwrap(), 10.0);
 }
 
-/// Every pair of hosts over every shortest path, one by one, on a graph whose paths split unevenly.
+/// Compares shares with an enumeration of every shortest path on a graph with unequal splits.
 #[test]
-fn shares_over_equal_paths_are_those_of_an_enumeration() {
+fn equal_path_shares_match_an_enumeration() {
     let topology = r#"
 [topology]
 kind = "graph"
@@ -179,13 +186,13 @@ links = [
     let hosts = network.hosts();
     let mut bits = vec![0.0; network.links.len()];
     for from in 0..hosts {
-        let own = network.links[network.uplink[from as usize] as usize]
+        let line_rate = network.links[network.uplink[from as usize] as usize]
             .rate
             .as_bps() as f64;
         for to in (0..hosts).filter(|&to| to != from) {
             let burst = (to == 4 && (from == 0 || from == 2)).then_some(1_500.0 * 8.0 / 10e-6);
-            let rate = 0.3 * own / f64::from(hosts - 1) + burst.unwrap_or(0.0);
-            walk(&network, from, to, rate, &mut bits);
+            let rate = 0.3 * line_rate / f64::from(hosts - 1) + burst.unwrap_or(0.0);
+            add_load(&network, from, to, rate, &mut bits);
         }
     }
     let found = describe(&scenario).unwrap().load;
@@ -194,37 +201,37 @@ links = [
         let number = network.find_link(&link.link).unwrap() as usize;
         assert!(
             (link.offered_bps / bits[number] - 1.0).abs() < 1e-5,
-            "{}: {} instead of {}",
+            "{}: {} should be {}",
             link.link,
             link.offered_bps,
             bits[number]
         );
     }
-    let most = (0..bits.len()).map(|link| bits[link] / network.links[link].rate.as_bps() as f64);
-    let most = most.fold(0.0, f64::max);
-    assert!((found.links[0].load / most - 1.0).abs() < 1e-5);
+    let loads = (0..bits.len()).map(|link| bits[link] / network.links[link].rate.as_bps() as f64);
+    let highest = loads.fold(0.0, f64::max);
+    assert!((found.links[0].load / highest - 1.0).abs() < 1e-5);
 }
 
-/// Adds `rate` to every link of the shortest paths from one node to another, an equal share to each next link.
-fn walk(network: &Network, from: u32, to: u32, rate: f64, bits: &mut [f64]) {
+/// Adds `rate` to all shortest paths between two nodes, split evenly over the next links at each node.
+fn add_load(network: &Network, from: u32, to: u32, rate: f64, bits: &mut [f64]) {
     if from == to {
         return;
     }
-    let far = distance(network, from, to);
+    let remaining = distance(network, from, to);
     let nearer: Vec<usize> = (0..network.links.len())
         .filter(|&link| {
             let link = &network.links[link];
-            link.from == from && distance(network, link.to, to) + 1 == far
+            link.from == from && distance(network, link.to, to) + 1 == remaining
         })
         .collect();
     for &link in &nearer {
         let share = rate / nearer.len() as f64;
         bits[link] += share;
-        walk(network, network.links[link].to, to, share, bits);
+        add_load(network, network.links[link].to, to, share, bits);
     }
 }
 
-/// Links between two nodes, by trying ever longer walks; hosts pass nothing on.
+/// Returns the number of links between two nodes by growing the reached set; hosts do not forward.
 fn distance(network: &Network, from: u32, to: u32) -> u32 {
     let mut reached = vec![from];
     for steps in 0..20 {
@@ -241,7 +248,7 @@ fn distance(network: &Network, from: u32, to: u32) -> u32 {
 }
 
 #[test]
-fn ports_carry_what_was_predicted() {
+fn ports_carry_the_predicted_load() {
     let scenario = scenario(
         "duration = \"200 ms\"\ndrain = \"1 s\"",
         "[topology]\nkind = \"leaf-spine\"\nracks = 3\nhosts_per_rack = 4\nspines = 2\n\
@@ -261,12 +268,12 @@ fn ports_carry_what_was_predicted() {
     for link in predicted.links.iter().take(4) {
         let expected = link.offered_bps / 8.0 * 0.2;
         let found = carried(link) / expected;
-        // Acknowledgements, handshakes and the draws are not predicted.
+        // The prediction leaves out acknowledgements, handshakes and random variation.
         assert!((0.93..1.15).contains(&found), "{link:?}: {found}");
     }
     let hops = records.totals.packet_hops as f64 / predicted.packet_hops;
     assert!(
         (0.8..1.25).contains(&hops),
-        "{hops} of the packet-hops predicted"
+        "{hops} of the predicted packet-hops"
     );
 }

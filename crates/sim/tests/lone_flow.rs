@@ -1,14 +1,14 @@
-//! A lone flow fills a bottleneck whose buffer is above the bandwidth-delay product: a small part of the grid that
-//! `script/fairness --only lone` runs whole.
-#![expect(clippy::print_stdout, reason = "the figures are the point")]
+//! Fill of a bottleneck by a lone flow whose buffer exceeds the bandwidth-delay product: a small part of the grid that
+//! `script/fairness --only lone` runs.
+#![expect(clippy::print_stdout, reason = "the test prints its measurements")]
 
 use duetime_scenario::NoFiles;
 use duetime_sim::Options;
 
-/// Share of the line that the flow must have from the second second on.
-const LEAST: f64 = 0.98;
+/// Smallest share of the link that the flow must use from the second second on.
+const MIN_SHARE: f64 = 0.98;
 
-/// Bytes that one flow delivers through 1 Gbps with a product of 40 packets.
+/// Returns the bytes that one flow delivers through 1 Gbps with a bandwidth-delay product of 40 packets.
 fn delivered(transport: &str, host_gbps: u32, buffer: u32, seconds: u32, more: &str) -> u64 {
     let text = format!(
         "name = \"lone-flow\"\ntransport = \"{transport}\"\nduration = \"{seconds} s\"\ndrain = \"0 us\"\n\
@@ -19,13 +19,13 @@ fn delivered(transport: &str, host_gbps: u32, buffer: u32, seconds: u32, more: &
          [[workload]]\nkind = \"long\"\npairs = [[0, 2]]\njitter = \"1 ms\"\n{more}"
     );
     let scenario =
-        duetime_scenario::load(&text, "lone-flow", &[], &NoFiles).expect("a sound scenario");
-    let output = duetime_sim::run(&scenario, 0, 0, &Options::default()).expect("a sound scenario");
+        duetime_scenario::load(&text, "lone-flow", &[], &NoFiles).expect("a valid scenario");
+    let output = duetime_sim::run(&scenario, 0, 0, &Options::default()).expect("a valid scenario");
     output.records.flows[0].delivered_bytes
 }
 
 #[test]
-fn lone_flow_fills_the_line() {
+fn lone_flow_fills_the_link() {
     let profile =
         |name, window| format!("[tcp]\nprofile = \"{name}\"\ninitial_window = {window}\n");
     let mut slow = Vec::new();
@@ -45,10 +45,10 @@ fn lone_flow_fills_the_line() {
     ] {
         let [three, one] =
             [3, 1].map(|seconds| delivered(transport, host_gbps, buffer, seconds, &more));
-        // Of a packet of 1500 B, 1460 are delivered.
+        // Of each packet of 1500 B, 1460 B are delivered.
         let share = (three - one) as f64 * 8.0 / 2e9 * 1500.0 / 1460.0;
         println!("{transport}, {host_gbps} Gbps, {buffer} packets, {more:?}: {share:.3}");
-        if share < LEAST {
+        if share < MIN_SHARE {
             slow.push((transport, host_gbps, buffer, more, share));
         }
     }

@@ -1,4 +1,4 @@
-//! Ports' statistics cover the time from the warm-up to the end of the measurement window.
+//! Statistics of ports from the end of the warm-up to the end of the measurement window.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -11,7 +11,7 @@ use duetime_scenario::model::Scenario;
 use duetime_scenario::{NoFiles, load};
 use duetime_sim::{Options, RunOutput, run};
 
-/// Poisson flows over uplinks that are busy, sampled every 500 us.
+/// Returns a scenario of Poisson flows over busy uplinks, sampled every 500 us.
 fn busy(warm_up: &str, duration: &str) -> Scenario {
     let text = format!(
         r#"
@@ -45,7 +45,12 @@ load = 0.6
     load(&text, "measured.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn made(scenario: &Scenario, transport: usize, threads: usize, subpartitions: usize) -> RunOutput {
+fn simulate(
+    scenario: &Scenario,
+    transport: usize,
+    threads: usize,
+    subpartitions: usize,
+) -> RunOutput {
     let options = Options {
         threads,
         subpartitions,
@@ -55,11 +60,11 @@ fn made(scenario: &Scenario, transport: usize, threads: usize, subpartitions: us
 }
 
 #[test]
-fn bytes_and_queues_are_those_of_the_samples_in_between() {
+fn window_statistics_match_the_samples() {
     let scenario = busy("3 ms", "11 ms");
     let (mut measured, mut whole) = (0, 0);
     for transport in 0..3 {
-        let output = made(&scenario, transport, 1, 1);
+        let output = simulate(&scenario, transport, 1, 1);
         let records = &output.records;
         for (number, name) in records.sampled_links.iter().enumerate() {
             let port = records
@@ -87,14 +92,14 @@ fn bytes_and_queues_are_those_of_the_samples_in_between() {
 }
 
 #[test]
-fn parts_of_the_time_add_up_to_the_whole() {
-    // The same run, since nothing that a host does depends on where counting begins.
-    let early = made(&busy("0 us", "11 ms"), 0, 1, 1);
-    let late = made(&busy("4 ms", "11 ms"), 0, 1, 1);
+fn windows_add_up_to_the_whole_run() {
+    // Both runs are the same, because hosts do not depend on the start of the measurement.
+    let early = simulate(&busy("0 us", "11 ms"), 0, 1, 1);
+    let late = simulate(&busy("4 ms", "11 ms"), 0, 1, 1);
     assert_eq!(early.whole_ports.len(), late.whole_ports.len());
     let records = &early.records;
     for (number, name) in records.sampled_links.iter().enumerate() {
-        let of = |output: &RunOutput| {
+        let port = |output: &RunOutput| {
             let ports = output.records.ports.iter();
             ports
                 .clone()
@@ -102,7 +107,7 @@ fn parts_of_the_time_add_up_to_the_whole() {
                 .unwrap()
                 .clone()
         };
-        let (all, part) = (of(&early), of(&late));
+        let (all, part) = (port(&early), port(&late));
         let samples = records
             .series
             .iter()
@@ -119,13 +124,13 @@ fn parts_of_the_time_add_up_to_the_whole() {
 }
 
 #[test]
-fn the_window_is_the_same_on_any_number_of_threads_and_subpartitions() {
+fn window_statistics_ignore_threads_and_parts() {
     for (warm_up, duration) in [("3 ms", "11 ms"), ("2.3456789 ms", "7.7654321 ms")] {
         let scenario = busy(warm_up, duration);
         for transport in 0..3 {
-            let one = made(&scenario, transport, 1, 1);
+            let one = simulate(&scenario, transport, 1, 1);
             for (threads, subpartitions) in [(2, 1), (3, 1), (1, 4), (2, 3)] {
-                let other = made(&scenario, transport, threads, subpartitions);
+                let other = simulate(&scenario, transport, threads, subpartitions);
                 assert_eq!(one.records.ports, other.records.ports);
                 assert_eq!(one.whole_ports, other.whole_ports);
             }
@@ -134,7 +139,7 @@ fn the_window_is_the_same_on_any_number_of_threads_and_subpartitions() {
 }
 
 #[test]
-fn a_burst_is_measured_until_the_run_ends() {
+fn bursts_are_measured_until_the_run_ends() {
     let text = r#"
 name = "burst"
 transport = "tcp"
@@ -151,8 +156,8 @@ receiver = 0
 size = "1 MB"
 "#;
     let scenario = load(text, "burst.toml", &[], &NoFiles).unwrap();
-    // The burst takes 33 ms; its duration is 1 ms.
-    let output = made(&scenario, 0, 1, 1);
+    // The burst takes 33 ms, longer than the duration of 1 ms.
+    let output = simulate(&scenario, 0, 1, 1);
     let port = |name: &str| {
         let ports = output.records.ports.iter();
         ports.clone().find(|port| port.link == name).unwrap()
@@ -163,8 +168,8 @@ size = "1 MB"
 }
 
 #[test]
-fn a_hosts_delays_are_no_queue() {
-    // A packet of 140 B takes 112 ns; the next one leaves while its delay of up to 30 ns lasts.
+fn host_delays_do_not_count_as_queue() {
+    // A packet of 140 B takes 112 ns to send. The next one leaves during its delay of up to 30 ns.
     let text = r#"
 name = "delays"
 transport = "tcp"
@@ -185,7 +190,7 @@ receiver = 0
 size = "20 MB"
 "#;
     let scenario = load(text, "delays.toml", &[], &NoFiles).unwrap();
-    let output = made(&scenario, 0, 1, 1);
+    let output = simulate(&scenario, 0, 1, 1);
     let mut ports = output.whole_ports.iter();
     let port = ports.find(|port| port.link == "host1->switch").unwrap();
     assert!(port.utilisation > 0.9, "{port:?}");

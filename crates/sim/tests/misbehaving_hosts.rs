@@ -1,6 +1,6 @@
-//! One host of twelve misbehaves towards D3's routers (D3 §4.4): who is hurt? The paper expects the offender; this shows
-//! where that is so and where it is not. Every figure is a mean over runs, each with its own flows.
-#![expect(clippy::print_stdout, reason = "the figures are the point")]
+//! Harm of one misbehaving host of twelve to D3 flows (D3 §4.4). The paper expects harm only to the offender; these
+//! tests show when that is true. All numbers are means over runs with different flows.
+#![expect(clippy::print_stdout, reason = "the test prints its measurements")]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -20,14 +20,15 @@ use lab::{long, mbps, missed, run, star, trace};
 const SENDERS: u64 = 12;
 const SECONDS: u64 = 2;
 const OFFENDER: u32 = 1;
-/// What an ingress may send beside what it is granted, where routers police.
+/// Rate that an ingress may send above its grants if routers police.
 const ALLOWANCE: Rate = Rate::from_mbps(20);
 const RUNS: u64 = 4;
 const BOTTLENECK: &str = "switch->host0";
-/// Under overload what is missed varies from run to run.
+/// Number of runs under overload, where misses vary more from run to run.
 const RUNS_UNDER_OVERLOAD: u64 = 32;
 
-/// Deadline flows from all hosts at `load`, and a long flow from the offender and from three honest hosts.
+/// Returns a scenario of deadline flows from all hosts at `load`, with a long flow each from the offender and three
+/// others.
 fn scenario(load: f64, seed: u64, police: Option<Rate>) -> Scenario {
     let rate = Rate::from_gbps(1);
     let duration = Span::from_secs(SECONDS);
@@ -57,20 +58,20 @@ fn scenario(load: f64, seed: u64, police: Option<Rate>) -> Scenario {
     scenario
 }
 
-/// One run's misses in [0, 1] and long flows' Mbps, of honest hosts and of the offender; and the port's figures.
+/// Results of one run: missed shares in [0, 1] and long flows' rates in Mbps, and the bottleneck port's statistics.
 struct Outcome {
     honest_missed: f64,
-    own_missed: f64,
+    offender_missed: f64,
     honest_long: f64,
-    own_long: f64,
+    offender_long: f64,
     utilisation: f64,
     queue_bytes: f64,
     drops: f64,
-    /// Of the drops, those of the policer.
+    /// Drops by the policer.
     policed: f64,
 }
 
-/// What one host does, and what the routers do about it.
+/// Misbehaviour of one host and the routers' response.
 #[derive(Clone, Copy)]
 struct Case {
     load: f64,
@@ -89,7 +90,7 @@ impl Case {
         }
     }
 
-    /// The same with routers that police.
+    /// Adds policing routers.
     const fn policed(self) -> Self {
         Self {
             police: Some(ALLOWANCE),
@@ -98,7 +99,7 @@ impl Case {
     }
 }
 
-/// The same flows whatever the offender does: runs with the same number are compared.
+/// Runs a case; runs with the same number have the same flows, whatever the offender does.
 fn outcome(case: Case, run_number: u64) -> Outcome {
     let misbehaving = case.how.map(|how| MisbehavingHost {
         host: OFFENDER,
@@ -116,12 +117,12 @@ fn outcome(case: Case, run_number: u64) -> Outcome {
         },
     );
     let records = output.records;
-    let is_own = |flow: &&FlowRecord| flow.source == OFFENDER;
-    let long = |own: bool| {
+    let is_offender = |flow: &&FlowRecord| flow.source == OFFENDER;
+    let long = |offender: bool| {
         let rates: Vec<f64> = records
             .flows
             .iter()
-            .filter(|flow| !flow.is_finite() && is_own(flow) == own)
+            .filter(|flow| !flow.is_finite() && is_offender(flow) == offender)
             .map(|flow| mbps(flow, records.totals.end.since(duetime_core::Time::ZERO)))
             .collect();
         stats::mean(&rates).expect("long flows")
@@ -135,12 +136,12 @@ fn outcome(case: Case, run_number: u64) -> Outcome {
         .allocators
         .iter()
         .find(|router| router.link == BOTTLENECK)
-        .expect("asked");
+        .expect("used");
     Outcome {
-        honest_missed: missed(records.flows.iter().filter(|flow| !is_own(flow))).0,
-        own_missed: missed(records.flows.iter().filter(is_own)).0,
+        honest_missed: missed(records.flows.iter().filter(|flow| !is_offender(flow))).0,
+        offender_missed: missed(records.flows.iter().filter(is_offender)).0,
         honest_long: long(false),
-        own_long: long(true),
+        offender_long: long(true),
         utilisation: port.utilisation,
         queue_bytes: port.queue_mean_bytes,
         drops: port.drops as f64,
@@ -162,9 +163,9 @@ fn outcomes(case: Case) -> Vec<Outcome> {
     println!(
         "| {load} | {name} | {police} | {:.1} % | {:.1} % | {:.0} Mbps | {:.0} Mbps | {:.3} | {:.1} KB | {:.0} | {:.0} |",
         mean(&runs, |run| run.honest_missed) * 100.0,
-        mean(&runs, |run| run.own_missed) * 100.0,
+        mean(&runs, |run| run.offender_missed) * 100.0,
         mean(&runs, |run| run.honest_long),
-        mean(&runs, |run| run.own_long),
+        mean(&runs, |run| run.offender_long),
         mean(&runs, |run| run.utilisation),
         mean(&runs, |run| run.queue_bytes) / 1e3,
         mean(&runs, |run| run.drops),
@@ -173,23 +174,24 @@ fn outcomes(case: Case) -> Vec<Outcome> {
     runs
 }
 
-fn mean(runs: &[Outcome], figure: impl Fn(&Outcome) -> f64) -> f64 {
-    let figures: Vec<f64> = runs.iter().map(figure).collect();
-    stats::mean(&figures).expect("runs")
+fn mean(runs: &[Outcome], value: impl Fn(&Outcome) -> f64) -> f64 {
+    let values: Vec<f64> = runs.iter().map(value).collect();
+    stats::mean(&values).expect("runs")
 }
 
-/// Means over runs of `figure` of `runs` minus `other_figure` of `others`, which had the same flows, with their interval.
+/// Prints and returns the mean difference, with its interval, between two values of runs with the same flows.
 fn difference(
-    (runs, figure): (&[Outcome], fn(&Outcome) -> f64),
-    (others, other_figure): (&[Outcome], fn(&Outcome) -> f64),
-    what: &str,
+    (runs, value): (&[Outcome], fn(&Outcome) -> f64),
+    (others, other_value): (&[Outcome], fn(&Outcome) -> f64),
+    label: &str,
 ) -> Estimate {
     let pairs = runs.iter().zip(others);
-    let differences: Vec<f64> = pairs.map(|(a, b)| figure(a) - other_figure(b)).collect();
-    let of = |of: &[&f64]| stats::mean(&of.iter().map(|&&of| of).collect::<Vec<_>>());
-    let estimate = Estimate::of(&differences, of).expect("runs");
+    let differences: Vec<f64> = pairs.map(|(a, b)| value(a) - other_value(b)).collect();
+    let mean =
+        |values: &[&f64]| stats::mean(&values.iter().map(|&&value| value).collect::<Vec<_>>());
+    let estimate = Estimate::of(&differences, mean).expect("runs");
     println!(
-        "  {what}: {:.4} [{:.4}, {:.4}]",
+        "  {label}: {:.4} [{:.4}, {:.4}]",
         estimate.value,
         estimate.low(),
         estimate.high()
@@ -197,7 +199,7 @@ fn difference(
     estimate
 }
 
-const fn asks(load: f64, (times, name): (u8, &'static str)) -> Case {
+const fn over_request(load: f64, (times, name): (u8, &'static str)) -> Case {
     Case::new(load, name, Some(Misbehaviour::AsksTooMuch(times)))
 }
 
@@ -213,22 +215,22 @@ fn header() {
 }
 
 const IGNORES_GRANTS: Case = Case::new(0.5, "ignores grants", Some(Misbehaviour::IgnoresGrants));
-/// Times what is needed, and what this is called.
+/// Factors of over-requesting, with their names.
 const ASK_TOO_MUCH: [(u8, &str); 3] = [
     (2, "asks twice"),
     (10, "asks ten times"),
     (100, "asks a hundred times"),
 ];
 const HONEST_MISSED: fn(&Outcome) -> f64 = |run| run.honest_missed;
-const OWN_MISSED: fn(&Outcome) -> f64 = |run| run.own_missed;
+const OFFENDER_MISSED: fn(&Outcome) -> f64 = |run| run.offender_missed;
 
 #[test]
-fn asking_too_much_hurts_nobodys_deadlines_below_capacity() {
+fn over_requests_keep_deadlines_below_capacity() {
     header();
     let honest = outcomes(Case::new(0.5, "none", None));
-    let [double, tenfold, hundredfold] = ASK_TOO_MUCH.map(|how| outcomes(asks(0.5, how)));
+    let [double, tenfold, hundredfold] = ASK_TOO_MUCH.map(|how| outcomes(over_request(0.5, how)));
     for how in ASK_TOO_MUCH {
-        outcomes(asks(0.5, how).policed());
+        outcomes(over_request(0.5, how).policed());
     }
     for runs in [&double, &tenfold, &hundredfold] {
         for (run, honest) in runs.iter().zip(&honest) {
@@ -236,27 +238,27 @@ fn asking_too_much_hurts_nobodys_deadlines_below_capacity() {
             assert!(more <= 0.01, "{more}");
         }
     }
-    // What it reserves and cannot use is lost to every long flow, its own included: it gains nothing.
+    // Capacity that the offender reserves and cannot use is lost to all long flows, including its own.
     let honest_long = |runs| mean(runs, |run| run.honest_long);
-    let own_long = |runs| mean(runs, |run| run.own_long);
+    let offender_long = |runs| mean(runs, |run| run.offender_long);
     assert!(honest_long(&double) > 0.95 * honest_long(&honest));
     assert!(
         honest_long(&hundredfold) < 0.9 * honest_long(&honest),
-        "FALSE that only the offender is hurt"
+        "honest long flows should lose too"
     );
-    assert!(own_long(&hundredfold) < 0.9 * own_long(&honest));
+    assert!(offender_long(&hundredfold) < 0.9 * offender_long(&honest));
 }
 
 #[test]
-fn under_overload_asking_too_much_takes_deadlines_from_others() {
+fn over_requests_hurt_others_under_overload() {
     header();
     let honest = outcomes(Case::new(0.8, "none", None));
-    let [double, tenfold, _] = ASK_TOO_MUCH.map(|how| asks(0.8, how));
+    let [double, tenfold, _] = ASK_TOO_MUCH.map(|how| over_request(0.8, how));
     outcomes(double);
     let policed = outcomes(tenfold.policed());
     let tenfold = outcomes(tenfold);
     let (honest, tenfold, policed) = (&honest[..], &tenfold[..], &policed[..]);
-    // FALSE that only the offender is hurt: first come, first served, and the offender comes for more.
+    // The offender is not the only victim: routers serve first come, first served, and the offender requests more.
     let others = difference(
         (tenfold, HONEST_MISSED),
         (honest, HONEST_MISSED),
@@ -266,53 +268,53 @@ fn under_overload_asking_too_much_takes_deadlines_from_others() {
     let others = difference(
         (policed, HONEST_MISSED),
         (honest, HONEST_MISSED),
-        "the same with routers that police: it takes what it is granted",
+        "more honest flows miss with policing routers, as the offender keeps to its grants",
     );
     assert!(others.low() > 0.01, "{others:?}");
     let gain = difference(
-        (honest, OWN_MISSED),
-        (tenfold, OWN_MISSED),
+        (honest, OFFENDER_MISSED),
+        (tenfold, OFFENDER_MISSED),
         "fewer of the offender's flows miss",
     );
-    assert!(gain.low() > 0.0, "and it gains: {gain:?}");
+    assert!(gain.low() > 0.0, "the offender should gain: {gain:?}");
     let advantage = difference(
         (tenfold, HONEST_MISSED),
-        (tenfold, OWN_MISSED),
+        (tenfold, OFFENDER_MISSED),
         "honest flows miss more often than the offender's",
     );
     assert!(advantage.low() > 0.0, "{advantage:?}");
 }
 
 #[test]
-fn a_host_that_returns_nothing_is_hurt_most_but_not_alone() {
+fn keeping_grants_hurts_the_offender_most() {
     header();
     let honest = outcomes(Case::new(0.5, "none", None));
     let keeping = Case::new(0.5, "returns nothing", Some(Misbehaviour::KeepsEverything));
     outcomes(keeping.policed());
     let keeps = outcomes(keeping);
     for (keeps, honest) in keeps.iter().zip(&honest) {
-        // Its own link's router runs out first.
-        assert!(keeps.own_missed > 0.5, "{}", keeps.own_missed);
-        assert!(keeps.honest_missed < keeps.own_missed / 2.0);
-        // FALSE that only the offender is hurt: until the census finds out, what it keeps is nobody's.
+        // The router of the offender's own link runs out first.
+        assert!(keeps.offender_missed > 0.5, "{}", keeps.offender_missed);
+        assert!(keeps.honest_missed < keeps.offender_missed / 2.0);
+        // The offender is not the only victim: nobody can use what it keeps until the census finds out.
         assert!(keeps.honest_missed > honest.honest_missed + 0.01);
     }
 }
 
 #[test]
-fn a_host_that_ignores_grants_destroys_the_service_of_all() {
+fn ignoring_grants_hurts_all_hosts() {
     header();
     let honest = outcomes(Case::new(0.5, "none", None));
     let ignores = outcomes(IGNORES_GRANTS);
     for (ignores, honest) in ignores.iter().zip(&honest) {
-        // FALSE that only the offender is hurt: routers grant and do not police.
+        // The offender is not the only victim: routers grant, but do not police.
         assert!(honest.honest_missed < 0.01 && ignores.honest_missed > 0.5);
-        assert!(ignores.own_missed < ignores.honest_missed);
+        assert!(ignores.offender_missed < ignores.honest_missed);
     }
 }
 
 #[test]
-fn policed_a_host_that_ignores_grants_hurts_itself_alone() {
+fn policing_confines_the_harm_to_the_offender() {
     header();
     let honest = outcomes(Case::new(0.5, "none", None));
     let policed = outcomes(Case::new(0.5, "none", None).policed());

@@ -1,6 +1,6 @@
-//! What selective acknowledgements, RACK, tail loss probes and Linux's profile are worth, beside NewReno: goodput and
-//! timeouts under random loss, and in incasts.
-#![expect(clippy::print_stdout, reason = "the figures are the point")]
+//! Goodput and timeouts of selective acknowledgements, RACK, tail loss probes and Linux's profile, compared with
+//! NewReno under random loss and in incasts.
+#![expect(clippy::print_stdout, reason = "the test prints its measurements")]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -19,7 +19,8 @@ use duetime_scenario::model::{
 use duetime_sim::Options;
 use lab::{star, trace, workload};
 
-/// All have the windows, acknowledgements and timers of Linux, but for a timeout of 10 ms, and differ in their recovery.
+/// Returns the compared recoveries; all use Linux's windows, acknowledgements and timers, but a minimum timeout of 10
+/// ms.
 fn styles() -> [(&'static str, tcp::Config); 4] {
     let newreno = tcp::Config {
         initial_window: 10,
@@ -54,7 +55,7 @@ fn styles() -> [(&'static str, tcp::Config); 4] {
     ]
 }
 
-/// The shortest timeouts that are compared: the papers', and Linux's.
+/// Compared minimum timeouts: the papers' and Linux's.
 const TIMEOUTS: [Span; 2] = [Span::from_ms(10), Span::from_ms(200)];
 
 fn scenario(hosts: u32, config: tcp::Config) -> Scenario {
@@ -73,24 +74,24 @@ fn scenario(hosts: u32, config: tcp::Config) -> Scenario {
 
 fn flows(scenario: &Scenario, repetition: u64) -> Vec<FlowRecord> {
     let output = duetime_sim::run(scenario, 0, repetition, &Options::default());
-    let flows = output.expect("a sound scenario").records.flows;
+    let flows = output.expect("a valid scenario").records.flows;
     assert!(flows.iter().all(|flow| flow.finish.is_some()));
     flows
 }
 
-/// Mean goodput of a flow while it is active, in Mbps; timeouts and segments sent again, of all flows.
+/// Mean goodput per flow while active, and the timeouts and retransmissions of all flows.
 #[derive(Clone, Copy, Debug)]
-struct Figures {
+struct Measurements {
     goodput_mbps: f64,
     timeouts: u32,
     retransmits: u32,
 }
 
-impl Figures {
-    fn of(flows: &[FlowRecord]) -> Self {
+impl Measurements {
+    fn new(flows: &[FlowRecord]) -> Self {
         let rate = |flow: &FlowRecord| {
-            let took = flow.completion().expect("it has finished").as_secs_f64();
-            flow.size_bytes as f64 * 8e-6 / took
+            let seconds = flow.completion().expect("a finished flow").as_secs_f64();
+            flow.size_bytes as f64 * 8e-6 / seconds
         };
         Self {
             goodput_mbps: flows.iter().map(rate).sum::<f64>() / flows.len() as f64,
@@ -100,12 +101,12 @@ impl Figures {
     }
 }
 
-/// Eight flows of 10 MB between pairs of hosts of their own, on links that lose this share of the packets.
-fn under_loss(config: tcp::Config, loss_of_path: f64) -> Figures {
+/// Runs eight flows of 10 MB between disjoint pairs of hosts, whose paths lose the given share of packets.
+fn under_loss(config: tcp::Config, path_loss: f64) -> Measurements {
     const PAIRS: u32 = 8;
     let mut scenario = scenario(2 * PAIRS, config);
     if let Topology::Star { link, .. } = &mut scenario.topology {
-        link.loss = loss_of_path / 2.0; // two links each way
+        link.loss = path_loss / 2.0; // two links each way
     }
     let flow = |pair| TraceFlow {
         start: Span::ZERO,
@@ -115,13 +116,13 @@ fn under_loss(config: tcp::Config, loss_of_path: f64) -> Figures {
         deadline: None,
     };
     scenario.workloads = vec![trace((0..PAIRS).map(flow).collect())];
-    Figures::of(&flows(&scenario, 0))
+    Measurements::new(&flows(&scenario, 0))
 }
 
 #[test]
-fn losses_at_random_cost_less_goodput_and_fewer_timeouts() {
+fn rack_copes_best_with_random_loss() {
     println!(
-        "Eight flows of 10 MB at 1 Gbps, round trip 83 us: goodput of a flow in Mbps, timeouts of all flows, segments sent again:"
+        "Eight flows of 10 MB at 1 Gbps, round trip 83 us: goodput of a flow in Mbps, timeouts of all flows, retransmissions:"
     );
     println!("| RTOmin | lost | NewReno | SACK | RACK-TLP | with CUBIC |");
     println!("|---|---|---|---|---|---|");
@@ -132,21 +133,21 @@ fn losses_at_random_cost_less_goodput_and_fewer_timeouts() {
                 let config = tcp::Config { rto_min, ..style };
                 under_loss(config, loss)
             });
-            let cells = figures.map(|it| {
-                let Figures {
+            let cells = figures.map(|measurements| {
+                let Measurements {
                     goodput_mbps,
                     timeouts,
                     retransmits,
-                } = it;
+                } = measurements;
                 format!("{goodput_mbps:.1}, {timeouts}, {retransmits}")
             });
             println!("| {rto_min} | {} % | {} |", loss * 100.0, cells.join(" | "));
             let [newreno, _, rack, _] = figures;
             assert!(rack.timeouts <= newreno.timeouts, "{loss}: {figures:?}");
-            // With so few losses all fill the link.
-            let least = if loss < 0.01 { 0.98 } else { 1.0 };
+            // With few losses, every recovery fills the link.
+            let min_share = if loss < 0.01 { 0.98 } else { 1.0 };
             let share = rack.goodput_mbps / newreno.goodput_mbps;
-            assert!(share > least, "{loss}: {figures:?}");
+            assert!(share > min_share, "{loss}: {figures:?}");
             for (sum, figures) in sums.iter_mut().zip(figures) {
                 *sum += figures.timeouts;
             }
@@ -155,8 +156,8 @@ fn losses_at_random_cost_less_goodput_and_fewer_timeouts() {
     assert!(4 * sums[2] < sums[0] && sums[2] < sums[1], "{sums:?}");
 }
 
-/// Flows of this size that start together, into a port of 100 packets: those with a timeout, and the slowest, of so many
-/// repetitions.
+/// Runs simultaneous flows into a port of 100 packets and returns the flows with a timeout, the timeouts, and the mean
+/// over repetitions of the slowest flow's completion in ms.
 fn incast(config: tcp::Config, senders: u32, size: u64) -> (usize, u32, f64) {
     const REPETITIONS: u64 = 10;
     let mut scenario = scenario(senders + 1, config);
@@ -175,19 +176,19 @@ fn incast(config: tcp::Config, senders: u32, size: u64) -> (usize, u32, f64) {
             jitter: Span::ZERO,
         },
     )];
-    let (mut hit, mut timeouts, mut slowest) = (0, 0, 0.0);
+    let (mut affected, mut timeouts, mut slowest) = (0, 0, 0.0);
     for repetition in 0..REPETITIONS {
         let flows = flows(&scenario, repetition);
-        hit += flows.iter().filter(|flow| flow.timeouts > 0).count();
-        timeouts += Figures::of(&flows).timeouts;
+        affected += flows.iter().filter(|flow| flow.timeouts > 0).count();
+        timeouts += Measurements::new(&flows).timeouts;
         let last = flows.iter().filter_map(FlowRecord::completion).max();
         slowest += last.expect("flows").as_secs_f64() * 1e3;
     }
-    (hit, timeouts, slowest / REPETITIONS as f64)
+    (affected, timeouts, slowest / REPETITIONS as f64)
 }
 
 #[test]
-fn incasts_have_fewer_timeouts() {
+fn rack_reduces_incast_timeouts() {
     println!(
         "Flows into 100 packets at 1 Gbps, ten repetitions: flows with a timeout, timeouts, slowest flow in ms:"
     );
@@ -200,14 +201,15 @@ fn incasts_have_fewer_timeouts() {
                 let config = tcp::Config { rto_min, ..style };
                 incast(config, senders, size)
             });
-            let cells =
-                figures.map(|(hit, timeouts, slowest)| format!("{hit}, {timeouts}, {slowest:.1}"));
+            let cells = figures.map(|(affected, timeouts, slowest)| {
+                format!("{affected}, {timeouts}, {slowest:.1}")
+            });
             let size = size / 1_000;
             println!(
                 "| {rto_min} | {senders} × {size} KB | {} |",
                 cells.join(" | ")
             );
-            let [newreno, _, rack, _] = figures.map(|it| it.1);
+            let [newreno, _, rack, _] = figures.map(|figure| figure.1);
             assert!(rack <= newreno, "{senders} × {size} KB: {figures:?}");
             for (sum, figures) in sums.iter_mut().zip(figures) {
                 *sum += figures.1;

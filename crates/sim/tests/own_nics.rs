@@ -1,4 +1,4 @@
-//! A packet leaves through the NIC of its own host, however often connections end while they wait for it.
+//! Departure of packets through their own host's NIC, even if connections end while they wait for it.
 
 mod bare;
 
@@ -12,8 +12,8 @@ use duetime_sim::{Options, run};
 
 const HOSTS: u32 = 8;
 
-/// Short flows from everywhere, closer than a packet's time, with timeouts shorter than the queue at the NIC: segments
-/// wait to be sent again while their acknowledgement is on its way.
+/// Returns a scenario of short flows between all hosts, closer together than a packet's time. Timeouts are shorter than
+/// the NIC's queue, so segments wait for retransmission while their acknowledgement is on its way.
 fn scenario() -> Scenario {
     let link = Link {
         rate: Rate::from_mbps(10),
@@ -60,7 +60,7 @@ fn scenario() -> Scenario {
 }
 
 #[test]
-fn a_connection_that_ends_while_it_waits_leaves_its_place() {
+fn ended_connections_leave_the_nic_queue() {
     let mut scenario = scenario();
     let records = |threads| {
         run(
@@ -72,14 +72,14 @@ fn a_connection_that_ends_while_it_waits_leaves_its_place() {
                 ..Options::default()
             },
         )
-        .expect("a run")
+        .expect("a valid scenario")
         .records
     };
     let alone = records(1);
     assert!(alone.flows.iter().all(|flow| flow.finish.is_some()));
     assert!(
         alone.flows.iter().map(|flow| flow.timeouts).sum::<u32>() > 100,
-        "the case needs its timeouts"
+        "too few timeouts to test"
     );
     assert_eq!(digest(&alone), digest(&records(2)));
 
@@ -87,7 +87,7 @@ fn a_connection_that_ends_while_it_waits_leaves_its_place() {
     scenario.record.pcap = (0..HOSTS)
         .map(|host| format!("host{host}->{}", side(host)))
         .collect();
-    let output = run(&scenario, 0, 0, &Options::default()).expect("a run");
+    let output = run(&scenario, 0, 0, &Options::default()).expect("a valid scenario");
     let name = |link| {
         &output
             .capture_links
@@ -98,7 +98,7 @@ fn a_connection_that_ends_while_it_waits_leaves_its_place() {
     };
     for packet in &output.captures {
         let source = u32::from(packet.bytes[15]);
-        // 255: the connection was closed before the packet had crossed the link.
+        // Address 255 means that the connection closed before the packet crossed the link.
         let own = source == 255 || name(packet.link).starts_with(&format!("host{}->", source - 1));
         assert!(own, "from host {} over {}", source - 1, name(packet.link));
     }

@@ -1,4 +1,4 @@
-//! Topologies are wired and numbered as documented, and every route is a shortest one.
+//! Wiring and numbering of topologies as documented, and routes along shortest paths.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -55,7 +55,7 @@ fn graph(hosts: usize, switches: usize, edges: &[(usize, usize)]) -> Topology {
     }
 }
 
-/// Distances from one node over all nodes: the plain reference.
+/// Returns the distances from one node to all others, as a simple reference.
 fn reference_distances(network: &Network, from: u32) -> Vec<u32> {
     let mut distance = vec![u32::MAX; network.nodes.len()];
     distance[from as usize] = 0;
@@ -71,8 +71,8 @@ fn reference_distances(network: &Network, from: u32) -> Vec<u32> {
     distance
 }
 
-/// Every host reaches every other by a path of links that follow each other and is as short as can be.
-fn routes_are_shortest(network: &Network, routing: &Routing, hashes: &[u32]) {
+/// Checks that every host reaches every other by a connected path that is shortest.
+fn check_routes(network: &Network, routing: &Routing, hashes: &[u32]) {
     for source in 0..network.hosts() {
         let distance = reference_distances(network, source);
         for destination in (0..network.hosts()).filter(|&host| host != source) {
@@ -80,13 +80,13 @@ fn routes_are_shortest(network: &Network, routing: &Routing, hashes: &[u32]) {
                 let mut node = source;
                 let mut length = 0;
                 while node != destination {
-                    let taken = &network.links[routing.next(node, destination, hash) as usize];
-                    assert_eq!(taken.from, node);
-                    node = taken.to;
+                    let link = &network.links[routing.next(node, destination, hash) as usize];
+                    assert_eq!(link.from, node);
+                    node = link.to;
                     length += 1;
                     assert!(
                         length <= distance[destination as usize],
-                        "host {source} to {destination} strays"
+                        "path from host {source} to {destination} is too long"
                     );
                 }
                 assert_eq!(length, distance[destination as usize]);
@@ -96,7 +96,7 @@ fn routes_are_shortest(network: &Network, routing: &Routing, hashes: &[u32]) {
 }
 
 #[test]
-fn every_shape_routes_along_shortest_paths() {
+fn topologies_route_along_shortest_paths() {
     let shapes = [
         (
             Topology::Star {
@@ -135,7 +135,7 @@ fn every_shape_routes_along_shortest_paths() {
     for (shape, longest) in shapes {
         let (network, routing) = build(&shape);
         assert_eq!(network.longest_path(), longest, "{shape:?}");
-        routes_are_shortest(&network, &routing, &[0, 1, 0xdead_beef, u32::MAX]);
+        check_routes(&network, &routing, &[0, 1, 0xdead_beef, u32::MAX]);
     }
 }
 
@@ -143,7 +143,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn random_connected_graphs_route_along_shortest_paths(
+    fn random_graphs_route_along_shortest_paths(
         switches in 1_usize..14,
         hosts in 2_usize..12,
         picks in proptest::collection::vec(any::<u32>(), 64),
@@ -157,7 +157,7 @@ proptest! {
         for switch in 1..switches {
             edges.push((hosts + switch, hosts + picks.next().unwrap() % switch));
         }
-        // Further links make loops and equal paths, parallel links among them.
+        // More links create loops and equal paths, some of them parallel links.
         for _ in 0..picks.next().unwrap() % (2 * switches) {
             let (a, b) = (picks.next().unwrap() % switches, picks.next().unwrap() % switches);
             if a != b {
@@ -165,7 +165,7 @@ proptest! {
             }
         }
         let (network, routing) = build(&graph(hosts, switches, &edges));
-        routes_are_shortest(&network, &routing, &[hash, hash.wrapping_mul(77)]);
+        check_routes(&network, &routing, &[hash, hash.wrapping_mul(77)]);
         let mut longest = 0;
         for source in 0..network.hosts() {
             let distance = reference_distances(&network, source);
@@ -175,7 +175,7 @@ proptest! {
     }
 }
 
-/// Counts which of some links flows take; `hashes` are spread as the engine's are.
+/// Counts the flows over each link at one hop of their paths, with hashes spread as in the engine.
 fn spread(
     routing: &Routing,
     network: &Network,
@@ -193,7 +193,7 @@ fn spread(
 }
 
 #[test]
-fn equal_paths_share_the_flows_and_successive_choices_are_independent() {
+fn flows_spread_evenly_over_equal_paths() {
     let (network, routing) = build(&leaf_spine(4, 2, 5));
     let counts = spread(&routing, &network, (0, 7), 1, 10_000);
     assert_eq!(counts.len(), 5);
@@ -202,8 +202,8 @@ fn equal_paths_share_the_flows_and_successive_choices_are_independent() {
         "{counts:?}"
     );
 
-    // Four aggregation switches, then four cores each: were the second choice tied to the first, some of the 16
-    // cores would get nothing.
+    // There are four aggregation switches with four cores each. If the second choice depended on the first, some of the
+    // 16 cores would receive no flow.
     let (network, routing) = build(&Topology::FatTree {
         k: 8,
         link: link(1),
@@ -216,9 +216,9 @@ fn equal_paths_share_the_flows_and_successive_choices_are_independent() {
     );
 }
 
-/// Shares of keys under which two flows take the same of two spines, for the first flows of a run.
+/// Checks how often two flows take the same of two spines under different keys, for the first flows of a run.
 #[test]
-fn flows_collide_by_key() {
+fn collisions_depend_on_the_key() {
     const KEYS: u64 = 2_000;
     let network = Network::build(&leaf_spine(2, 2, 2)).unwrap();
     for other in 1..5 {
@@ -229,14 +229,14 @@ fn flows_collide_by_key() {
             let path = |flow| routing.path(&network, 0, 2, hash(flow));
             path(0) == path(other)
         });
-        // Five standard deviations.
+        // The bounds are five standard deviations.
         let collisions = collisions.count();
         assert!((888..=1_112).contains(&collisions), "{other}: {collisions}");
     }
 }
 
 #[test]
-fn runs_draw_their_own_collisions() {
+fn runs_have_different_collisions() {
     const SEEDS: u64 = 50;
     let text = "name = \"ecmp\"\ntransport = \"tcp\"\nduration = \"20 ms\"\ndrain = \"0 us\"\n\
         [topology]\nkind = \"leaf-spine\"\nracks = 2\nhosts_per_rack = 2\nspines = 2\n\
@@ -250,7 +250,7 @@ fn runs_draw_their_own_collisions() {
         let uplinks = ports.filter(|port| port.link.starts_with("rack0->spine"));
         uplinks.filter(|port| port.utilisation > 0.2).count()
     };
-    // Half of them, within nearly four standard deviations.
+    // Half of the runs collide, within nearly four standard deviations.
     let collisions = (0..SEEDS).filter(|&run| paths_in_use(run) == 1).count();
     assert!((12..=38).contains(&collisions), "{collisions} of {SEEDS}");
 }
@@ -265,7 +265,7 @@ fn a_flow_keeps_its_path() {
 }
 
 #[test]
-fn sixteen_thousand_hosts_fit_into_one_megabyte_of_tables() {
+fn tables_of_16_000_hosts_fit_in_a_megabyte() {
     let (network, routing) = build(&Topology::FatTree {
         k: 40,
         link: link(10),
@@ -282,7 +282,7 @@ fn sixteen_thousand_hosts_fit_into_one_megabyte_of_tables() {
 }
 
 #[test]
-fn the_d3_testbed_is_numbered_as_documented() {
+fn d3_testbed_is_numbered_as_documented() {
     let (network, routing) = build(&Topology::D3Testbed { link: link(1) });
     assert_eq!(
         (network.hosts(), network.switches(), network.links.len()),
@@ -316,15 +316,15 @@ fn the_d3_testbed_is_numbered_as_documented() {
 }
 
 #[test]
-fn links_are_found_by_name_and_pair_up() {
+fn links_have_names_and_reverse_links() {
     let (network, _) = build(&leaf_spine(2, 2, 2));
     for link in 0..network.links.len() as u32 {
         assert_eq!(network.find_link(&network.link_name(link)), Some(link));
-        let (there, back) = (
+        let (forward, reverse) = (
             &network.links[link as usize],
             &network.links[link as usize ^ 1],
         );
-        assert_eq!((there.from, there.to), (back.to, back.from));
+        assert_eq!((forward.from, forward.to), (reverse.to, reverse.from));
     }
     assert_eq!(network.find_link("rack0->host3"), None);
     for host in 0..4_u32 {
@@ -344,7 +344,7 @@ fn links_are_found_by_name_and_pair_up() {
 }
 
 #[test]
-fn a_graph_may_list_hosts_and_switches_in_any_order() {
+fn graphs_list_nodes_in_any_order() {
     let nodes = [("middle", false), ("b", true), ("edge", false), ("a", true)];
     let nodes = nodes.map(|(name, host)| Node {
         name: name.into(),
@@ -365,15 +365,18 @@ fn a_graph_may_list_hosts_and_switches_in_any_order() {
         .map(|node| node.name.as_str())
         .collect();
     assert_eq!(names, ["b", "a", "middle", "edge"]);
-    routes_are_shortest(&network, &routing, &[0]);
+    check_routes(&network, &routing, &[0]);
 }
 
 #[test]
-fn wrong_topologies_say_what_is_wrong() {
+fn invalid_topologies_are_rejected() {
     let message = |topology: &Topology| -> String {
-        let built =
+        let result =
             Network::build(topology).and_then(|network| Routing::build(&network).map(|_| ()));
-        built.map_or_else(|error: SetupError| error.to_string(), |()| "nothing".into())
+        result.map_or_else(
+            |error: SetupError| error.to_string(),
+            |()| "no error".into(),
+        )
     };
     let cases = [
         (graph(2, 2, &[(0, 2), (1, 3)]), "no path from `n1` to `n0`"),

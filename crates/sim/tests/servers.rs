@@ -1,5 +1,5 @@
-//! Waits for servers against queueing theory, and the load of servers that a description predicts.
-#![expect(clippy::print_stdout, reason = "the figures are the point")]
+//! Mean waits for servers against queueing theory, and predicted loads of servers.
+#![expect(clippy::print_stdout, reason = "the test prints its measurements")]
 
 mod queueing;
 
@@ -10,7 +10,7 @@ use duetime_sim::describe::describe;
 use duetime_sim::{Options, run};
 use queueing::{MEAN_S, md1, mmc, service};
 
-/// Queries of one leaf each; 20 us lie between the arrival at the root and at the leaf.
+/// Returns a scenario of queries to one leaf each, which arrive at the leaf 20 us after the root.
 fn scenario(slots: u32, utilisation: f64, compute: &str, duration_s: f64) -> Scenario {
     let text = service(slots, utilisation, compute, 20.0, duration_s);
     load(&text, "servers.toml", &[], &NoFiles).unwrap_or_else(|error| panic!("{error}"))
@@ -18,11 +18,11 @@ fn scenario(slots: u32, utilisation: f64, compute: &str, duration_s: f64) -> Sce
 
 fn records(scenario: &Scenario, seed: u64) -> RunRecords {
     let options = Options::default();
-    let output = run(scenario, 0, seed, &options).expect("a sound scenario");
+    let output = run(scenario, 0, seed, &options).expect("a valid scenario");
     output.records
 }
 
-/// Mean wait in units of the mean computation, and utilisation, over `runs` of so many seconds.
+/// Returns the mean wait in units of the mean computation time, and the utilisation, over `runs` of `duration_s` each.
 fn measured(slots: u32, utilisation: f64, compute: &str, duration_s: f64, runs: u64) -> (f64, f64) {
     let scenario = scenario(slots, utilisation, compute, duration_s);
     let (mut waited, mut count, mut busy) = (0.0, 0.0, 0.0);
@@ -37,7 +37,7 @@ fn measured(slots: u32, utilisation: f64, compute: &str, duration_s: f64, runs: 
             },
         ] = records.servers[..]
         else {
-            panic!("one host computes: {:?}", records.servers)
+            panic!("expected one server record: {:?}", records.servers)
         };
         waited += wait_mean_ps as f64 * computations as f64;
         count += computations as f64;
@@ -84,10 +84,10 @@ fn mean_waits_follow_queueing_theory() {
     }
 }
 
-/// Waits by the recursion of Kiefer and Wolfowitz, from the arrivals of the queries and the computations of the same run
-/// with unlimited servers.
+/// Compares waits with the recursion of Kiefer and Wolfowitz, using arrivals of the same run and computation times of a
+/// run with unlimited servers.
 #[test]
-fn every_wait_equals_the_recursion() {
+fn waits_match_the_recursion() {
     for (slots, compute) in [(1, "100 us"), (3, "exponential 100 us")] {
         let limited = scenario(slots, 0.85, compute, 0.3);
         let mut unlimited = limited.clone();
@@ -95,30 +95,30 @@ fn every_wait_equals_the_recursion() {
         let answers = |scenario: &Scenario| {
             use duetime_results::Class::{Query, Response};
             let records = records(scenario, 0);
-            let of = |class| {
+            let of_class = |class| {
                 let flows = records.flows.iter();
                 let mut flows: Vec<_> = flows.filter(|flow| flow.class == class).collect();
                 flows.sort_by_key(|flow| flow.query);
                 flows.into_iter()
             };
-            let pairs = of(Query).zip(of(Response));
+            let pairs = of_class(Query).zip(of_class(Response));
             let pairs = pairs.map(|(query, answer)| {
                 let arrived = query.finish.expect("the query arrives");
                 (arrived, answer.start.since(arrived))
             });
             pairs.collect::<Vec<_>>()
         };
-        let (waited, at_once) = (answers(&limited), answers(&unlimited));
-        let mut jobs: Vec<usize> = (0..at_once.len()).collect();
-        jobs.sort_by_key(|&job| waited[job].0);
+        let (limited, unlimited) = (answers(&limited), answers(&unlimited));
+        let mut jobs: Vec<usize> = (0..unlimited.len()).collect();
+        jobs.sort_by_key(|&job| limited[job].0);
         let mut free = vec![duetime_core::Time::ZERO; slots as usize];
         let mut waits = 0;
         for job in jobs {
-            let ((arrived, took), (_, compute)) = (waited[job], at_once[job]);
+            let ((arrived, response_time), (_, compute)) = (limited[job], unlimited[job]);
             free.sort_unstable();
             let start = free[0].max(arrived);
             free[0] = start + compute;
-            assert_eq!(arrived + took, free[0], "query {job}");
+            assert_eq!(arrived + response_time, free[0], "query {job}");
             waits += u32::from(start > arrived);
         }
         assert!(waits > 1_000, "{waits}");
@@ -126,21 +126,21 @@ fn every_wait_equals_the_recursion() {
 }
 
 #[test]
-fn overloaded_servers_are_described_before_the_run() {
-    let of = |slots, utilisation| {
+fn overloaded_servers_are_predicted() {
+    let describe_servers = |slots, utilisation| {
         let scenario = scenario(slots, utilisation, "exponential 100 us", 1.0);
-        describe(&scenario).expect("a sound scenario").servers
+        describe(&scenario).expect("a valid scenario").servers
     };
-    let over = of(8, 2.5);
+    let over = describe_servers(8, 2.5);
     assert_eq!((over.slots, over.of_hosts), (Some(8), 1));
     assert_eq!((over.heavy_hosts, over.overloaded_hosts), (1, 1));
     let host = &over.hosts[0];
     assert!((host.load - 2.5).abs() < 1e-9 && (host.offered_slots - 20.0).abs() < 1e-9);
-    let under = of(8, 0.5);
+    let under = describe_servers(8, 0.5);
     assert_eq!((under.heavy_hosts, under.overloaded_hosts), (0, 0));
     assert!((under.mean_load - 0.5).abs() < 1e-9);
     let mut scenario = scenario(8, 0.5, "exponential 100 us", 1.0);
     scenario.host.servers = duetime_scenario::model::Servers::Unlimited;
-    let unlimited = describe(&scenario).expect("a sound scenario").servers;
+    let unlimited = describe(&scenario).expect("a valid scenario").servers;
     assert!(unlimited.computes && unlimited.slots.is_none() && unlimited.hosts.is_empty());
 }

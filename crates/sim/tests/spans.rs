@@ -1,5 +1,4 @@
-//! Recorded queries replay as they were recorded: same starts, same fan-in at every node, same sizes, same times of
-//! computation.
+//! Replay of recorded queries with the recorded starts, fan-in at every node, sizes and computation times.
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -29,20 +28,20 @@ impl Sources for File {
     }
 }
 
-/// A recorded node, as the test wants it back.
+/// Recorded node with the values that its replay must have.
 #[derive(Clone, Debug)]
 struct Node {
     parent: Option<usize>,
     host: u32,
     request: u64,
     response: u64,
-    /// The time in which none of its children is under way.
-    own: Span,
-    /// When it started and ended by the clock of the recording.
+    /// Time during which none of its children is active.
+    own_time: Span,
+    /// Start and end on the recording's clock, in ns.
     span: (u64, u64),
 }
 
-/// Small numbers that are the same everywhere (Knuth's multiplicative generator).
+/// Portable generator of small pseudo-random numbers (Knuth's multiplicative generator).
 struct Numbers(u64);
 
 impl Numbers {
@@ -55,7 +54,7 @@ impl Numbers {
     }
 }
 
-/// Query number `number`: every third has a second layer. Its nodes are on different hosts.
+/// Returns a query's nodes, all on different hosts; every third query has a second layer.
 fn query(number: u64) -> Vec<Node> {
     let mut draw = Numbers(number);
     let root_start = 1_700_000_000_000_000_000 + number * 150_000 + draw.between(0, 99_999);
@@ -68,7 +67,7 @@ fn query(number: u64) -> Vec<Node> {
         host: host(),
         request: 0,
         response: 0,
-        own: Span::ZERO,
+        own_time: Span::ZERO,
         span: (root_start, root_start + 50_000_000),
     }];
     let mut left = HOSTS - 1 - fan_in;
@@ -81,20 +80,20 @@ fn query(number: u64) -> Vec<Node> {
         };
         left -= children;
         let position = nodes.len();
-        let own = draw.between(10_000, 400_000);
+        let own_time = draw.between(10_000, 400_000);
         let longest = if children > 0 { 300_000 } else { 0 };
         nodes.push(Node {
             parent: Some(0),
             host: host(),
             request: draw.between(100, 2_000),
             response: draw.between(1, 20_000),
-            own: Span::from_ns(own),
-            span: (start, start + own + longest),
+            own_time: Span::from_ns(own_time),
+            span: (start, start + own_time + longest),
         });
-        // All within the same 300 us, which one of them fills.
+        // The children run within the same 300 us, which the first one fills.
         for child in 0..children {
-            let from = start + own / 2;
-            let (skip, took) = if child == 0 {
+            let from = start + own_time / 2;
+            let (skip, duration) = if child == 0 {
                 (0, longest)
             } else {
                 (draw.between(0, 100_000), draw.between(0, 200_000))
@@ -104,15 +103,15 @@ fn query(number: u64) -> Vec<Node> {
                 host: host(),
                 request: draw.between(100, 2_000),
                 response: draw.between(1, 20_000),
-                own: Span::from_ns(took),
-                span: (from + skip, from + skip + took),
+                own_time: Span::from_ns(duration),
+                span: (from + skip, from + skip + duration),
             });
         }
     }
     nodes
 }
 
-/// The queries as lines, those of OTLP and short ones in turn, in an order that is none.
+/// Returns the queries' spans as shuffled lines, alternately in OTLP and the short format.
 fn lines(queries: &[Vec<Node>]) -> String {
     let mut lines = Vec::new();
     for (number, nodes) in queries.iter().enumerate() {
@@ -140,16 +139,16 @@ fn lines(queries: &[Vec<Node>]) -> String {
                     end - start, node.request.max(1), node.response.max(1), node.host
                 )
             }
-            .expect("a text grows");
+            .expect("writing to a string");
             lines.push(line);
         }
     }
-    // A stride that meets every line once.
+    // A stride coprime to the number of lines visits each of them once.
     let stride = (7_920..8_920).find(|step| gcd(*step, lines.len()) == 1);
-    let stride = stride.expect("some number has no common factor");
+    let stride = stride.expect("a coprime stride");
     let mut file = String::new();
-    for at in 0..lines.len() {
-        file.push_str(&lines[at * stride % lines.len()]);
+    for index in 0..lines.len() {
+        file.push_str(&lines[index * stride % lines.len()]);
         file.push_str("\r\n");
     }
     file
@@ -174,24 +173,25 @@ fn run(scenario: &Scenario, threads: usize) -> RunRecords {
         ..Options::default()
     };
     let output = duetime_sim::run(scenario, 0, 0, &options);
-    output.expect("a sound scenario").records
+    output.expect("a valid scenario").records
 }
 
-/// The flows of a query by (class, source, destination).
+/// Returns the flows of a query by class, source and destination.
 fn flows_of<'r>(
     records: &'r RunRecords,
     query: &QueryRecord,
 ) -> BTreeMap<(Class, u32, u32), &'r FlowRecord> {
-    let mine = records
+    let flows = records
         .flows
         .iter()
         .filter(|flow| flow.query == Some(query.query));
-    mine.map(|flow| ((flow.class, flow.source, flow.destination), flow))
+    flows
+        .map(|flow| ((flow.class, flow.source, flow.destination), flow))
         .collect()
 }
 
 #[test]
-fn a_thousand_recorded_queries_replay_with_their_fan_in_sizes_and_starts() {
+fn thousand_recorded_queries_replay_exactly() {
     let mut queries: Vec<Vec<Node>> = (0..QUERIES).map(query).collect();
     let records = run(&scenario("", lines(&queries)), 1);
     queries.sort_by_key(|nodes| nodes[0].span.0);
@@ -201,7 +201,12 @@ fn a_thousand_recorded_queries_replay_with_their_fan_in_sizes_and_starts() {
     assert_eq!(records.flows.len(), 2 * requests);
     let (mut deep, mut widest) = (0, 0);
     for (nodes, query) in queries.iter().zip(&records.queries) {
-        let children = |of: usize| nodes.iter().filter(|node| node.parent == Some(of)).count();
+        let children = |parent: usize| {
+            nodes
+                .iter()
+                .filter(|node| node.parent == Some(parent))
+                .count()
+        };
         let leaves = (1..nodes.len()).filter(|&node| children(node) == 0).count();
         assert_eq!(query.root, nodes[0].host);
         assert_eq!(
@@ -223,35 +228,38 @@ fn a_thousand_recorded_queries_replay_with_their_fan_in_sizes_and_starts() {
         assert_eq!(
             flows.len(),
             2 * (nodes.len() - 1),
-            "a request and an answer for each node"
+            "each node should have a request and an answer"
         );
         let mut ready = vec![Time::ZERO; nodes.len()];
         for position in (1..nodes.len()).rev() {
             let node = &nodes[position];
-            let parent = nodes[node.parent.expect("below the root")].host;
+            let parent = nodes[node.parent.expect("not the root")].host;
             let down = flows[&(Class::Query, parent, node.host)];
             let up = flows[&(Class::Response, node.host, parent)];
             assert_eq!(
                 (down.size_bytes, up.size_bytes),
                 (node.request, node.response)
             );
-            // Children stand behind their parents: the last of their answers is known here.
-            let held = ready[position].max(down.finish.expect("no loss lasts"));
-            assert_eq!(up.start, held + node.own, "{node:?}");
-            let over = up.finish.expect("no loss lasts");
-            let above = &mut ready[node.parent.expect("below the root")];
-            *above = over.max(*above);
-            let asked = match node.parent {
+            // Children come after their parents, so the last of their answers is known here.
+            let started = ready[position].max(down.finish.expect("losses are repaired"));
+            assert_eq!(up.start, started + node.own, "{node:?}");
+            let finished = up.finish.expect("losses are repaired");
+            let parent_ready = &mut ready[node.parent.expect("not the root")];
+            *parent_ready = finished.max(*parent_ready);
+            let expected_start = match node.parent {
                 Some(0) => query.start,
-                Some(above) => {
-                    let (from, to) = (nodes[0].host, nodes[above].host);
+                Some(parent) => {
+                    let (from, to) = (nodes[0].host, nodes[parent].host);
                     flows[&(Class::Query, from, to)]
                         .finish
-                        .expect("no loss lasts")
+                        .expect("losses are repaired")
                 }
-                None => unreachable!("below the root"),
+                None => unreachable!("not the root"),
             };
-            assert_eq!(down.start, asked, "children are asked at once");
+            assert_eq!(
+                down.start, expected_start,
+                "children should receive requests at once"
+            );
         }
         assert_eq!(query.complete, Some(ready[0]));
     }
@@ -260,7 +268,7 @@ fn a_thousand_recorded_queries_replay_with_their_fan_in_sizes_and_starts() {
 }
 
 #[test]
-fn a_replay_is_the_same_on_any_number_of_threads() {
+fn replays_ignore_the_number_of_threads() {
     let queries: Vec<Vec<Node>> = (0..200).map(query).collect();
     let more = "hosts = \"random\"\nobjective = { within = \"1 ms\" }\ndeadline = \"2 ms\"\ngive_up = \"own\"\n";
     let scenario = scenario(more, lines(&queries));
@@ -271,7 +279,7 @@ fn a_replay_is_the_same_on_any_number_of_threads() {
             .iter()
             .all(|query| query.judged && query.due.is_some())
     );
-    // Drawn hosts differ from query to query, and no host asks itself.
+    // Drawn hosts differ from query to query, and no host sends a request to itself.
     assert!(one.flows.iter().all(|flow| flow.source != flow.destination));
     let roots: std::collections::BTreeSet<u32> =
         one.queries.iter().map(|query| query.root).collect();
@@ -279,14 +287,14 @@ fn a_replay_is_the_same_on_any_number_of_threads() {
 }
 
 #[test]
-fn deadlines_and_shares_of_answers_are_those_of_the_scenario() {
-    let node = |id: &str, parent: &str, start: u64, took: u64| {
+fn scenarios_set_deadlines_and_answer_shares() {
+    let node = |id: &str, parent: &str, start: u64, duration_ns: u64| {
         format!(
             "{{\"trace_id\": \"a\", \"span_id\": \"{id}\", \"parent_id\": \"{parent}\", \"start_ns\": {start}, \
-             \"duration_ns\": {took}, \"response_bytes\": 1000}}\n"
+             \"duration_ns\": {duration_ns}, \"response_bytes\": 1000}}\n"
         )
     };
-    // A root with a leaf and an aggregator of two leaves.
+    // A root with a leaf child and an aggregator of two leaves.
     let file = [
         node("1", "", 0, 900_000),
         node("2", "1", 10, 5_000),
@@ -310,6 +318,6 @@ fn deadlines_and_shares_of_answers_are_those_of_the_scenario() {
         .filter_map(|flow| Some(flow.deadline?.since(flow.start).as_ns()))
         .collect();
     allowed.sort_unstable();
-    // Two layers: the whole for the answers to the root, half for those below.
+    // With two layers, answers to the root get the whole deadline and those below half of it.
     assert_eq!(allowed, [2_000_000, 2_000_000, 4_000_000, 4_000_000]);
 }

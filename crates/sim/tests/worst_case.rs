@@ -1,5 +1,5 @@
-//! D2TCP where it cannot win (D2TCP §3.2.4): every deadline impossible, and d computed from wrong facts.
-#![expect(clippy::print_stdout, reason = "the figures are the point")]
+//! D2TCP where it cannot win (D2TCP §3.2.4): with only impossible deadlines, and with d computed from wrong values.
+#![expect(clippy::print_stdout, reason = "the test prints its measurements")]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -30,7 +30,7 @@ const KNOBS: D2tcp = D2tcp {
 };
 const GIGABIT: Rate = Rate::from_gbps(1);
 
-/// A star of 1 Gbps, K = 20, 100 KB per port, round trip 200 us, smallest RTO 20 ms.
+/// Returns a star of 1 Gbps with K = 20, 100 KB per port, a round trip of 200 us and a minimum RTO of 20 ms.
 fn network(senders: u32, congestion_control: CongestionControl, duration: Span) -> Scenario {
     let rto = Span::from_ms(20);
     let config = tcp::Config {
@@ -71,7 +71,8 @@ fn impossible_deadlines_cost_no_goodput() {
     println!("|---|---|---|---|---|---|---|---|---|");
     let duration = Span::from_ms(900);
     for senders in [2, 5, 10, 20, 40] {
-        // Not yet expired, but a millionth of the time needed: d = 2. Expired at once: d = 0.5.
+        // With d = 2, the deadline has not expired, but needs a million times the rate; with d = 0.5, it expires at
+        // once.
         let (ahead, expired) = (Span::from_secs(1), Span::from_us(1));
         let d2tcp = CongestionControl::D2tcp(ESTIMATOR, KNOBS);
         let cases = [
@@ -126,7 +127,7 @@ fn impossible_deadlines_cost_no_goodput() {
 }
 
 #[test]
-fn bursts_with_impossible_deadlines_end_as_soon_as_dctcps() {
+fn bursts_with_impossible_deadlines_match_dctcp() {
     println!("Bursts of 100 KB flows due after 1 ms, 1 Gbps, 20 bursts:");
     println!(
         "| flows | controller | mean time to the last byte | mean completion | drops | timeouts |"
@@ -162,7 +163,7 @@ fn bursts_with_impossible_deadlines_end_as_soon_as_dctcps() {
             let mut last = [Span::ZERO; 20];
             let mut completions = Vec::new();
             for flow in &records.flows {
-                let completion = flow.completion().expect("every flow ends");
+                let completion = flow.completion().expect("a finished flow");
                 let burst = (flow.start.as_ps() / every.as_ps()) as usize;
                 last[burst] = last[burst].max(completion);
                 completions.push(completion.as_secs_f64() * 1e3);
@@ -181,14 +182,14 @@ fn bursts_with_impossible_deadlines_end_as_soon_as_dctcps() {
             );
             assert!(
                 last <= reference / 0.95,
-                "goodput of a burst: {last} and {reference} ms"
+                "{name}: {last} ms, DCTCP {reference} ms"
             );
         }
     }
 }
 
 #[test]
-fn a_saturated_alpha_halves_the_window_whatever_the_deadline() {
+fn saturated_alpha_halves_every_window() {
     for (name, deadline) in [("d = 2", Span::from_secs(1)), ("d = 0.5", Span::from_us(1))] {
         let mut scenario = network(
             1,
@@ -202,7 +203,7 @@ fn a_saturated_alpha_halves_the_window_whatever_the_deadline() {
             Span::from_ms(3),
         );
         let Protocol::Tcp(config) = &mut scenario.transports[0].protocol else {
-            unreachable!("it is TCP")
+            unreachable!("the transport is TCP")
         };
         config.initial_window = 64;
         mark_at(&mut scenario, 0);
@@ -225,8 +226,8 @@ fn a_saturated_alpha_halves_the_window_whatever_the_deadline() {
     }
 }
 
-/// Two equal flows of 10 MB to one host, and two without deadlines. What the first flow is told of its deadline is
-/// wrong for its first megabyte if `error` says so.
+/// Runs two equal flows of 10 MB to one host, and two without deadlines. With an `error`, the first megabyte of the
+/// first flow has that deadline instead of the `truth`.
 fn twins(knobs: D2tcp, truth: Span, error: Option<Span>, run_number: u64) -> RunOutput {
     let mut scenario = network(
         4,
@@ -249,7 +250,7 @@ fn twins(knobs: D2tcp, truth: Span, error: Option<Span>, run_number: u64) -> Run
     duetime_sim::run(&scenario, 0, run_number, &options).expect("a valid scenario")
 }
 
-/// Completion of the last message of `host`.
+/// Returns the completion time of the last message of `host`.
 fn end(output: &RunOutput, host: u32) -> Span {
     let flows = output
         .records
@@ -257,12 +258,12 @@ fn end(output: &RunOutput, host: u32) -> Span {
         .iter()
         .filter(|flow| flow.source == host);
     flows
-        .map(|flow| flow.completion().expect("it ends"))
+        .map(|flow| flow.completion().expect("a finished flow"))
         .max()
         .expect("a flow")
 }
 
-/// Mean window of `host` in segments, between `from` and `to`.
+/// Returns the mean window of `host` in segments, between `from` and `to`.
 fn window(output: &RunOutput, host: u32, from: Span, to: Span) -> f64 {
     let within = |sample: &&WindowSample| {
         sample.flow >> 32 == u64::from(host)
@@ -279,7 +280,7 @@ fn window(output: &RunOutput, host: u32, from: Span, to: Span) -> f64 {
 }
 
 #[test]
-fn an_error_in_d_corrects_itself() {
+fn errors_in_d_correct_themselves() {
     println!(
         "Two equal flows; the first megabyte of one is sent with a wrong d. Mean of ten runs:"
     );
@@ -287,29 +288,31 @@ fn an_error_in_d_corrects_itself() {
         "| error | window against its twin's during the error | 20 to 120 ms after | ends, with the error | its twin | ends, without | deadline |"
     );
     println!("|---|---|---|---|---|---|---|");
-    // Wrong on the side of haste: the first megabyte counts as expired, and expired flows are given d = 2.
+    // The error makes the flow more aggressive: its first megabyte counts as expired, and expired flows get d = 2.
     let hasty = D2tcp {
         d_expired: 2.0,
         ..KNOBS
     };
     let ms = Span::from_ms;
-    for (name, knobs, truth, wrong) in [
+    for (name, knobs, truth, error) in [
         ("d = 2", hasty, ms(420), Span::from_us(1)),
         ("d = 0.5", KNOBS, ms(340), Span::from_secs(100)),
     ] {
         let runs = 10;
         let [mut during, mut after, mut erring, mut twin, mut without] = [0.0; 5];
         for number in 0..runs {
-            let output = twins(knobs, truth, Some(wrong), number);
+            let output = twins(knobs, truth, Some(error), number);
             let first = output
                 .records
                 .flows
                 .iter()
                 .find(|flow| flow.source == 1 && flow.size_bytes == 1_000_000);
-            let over = first.and_then(FlowRecord::completion).expect("it ends");
+            let error_end = first
+                .and_then(FlowRecord::completion)
+                .expect("a finished flow");
             let share = |from, to| window(&output, 1, from, to) / window(&output, 2, from, to);
-            during += share(ms(5), over);
-            after += share(over + ms(20), over + ms(120));
+            during += share(ms(5), error_end);
+            after += share(error_end + ms(20), error_end + ms(120));
             erring += end(&output, 1).as_secs_f64() * 1e3;
             twin += end(&output, 2).as_secs_f64() * 1e3;
             without += end(&twins(knobs, truth, None, number), 1).as_secs_f64() * 1e3;
@@ -329,11 +332,11 @@ fn an_error_in_d_corrects_itself() {
         );
         assert!(
             !(0.67..1.5).contains(&during),
-            "the error must show: {during}"
+            "the error should show: {during}"
         );
         assert!(
             (0.8..1.25).contains(&after),
-            "within 100 round trips it must not: {after}"
+            "the error should vanish within 100 round trips: {after}"
         );
         assert!(
             (erring / twin - 1.0).abs() <= 0.05,

@@ -91,7 +91,9 @@ fn jitter_has_its_distribution() {
     // One packet at a time: two of the handshake and one of data, each with a separate draw.
     let sizes = vec![1_000; 2_000];
     let plain = ping(window(2), &sizes, Span::from_us(490));
-    let alone = run(&plain).records.flows[0].completion().expect("the flow ends");
+    let alone = run(&plain).records.flows[0]
+        .completion()
+        .expect("the flow ends");
     let extra = |jitter: Gap| {
         let records = run(&receiving(plain.clone(), DELAY, jitter)).records;
         let extra = records.flows.iter().map(|flow| {
@@ -103,7 +105,9 @@ fn jitter_has_its_distribution() {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let deviation = |values: &[f64]| {
         let middle = mean(values);
-        let squares = values.iter().map(|value| (value - middle) * (value - middle));
+        let squares = values
+            .iter()
+            .map(|value| (value - middle) * (value - middle));
         (squares.sum::<f64>() / values.len() as f64 * 3.0).sqrt()
     };
     // Mean and standard deviation of one draw, in microseconds.

@@ -68,7 +68,9 @@ fn served(records: &RunRecords, workload: u16) -> Vec<(Time, Time)> {
         flows.sort_by_key(|flow| flow.query);
         flows
     };
-    let pairs = flows_of_class(Class::Query).into_iter().zip(flows_of_class(Class::Response));
+    let pairs = flows_of_class(Class::Query)
+        .into_iter()
+        .zip(flows_of_class(Class::Response));
     pairs
         .map(|(query, answer)| {
             assert_eq!(query.query, answer.query);
@@ -130,7 +132,8 @@ fn explanation_separates_waits_for_slots() {
         ..Options::default()
     };
     let output = duetime_sim::run(&scenario, 0, 0, &options).expect("a valid scenario");
-    let explanation = Tree::new(&query, &output.records.flows, &output.traces).explain(query.enough);
+    let explanation =
+        Tree::new(&query, &output.records.flows, &output.traces).explain(query.enough);
     let parts = explanation.parts();
     let times = served(&output.records, 0);
     assert_eq!(parts[&(1, Doing::Queueing)], times[0].1.since(times[1].0));
@@ -187,10 +190,15 @@ fn hedged(cancel: bool, busy: &[(Span, Span)]) -> (RunRecords, Vec<(Time, Time)>
     let mut scenario = star(vec![kind], slots(1, ServerQueue::Fifo));
     scenario.duration = Span::from_ms(400);
     let alone = run(&scenario).records;
-    let host = hedge_flow(&alone, Class::Query).expect("a hedge").destination;
+    let host = hedge_flow(&alone, Class::Query)
+        .expect("a hedge")
+        .destination;
     let root = alone.queries[0].root;
     let start = alone.queries[0].start.since(Time::ZERO);
-    let jobs: Vec<(Span, Span)> = busy.iter().map(|&(at, compute)| (start + at, compute)).collect();
+    let jobs: Vec<(Span, Span)> = busy
+        .iter()
+        .map(|&(at, compute)| (start + at, compute))
+        .collect();
     let mut kind = leaves(&jobs, None, host);
     if let WorkloadKind::Spans(spans) = &mut kind {
         for query in &mut spans.queries {
@@ -225,7 +233,8 @@ fn cancelled_computation_leaves_the_queue() {
     assert_eq!(computed(&records), (1, 0));
 
     let (records, times) = hedged(false, &busy);
-    let hedge = hedge_flow(&records, Class::Response).expect("the hedge computes although it is not needed");
+    let hedge = hedge_flow(&records, Class::Response)
+        .expect("the hedge computes although it is not needed");
     assert_eq!(hedge.start, times[0].1 + ms(3));
     assert_eq!(times[1].1, hedge.start + ms(1));
     assert_eq!(computed(&records), (1, 1));
@@ -238,7 +247,10 @@ fn cancelled_computation_frees_its_slot() {
     let busy = [(ms(2), ms(1))];
     let (records, times) = hedged(true, &busy);
     let cancelled = hedge_flow(&records, Class::Cancel).expect("a cancellation");
-    assert_eq!(times[0].1, cancelled.finish.expect("the cancellation arrives") + ms(1));
+    assert_eq!(
+        times[0].1,
+        cancelled.finish.expect("the cancellation arrives") + ms(1)
+    );
 
     let (records, times) = hedged(false, &busy);
     let hedge = hedge_flow(&records, Class::Query).expect("a hedge").finish;
@@ -272,7 +284,15 @@ fn waits_do_not_depend_on_threads() {
             let scenario = waiting(transport.clone(), queue);
             let alone = run(&scenario);
             let waits = |server: &duetime_results::ServerRecord| server.wait_max_ps > 0;
-            assert!(alone.records.servers.iter().filter(|server| waits(server)).count() > 5);
+            assert!(
+                alone
+                    .records
+                    .servers
+                    .iter()
+                    .filter(|server| waits(server))
+                    .count()
+                    > 5
+            );
             assert_same_when_split(&scenario, &alone.records, &[(2, 1), (4, 1), (1, 3)]);
         }
     }

@@ -74,7 +74,11 @@ fn assert_explained(flow: &FlowRecord, events: &[FlowEvent], case: &str) {
         assert_eq!(step.from, at, "{case}: gap");
         at = step.to;
     }
-    assert_eq!(Some(at), flow.finish, "{case}: the steps must reach the end");
+    assert_eq!(
+        Some(at),
+        flow.finish,
+        "{case}: the steps must reach the end"
+    );
     let sum = |parts: BTreeMap<_, Span>| parts.values().map(|part| part.as_ps()).sum::<u64>();
     assert_eq!(sum(explanation.parts()), took.as_ps(), "{case}");
     let untraced = explanation
@@ -97,7 +101,8 @@ fn assert_explained(flow: &FlowRecord, events: &[FlowEvent], case: &str) {
 
 /// Selects the first flow, the largest, and those with the most retransmissions, timeouts, and marks and denials.
 fn interesting(flows: &[FlowRecord]) -> Vec<&FlowRecord> {
-    let with_most = |key: fn(&FlowRecord) -> u64| flows.iter().max_by_key(|flow| key(flow)).unwrap();
+    let with_most =
+        |key: fn(&FlowRecord) -> u64| flows.iter().max_by_key(|flow| key(flow)).unwrap();
     let mut picked = vec![
         &flows[0],
         with_most(|flow| flow.size_bytes),

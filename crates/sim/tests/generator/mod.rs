@@ -22,7 +22,7 @@ pub struct Case {
     /// Network of the scenario.
     pub network: Network,
     /// True if every measured flow must finish, because faults are mild and the drain is long.
-    pub patient: bool,
+    pub lenient: bool,
     /// Number of threads for the repeated run.
     pub threads: usize,
     /// Number of sub-partitions per thread for the repeated run.
@@ -36,7 +36,7 @@ impl Case {
     pub fn new(seed: u64) -> Self {
         let draw = |part| Draw(Streams::new(seed, 0).stream(part, Purpose::Fault));
         let mut all = draw(0);
-        let patient = all.flag(0.3);
+        let lenient = all.flag(0.3);
         let threads = if all.flag(0.1) { 2 } else { 1 };
         let watched = all.flag(0.25);
         let mut parts = draw(8);
@@ -46,20 +46,20 @@ impl Case {
             1
         };
         let mut budget = Budget::new(&mut all);
-        let kinds = workload::kinds(&mut draw(1), patient);
+        let kinds = workload::kinds(&mut draw(1), lenient);
         if kinds.contains(&workload::Kind::Long) {
             budget.limit_long_flows();
         }
-        let (topology, network) = network::topology(&mut draw(2), &budget, patient);
-        let mut switch = network::switch(&mut draw(3), patient);
+        let (topology, network) = network::topology(&mut draw(2), &budget, lenient);
+        let mut switch = network::switch(&mut draw(3), lenient);
         if draw(21).flag(0.1) {
             switch.ecn_threshold.clear();
         }
         let mut host = network::host(&mut draw(4));
         network::reception(&mut draw(14), &mut host);
         network::servers(&mut draw(22), &mut host);
-        let (transport, others) = transport::transports(&mut draw(5), &mut draw(10), patient);
-        if patient {
+        let (transport, others) = transport::transports(&mut draw(5), &mut draw(10), lenient);
+        if lenient {
             budget.drain = generous_drain(&transport.protocol, budget.rate);
         }
         let hosts = network.hosts();
@@ -92,7 +92,7 @@ impl Case {
         Self {
             scenario,
             network,
-            patient,
+            lenient,
             threads,
             subpartitions,
             watched,
@@ -185,7 +185,7 @@ impl Case {
             host.nic,
             self.threads,
             self.subpartitions,
-            if self.patient { ", patient" } else { "" },
+            if self.lenient { ", lenient" } else { "" },
         )
     }
 }

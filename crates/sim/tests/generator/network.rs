@@ -10,11 +10,11 @@ use duetime_sim::topology::Network;
 /// Maximum number of links on a path: the slots of D3's allocation vector.
 const MAX_LINKS: u32 = 6;
 
-pub(super) fn topology(draw: &mut Draw, budget: &Budget, patient: bool) -> (Topology, Network) {
+pub(super) fn topology(draw: &mut Draw, budget: &Budget, lenient: bool) -> (Topology, Network) {
     let loss = match draw.below(4) {
         0 | 1 => 0.0,
         2 => draw.real(0.0, 0.02),
-        _ if patient => 0.0,
+        _ if lenient => 0.0,
         _ => draw.real(0.02, 0.2),
     };
     loop {
@@ -115,18 +115,18 @@ fn graph(draw: &mut Draw, rate: Rate, loss: f64) -> Topology {
     Topology::Graph { nodes, edges }
 }
 
-pub(super) fn switch(draw: &mut Draw, patient: bool) -> Switch {
-    let min_packets = if patient { 10 } else { 1 };
+pub(super) fn switch(draw: &mut Draw, lenient: bool) -> Switch {
+    let min_packets = if lenient { 10 } else { 1 };
     let buffer = match draw.below(5) {
         0 | 1 => Buffer::Unlimited,
         2 => Buffer::Static(Amount::Packets(draw.scale(min_packets, 500) as u32)),
         // Sometimes too small for a full packet.
         3 => Buffer::Static(Amount::Bytes(
-            draw.scale(if patient { 100_000 } else { 100 }, 1_000_000),
+            draw.scale(if lenient { 100_000 } else { 100 }, 1_000_000),
         )),
         _ => Buffer::Dynamic {
-            pool: Bytes(draw.scale(if patient { 200_000 } else { 1_500 }, 4_000_000)),
-            alpha: if patient {
+            pool: Bytes(draw.scale(if lenient { 200_000 } else { 1_500 }, 4_000_000)),
+            alpha: if lenient {
                 1.0
             } else {
                 draw.one_of(&[0.001, 0.25, 1.0, 8.0, 1000.0])
@@ -135,9 +135,9 @@ pub(super) fn switch(draw: &mut Draw, patient: bool) -> Switch {
     };
     let threshold = |draw: &mut Draw| {
         if draw.flag(0.5) {
-            Amount::Packets(draw.scale(1, 100) as u32 - u32::from(!patient))
+            Amount::Packets(draw.scale(1, 100) as u32 - u32::from(!lenient))
         } else {
-            Amount::Bytes(draw.scale(if patient { 15_000 } else { 1 }, 300_000))
+            Amount::Bytes(draw.scale(if lenient { 15_000 } else { 1 }, 300_000))
         }
     };
     let mut ecn_threshold = vec![(Rate::from_bps(0), threshold(draw))];

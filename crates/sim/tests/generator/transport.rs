@@ -26,13 +26,13 @@ const NAMES: [&str; 8] = [
 pub(super) fn transports(
     draw: &mut Draw,
     newer: &mut Draw,
-    patient: bool,
+    lenient: bool,
 ) -> (Transport, Vec<Transport>) {
     let d3 = d3::Config {
         request_backoff: newer.one_of(&[0, 0, 3, 10]),
         allocation: newer.one_of(&[Allocation::Routers, Allocation::Routers, Allocation::Edge]),
         late_answers: newer.one_of(&[None, Some(true)]),
-        ..d3(draw, patient)
+        ..d3(draw, lenient)
     };
     let mut any = |names: &[&str]| {
         let name = draw.one_of(names);
@@ -42,7 +42,7 @@ pub(super) fn transports(
                 ignore_deadlines: true,
                 ..d3
             }),
-            _ => Protocol::Tcp(modern(newer, tcp(draw, name, patient))),
+            _ => Protocol::Tcp(modern(newer, tcp(draw, name, lenient))),
         };
         let priorities = if name.ends_with("-prio") {
             draw.between(2, 4) as u8
@@ -58,7 +58,7 @@ pub(super) fn transports(
     let compared = any(&NAMES);
     // The two families need drains of different lengths.
     let others = match compared.protocol {
-        _ if !patient => &NAMES,
+        _ if !lenient => &NAMES,
         Protocol::Tcp(_) => &NAMES[..5],
         Protocol::D3(_) => &NAMES[5..],
     };
@@ -66,9 +66,9 @@ pub(super) fn transports(
     (compared, others)
 }
 
-fn tcp(draw: &mut Draw, name: &str, patient: bool) -> tcp::Config {
+fn tcp(draw: &mut Draw, name: &str, lenient: bool) -> tcp::Config {
     let rto_min = draw.span(
-        Span::from_us(if patient { 1_000 } else { 10 }),
+        Span::from_us(if lenient { 1_000 } else { 10 }),
         Span::from_ms(20),
     );
     let rto_initial = rto_min * draw.between(1, 3);
@@ -84,7 +84,7 @@ fn tcp(draw: &mut Draw, name: &str, patient: bool) -> tcp::Config {
         rto_min,
         rto_initial,
         // If rto_max is below the time of all flows' segments together, timeouts fill the network with duplicates.
-        rto_max: if patient {
+        rto_max: if lenient {
             Span::from_secs(5)
         } else {
             rto_initial * draw.scale(1, 1_000)
@@ -158,7 +158,7 @@ fn d2tcp(draw: &mut Draw) -> D2tcp {
 
 /// Returns the paper's profile with a few options changed; lenient cases change only options that keep all flows
 /// finishing.
-fn d3(draw: &mut Draw, patient: bool) -> d3::Config {
+fn d3(draw: &mut Draw, lenient: bool) -> d3::Config {
     let mut config = d3::Config {
         rounding: draw.one_of(&[
             Rounding::Carry,
@@ -175,7 +175,7 @@ fn d3(draw: &mut Draw, patient: bool) -> d3::Config {
         pause_new: draw.flag(0.7),
         reverse_request: draw.flag(0.7),
         rto_min: draw.span(
-            Span::from_us(if patient { 1_000 } else { 10 }),
+            Span::from_us(if lenient { 1_000 } else { 10 }),
             Span::from_ms(20),
         ),
         ..d3::Config::default()
@@ -186,7 +186,7 @@ fn d3(draw: &mut Draw, patient: bool) -> d3::Config {
     if draw.flag(0.3) {
         config.mtu = draw.one_of(&[200, 1_501, 9_000]);
     }
-    if patient {
+    if lenient {
         return config;
     }
     config.quench = draw.flag(0.3);

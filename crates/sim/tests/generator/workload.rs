@@ -20,7 +20,7 @@ pub(super) enum Kind {
     Trace,
 }
 
-pub(super) fn kinds(draw: &mut Draw, patient: bool) -> Vec<Kind> {
+pub(super) fn kinds(draw: &mut Draw, lenient: bool) -> Vec<Kind> {
     use Kind::{Background, Burst, Long, Oldi, Permutation, Poisson, Trace};
     let all = [
         Oldi,
@@ -33,7 +33,7 @@ pub(super) fn kinds(draw: &mut Draw, patient: bool) -> Vec<Kind> {
         Long,
     ];
     let count = draw.between(1, 3);
-    let allowed = if patient { &all[..7] } else { &all };
+    let allowed = if lenient { &all[..7] } else { &all };
     (0..count).map(|_| draw.one_of(allowed)).collect()
 }
 

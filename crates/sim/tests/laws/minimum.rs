@@ -34,14 +34,15 @@ impl Minimum {
     }
 
     /// Returns the minimum time of a flow from submission to delivery.
-    pub fn of_flow(&self, case: &Case, flow: &FlowRecord) -> Span {
+    pub fn flow_time(&self, case: &Case, flow: &FlowRecord) -> Span {
         let forward = self.paths[flow.source as usize][flow.destination as usize];
         let back = self.paths[flow.destination as usize][flow.source as usize];
         let overhead = u64::from(case.scenario.host.frame_overhead);
         let host = case.scenario.host.receive_delay;
         let (payload, handshake) = match case.protocol(flow.workload) {
             Protocol::Tcp(config) => {
-                let needs_handshake = case.scenario.workloads[usize::from(flow.workload)].connection
+                let needs_handshake = case.scenario.workloads[usize::from(flow.workload)]
+                    .connection
                     == Connection::PerFlow;
                 (config.mss, needs_handshake.then_some(HEADERS))
             }

@@ -1,4 +1,4 @@
-//! What holds for every run, whatever was lost.
+//! Laws that every run obeys, whatever was lost.
 
 mod minimum;
 mod ports;
@@ -16,7 +16,7 @@ use duetime_sim::RunOutput;
 use minimum::Minimum;
 use starvation::Starvation;
 
-/// Fails with a message unless the condition holds.
+/// Returns an error with the given message unless the condition holds.
 macro_rules! ensure {
     ($condition:expr, $($message:tt)+) => {
         let holds: bool = $condition;
@@ -27,11 +27,11 @@ macro_rules! ensure {
 }
 pub(crate) use ensure;
 
-/// Checks everything that a run left behind.
+/// Checks every law against the output of a run.
 pub fn check(case: &Case, output: &RunOutput) -> Result<(), String> {
     let records = &output.records;
     let cut = Time::ZERO + (case.scenario.duration + case.scenario.drain);
-    ensure!(output.complete, "cancelled by nobody");
+    ensure!(output.complete, "incomplete, although nothing cancelled it");
     ensure!(
         records.totals.end <= cut,
         "ended at {:?}, after the cut at {cut:?}",
@@ -40,7 +40,7 @@ pub fn check(case: &Case, output: &RunOutput) -> Result<(), String> {
     flows(case, records)?;
     queries(case, records)?;
     ports::check_measured(case, output)?;
-    // What goes in comes out over the whole run.
+    // Traffic balances only over the whole run, not over the measurement window.
     let whole = RunRecords {
         ports: output.whole_ports.clone(),
         ..records.clone()
@@ -50,11 +50,11 @@ pub fn check(case: &Case, output: &RunOutput) -> Result<(), String> {
 }
 
 fn flows(case: &Case, records: &RunRecords) -> Result<(), String> {
-    let minimum = Minimum::of(&case.network);
+    let minimum = Minimum::new(&case.network);
     let end = records.totals.end;
     ensure!(
         records.flows.is_sorted_by(|a, b| a.flow < b.flow),
-        "flows are not in order, or one is there twice"
+        "flows are out of order or repeated"
     );
     for flow in &records.flows {
         ends(case, flow)?;
@@ -67,35 +67,32 @@ fn flows(case: &Case, records: &RunRecords) -> Result<(), String> {
         } = flow;
         ensure!(
             delivered_bytes <= size_bytes,
-            "more delivered than sent: {flow:?}"
+            "delivered more than its size: {flow:?}"
         );
         ensure!(
             flow.is_finite() || finish.is_none(),
-            "a flow without an end has ended: {flow:?}"
+            "an endless flow finished: {flow:?}"
         );
         ensure!(*start <= end, "started after the end: {flow:?}");
-        // Queries and answers count with the arrival of their query at its root.
-        let asked = flow.query.map_or(Ok(*start), |query| {
+        // Flows of a query are measured if their query arrived in the measurement window.
+        let arrival = flow.query.map_or(Ok(*start), |query| {
             records
                 .queries
-                .binary_search_by_key(&query, |of| of.query)
-                .map(|at| records.queries[at].start)
-                .map_err(|_| format!("a flow of no query: {flow:?}"))
+                .binary_search_by_key(&query, |record| record.query)
+                .map(|index| records.queries[index].start)
+                .map_err(|_| format!("its query was not recorded: {flow:?}"))
         })?;
-        let since = asked.since(Time::ZERO);
+        let since = arrival.since(Time::ZERO);
         let measured = case.scenario.warm_up <= since && since < case.scenario.duration;
-        ensure!(
-            flow.measured == measured,
-            "wrongly measured or not: {flow:?}"
-        );
+        ensure!(flow.measured == measured, "`measured` is wrong: {flow:?}");
         if let Some(finish) = *finish {
             ensure!(
                 delivered_bytes == size_bytes,
-                "finished, but not all is there: {flow:?}"
+                "finished before all was delivered: {flow:?}"
             );
-            ensure!(!flow.quenched, "both quenched and finished: {flow:?}");
+            ensure!(!flow.quenched, "quenched, but finished: {flow:?}");
             ensure!(finish <= end, "finished after the end {end:?}: {flow:?}");
-            let least = minimum.of_flow(case, flow);
+            let least = minimum.flow_time(case, flow);
             ensure!(
                 finish >= *start + least,
                 "faster than its links allow ({least}): {flow:?}"
@@ -103,7 +100,7 @@ fn flows(case: &Case, records: &RunRecords) -> Result<(), String> {
         } else {
             ensure!(
                 delivered_bytes < size_bytes,
-                "everything is there, but it is not finished: {flow:?}"
+                "all delivered, but not finished: {flow:?}"
             );
         }
         counters(case, flow)?;
@@ -111,45 +108,48 @@ fn flows(case: &Case, records: &RunRecords) -> Result<(), String> {
     Ok(())
 }
 
-/// Whom a flow joins.
+/// Checks the ends of a flow.
 fn ends(case: &Case, flow: &FlowRecord) -> Result<(), String> {
     let hosts = case.network.hosts();
     ensure!(
         flow.source < hosts && flow.destination < hosts,
-        "no such hosts: {flow:?}"
+        "unknown host: {flow:?}"
     );
-    ensure!(flow.source != flow.destination, "to itself: {flow:?}");
+    ensure!(flow.source != flow.destination, "sends to itself: {flow:?}");
     ensure!(
         (flow.flow >> 32) as u32 == flow.source,
-        "numbered by another host: {flow:?}"
+        "numbered for another source: {flow:?}"
     );
     let kind = &case.scenario.workloads[usize::from(flow.workload)].kind;
-    let of_a_tree = matches!(kind, WorkloadKind::Oldi(_) | WorkloadKind::Spans(_));
+    let expects_query = matches!(kind, WorkloadKind::Oldi(_) | WorkloadKind::Spans(_));
     ensure!(
-        flow.query.is_some() == of_a_tree,
-        "of a query or not? {flow:?}"
+        flow.query.is_some() == expects_query,
+        "`query` is wrong for its workload: {flow:?}"
     );
     Ok(())
 }
 
-/// What its transport can have counted.
+/// Checks that a flow's counters are possible for its transport.
 fn counters(case: &Case, flow: &FlowRecord) -> Result<(), String> {
     match case.protocol(flow.workload) {
         Protocol::Tcp(tcp::Config {
             congestion_control, ..
         }) => {
-            let of_d3 = (flow.requests, flow.denials, flow.inversions, flow.quenched);
-            ensure!(of_d3 == (0, 0, 0, false), "TCP asks no router: {flow:?}");
+            let d3_counters = (flow.requests, flow.denials, flow.inversions, flow.quenched);
+            ensure!(
+                d3_counters == (0, 0, 0, false),
+                "TCP sends no requests: {flow:?}"
+            );
             ensure!(
                 congestion_control.uses_marks() || flow.marks == 0,
                 "marked without ECN: {flow:?}"
             );
         }
         Protocol::D3(config) => {
-            ensure!(flow.marks == 0, "D3 is not marked: {flow:?}");
+            ensure!(flow.marks == 0, "D3 does not use marks: {flow:?}");
             ensure!(
                 config.quench || config.speculative || !flow.quenched || flow.spare.0,
-                "quenched without being told to: {flow:?}"
+                "quenched without a reason: {flow:?}"
             );
             ensure!(
                 flow.inversions <= flow.denials,
@@ -164,28 +164,28 @@ fn counters(case: &Case, flow: &FlowRecord) -> Result<(), String> {
     Ok(())
 }
 
-/// A measured flow ends, or the run has done what it could.
+/// Checks that measured flows finished, unless the run could not finish them.
 fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
     let cut = Time::ZERO + (case.scenario.duration + case.scenario.drain);
     let open = |flow: &&FlowRecord| {
-        let ends = flow.measured && flow.is_finite() && flow.finish.is_none();
-        // An answer that was aborted is spare.
-        ends && !flow.quenched && !flow.spare.0
+        let pending = flow.measured && flow.is_finite() && flow.finish.is_none();
+        // Cancelled answers are spare and never finish.
+        pending && !flow.quenched && !flow.spare.0
     };
-    if case.patient {
-        let starvation = Starvation::of(case, records)?;
-        let late = records.flows.iter().filter(open).find(|flow| {
+    if case.lenient {
+        let starvation = Starvation::new(case, records)?;
+        let stuck = records.flows.iter().filter(open).find(|flow| {
             !is_drowned(case, records, flow)
                 && !is_crowded_out(case, records, flow)
                 && !starvation.reaches(flow)
         });
         ensure!(
-            late.is_none(),
-            "never finished, with all the time in the world: {late:?}"
+            stuck.is_none(),
+            "never finished despite ample time: {stuck:?}"
         );
     }
     if records.totals.end < cut {
-        // D3 gives a flow up when nothing comes back for long enough.
+        // A D3 sender closes its flow after a long silence.
         let gives_up = |flow: &&FlowRecord| matches!(case.protocol(flow.workload), Protocol::D3(_));
         let stuck = records
             .flows
@@ -194,26 +194,29 @@ fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
             .find(|flow| !gives_up(flow));
         ensure!(
             stuck.is_none(),
-            "the run ended early at {:?} without {stuck:?}",
+            "the run ended early at {:?} with {stuck:?} unfinished",
             records.totals.end
         );
     }
     if case.is_lossless() {
-        // One path per flow, first in first out: without a timeout nothing is sent twice, but for tail loss probes.
+        // Each flow has one path and queues are first in, first out, so only timeouts and tail loss probes cause
+        // retransmissions.
         let probes =
             |protocol: &Protocol| matches!(protocol, Protocol::Tcp(tcp) if tcp.tail_loss_probe);
         let timeouts: u32 = records.flows.iter().map(|flow| flow.timeouts).sum();
-        let again = records.flows.iter().find(|flow| flow.retransmits > 0);
+        let resent = records.flows.iter().find(|flow| flow.retransmits > 0);
         ensure!(
-            timeouts > 0 || again.is_none() || case.protocols().any(probes),
-            "sent again, but nothing was lost: {again:?}"
+            timeouts > 0 || resent.is_none() || case.protocols().any(probes),
+            "retransmitted without a loss: {resent:?}"
         );
     }
     Ok(())
 }
 
-/// Requests of paused flows are not accounted for (D3 §4.5). Where more flows are paused than requests fit into a round
-/// trip, requests fill the link, and capacity adaptation leaves nothing to grant.
+/// Returns true if requests of paused flows may have taken all capacity from `flow`.
+///
+/// The router does not account for requests of paused flows (D3 §4.5). If more flows are paused than requests fit into
+/// a round trip, requests fill the link and capacity adaptation leaves nothing to grant.
 fn is_drowned(case: &Case, records: &RunRecords, flow: &FlowRecord) -> bool {
     let Protocol::D3(config) = case.protocol(flow.workload) else {
         return false;
@@ -222,8 +225,10 @@ fn is_drowned(case: &Case, records: &RunRecords, flow: &FlowRecord) -> bool {
     config.base_rate == BaseRate::HeaderOnly && full
 }
 
-/// Where the edge allocates, nobody does between the switches. A link there that is slower than what its flows are
-/// granted at their hosts stays full, and answers come later than their requests are given up.
+/// Returns true if a full link between switches may keep `flow` from finishing.
+///
+/// With edge allocation, nothing allocates the links between switches. Such a link stays full if it is slower than the
+/// rates granted at the hosts, and answers then arrive after senders gave up on their requests.
 fn is_crowded_out(case: &Case, records: &RunRecords, flow: &FlowRecord) -> bool {
     let Protocol::D3(config) = case.protocol(flow.workload) else {
         return false;
@@ -238,15 +243,15 @@ fn is_crowded_out(case: &Case, records: &RunRecords, flow: &FlowRecord) -> bool 
     let is_switch = |node: u32| network.nodes[node as usize].host.is_none();
     let mut links = (0..).zip(&network.links);
     config.allocation == Allocation::Edge
-        && links.any(|(number, link)| {
-            is_switch(link.from) && is_switch(link.to) && is_full(&network.link_name(number))
+        && links.any(|(index, link)| {
+            is_switch(link.from) && is_switch(link.to) && is_full(&network.link_name(index))
         })
 }
 
 fn queries(case: &Case, records: &RunRecords) -> Result<(), String> {
     ensure!(
         records.queries.is_sorted_by(|a, b| a.query < b.query),
-        "queries are not in order, or one is there twice"
+        "queries are out of order or repeated"
     );
     for query in &records.queries {
         let QueryRecord {
@@ -257,61 +262,62 @@ fn queries(case: &Case, records: &RunRecords) -> Result<(), String> {
             in_time,
             ..
         } = *query;
-        ensure!(query.root < case.network.hosts(), "no such host: {query:?}");
+        ensure!(query.root < case.network.hosts(), "unknown host: {query:?}");
         ensure!(
             in_time <= answered && answered <= children,
             "more answers than children: {query:?}"
         );
         let since = start.since(Time::ZERO);
         let measured = case.scenario.warm_up <= since && since < case.scenario.duration;
+        ensure!(query.measured == measured, "`measured` is wrong: {query:?}");
+        let expected = Expected::new(case, query)?;
         ensure!(
-            query.measured == measured,
-            "wrongly measured or not: {query:?}"
+            children == expected.children,
+            "expected {} children: {query:?}",
+            expected.children
         );
-        let wanted = Wanted::of(case, query)?;
+        let enough = f64::from(answered) >= expected.complete_at * f64::from(children) - 1e-6
+            && answered > 0;
         ensure!(
-            children == wanted.children,
-            "{} children were wanted: {query:?}",
-            wanted.children
-        );
-        let enough =
-            f64::from(answered) >= wanted.complete_at * f64::from(children) - 1e-6 && answered > 0;
-        ensure!(complete.is_some() == enough, "complete or not? {query:?}");
-        ensure!(
-            complete.is_none_or(|at| start < at && at <= records.totals.end),
-            "complete too early or late: {query:?}"
-        );
-        let judged = wanted.has_deadlines.map(|has| has || query.due.is_some());
-        ensure!(
-            query.leaves == wanted.leaves && judged.is_none_or(|judged| judged == query.judged),
-            "other leaves or another judgement were wanted: {query:?}"
+            complete.is_some() == enough,
+            "`complete` is wrong: {query:?}"
         );
         ensure!(
-            query.leaves_in_time <= query.leaves_answered && query.leaves_answered <= wanted.leaves,
-            "more leaves than there are: {query:?}"
+            complete.is_none_or(|time| start < time && time <= records.totals.end),
+            "completed before its start or after the end: {query:?}"
+        );
+        let judged = expected.has_deadlines.map(|has| has || query.due.is_some());
+        ensure!(
+            query.leaves == expected.leaves && judged.is_none_or(|judged| judged == query.judged),
+            "wrong `leaves` or `judged`: {query:?}"
+        );
+        ensure!(
+            query.leaves_in_time <= query.leaves_answered
+                && query.leaves_answered <= expected.leaves,
+            "more leaves answered than exist: {query:?}"
         );
         ensure!(
             query.enough.is_some() == (query.leaves_answered >= query.needed),
-            "enough or not? {query:?}"
+            "`enough` is wrong: {query:?}"
         );
         ensure!(
             query.due.is_none() || query.met() == Some(query.leaves_in_time >= query.needed),
-            "in time or not? {query:?}"
+            "wrong outcome: {query:?}"
         );
-        again(wanted.oldi, query)?;
+        check_attempts(expected.oldi, query)?;
         ensure!(
-            wanted.give_up != GiveUp::Never || query.gave_up == 0,
-            "gave up, which none may: {query:?}"
+            expected.give_up != GiveUp::Never || query.gave_up == 0,
+            "gave up, although the workload forbids it: {query:?}"
         );
-        if wanted.is_flat {
-            answers(records, query)?;
+        if expected.is_flat {
+            check_answers(records, query)?;
         }
     }
     Ok(())
 }
 
-/// Leaves are asked again no more often than the workload says.
-fn again(oldi: Option<&Oldi>, query: &QueryRecord) -> Result<(), String> {
+/// Checks that leaves were retried and hedged no more often than the workload allows.
+fn check_attempts(oldi: Option<&Oldi>, query: &QueryRecord) -> Result<(), String> {
     let times = oldi
         .and_then(|oldi| oldi.retry)
         .map_or(0, |retry| retry.times);
@@ -322,35 +328,35 @@ fn again(oldi: Option<&Oldi>, query: &QueryRecord) -> Result<(), String> {
     };
     ensure!(
         query.hedges.0 <= hedges && query.retries.0 <= times * query.leaves,
-        "asked again too often: {query:?}"
+        "too many hedges or retries: {query:?}"
     );
     ensure!(
         query.hedges_won.0 <= query.hedges.0 && query.retries_won.0 <= query.retries.0,
-        "won more often than asked: {query:?}"
+        "won more hedges or retries than were sent: {query:?}"
     );
     ensure!(
         query.extra_computes.0 <= query.hedges.0 + query.retries.0,
-        "computed more often than asked: {query:?}"
+        "more extra computations than hedges and retries: {query:?}"
     );
     Ok(())
 }
 
-/// What a query must be like.
-struct Wanted<'c> {
-    /// The workload, if the query is none that was recorded.
+/// Expected properties of a query.
+struct Expected<'c> {
+    /// Tree workload of the query; `None` for recorded queries.
     oldi: Option<&'c Oldi>,
     children: u32,
     leaves: u32,
     complete_at: f64,
     give_up: GiveUp,
-    /// Whether its answers have deadlines; `None` where that differs between applications.
+    /// True if its answers have deadlines; `None` if that differs between applications.
     has_deadlines: Option<bool>,
-    /// Whether all children of the root are leaves.
+    /// True if all children of the root are leaves.
     is_flat: bool,
 }
 
-impl<'c> Wanted<'c> {
-    fn of(case: &'c Case, query: &QueryRecord) -> Result<Self, String> {
+impl<'c> Expected<'c> {
+    fn new(case: &'c Case, query: &QueryRecord) -> Result<Self, String> {
         let number = usize::from(query.workload);
         match &case.scenario.workloads[number].kind {
             WorkloadKind::Oldi(oldi) => Ok(Self {
@@ -371,7 +377,7 @@ impl<'c> Wanted<'c> {
                     query.start == Time::ZERO + recorded.start
                         && recorded.nodes[0].host.is_none_or(|host| host == query.root)
                         && query.asked as usize == recorded.nodes.len() - 1,
-                    "not as it was recorded: {query:?}, {recorded:?}"
+                    "differs from the recording: {query:?}, {recorded:?}"
                 );
                 let leaves = recorded.nodes.iter().filter(|node| node.children == 0);
                 Ok(Self {
@@ -384,12 +390,12 @@ impl<'c> Wanted<'c> {
                     is_flat: recorded.nodes[1..].iter().all(|node| node.children == 0),
                 })
             }
-            _ => Err(format!("a query of a workload without trees: {query:?}")),
+            _ => Err(format!("the workload has no queries: {query:?}")),
         }
     }
 }
 
-/// The trees of a workload.
+/// Returns the number of trees of a workload.
 fn trees(workload: &Workload) -> usize {
     match &workload.kind {
         WorkloadKind::Oldi(oldi) => (oldi.applications * oldi.trees) as usize,
@@ -398,8 +404,8 @@ fn trees(workload: &Workload) -> usize {
     }
 }
 
-/// The answers of a tree of one layer are its flows.
-fn answers(records: &RunRecords, query: &QueryRecord) -> Result<(), String> {
+/// Checks the answers of a query with one layer against its flows.
+fn check_answers(records: &RunRecords, query: &QueryRecord) -> Result<(), String> {
     let all = records
         .flows
         .iter()
@@ -410,7 +416,7 @@ fn answers(records: &RunRecords, query: &QueryRecord) -> Result<(), String> {
     for flow in all {
         ensure!(
             flow.destination == query.root,
-            "an answer to somebody else: {flow:?} of {query:?}"
+            "an answer to another host: {flow:?} of {query:?}"
         );
         answered += u32::from(flow.finish.is_some());
         finishes.extend(flow.finish);
@@ -420,14 +426,14 @@ fn answers(records: &RunRecords, query: &QueryRecord) -> Result<(), String> {
     let enough = finishes.get(query.needed as usize - 1).copied();
     ensure!(
         enough == query.enough,
-        "its flows say that {enough:?} was enough: {query:?}"
+        "its flows give {enough:?} for `enough`: {query:?}"
     );
     let by_due = query
         .due
-        .map(|due| finishes.iter().filter(|&&at| at <= due).count() as u32);
+        .map(|due| finishes.iter().filter(|&&time| time <= due).count() as u32);
     ensure!(
         query.leaves_in_time == by_due.unwrap_or(in_time),
-        "its flows say {by_due:?} or {in_time} in time: {query:?}"
+        "its flows give {by_due:?} or {in_time} leaves in time: {query:?}"
     );
     let found = (answered, in_time, answered, 0);
     ensure!(
@@ -438,7 +444,7 @@ fn answers(records: &RunRecords, query: &QueryRecord) -> Result<(), String> {
                 query.leaves_answered,
                 query.gave_up
             ),
-        "its flows say {found:?}: {query:?}"
+        "its flows give {found:?}: {query:?}"
     );
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Conservation: what goes in comes out, was dropped, or is still there; at every node and every port.
+//! Conservation of bytes at every node and port: all that enters leaves, is dropped or is still queued.
 
 use super::ensure;
 use crate::generator::Case;
@@ -9,10 +9,10 @@ use duetime_sim::routing::Routing;
 use duetime_sim::{AllocatorState, RunOutput};
 use std::collections::BTreeMap;
 
-/// The largest packet of any case on the wire.
+/// Wire size of the largest packet of any case, in bytes.
 const LARGEST_PACKET: u64 = 10_100;
 
-/// Bytes by what became of them at one link.
+/// Bytes that left a link's port or were dropped or lost there.
 #[derive(Clone, Copy, Default)]
 struct Flux {
     left: u64,
@@ -27,7 +27,7 @@ pub(super) fn check(
 ) -> Result<(), String> {
     let flux = by_link(case, records)?;
     for port in &records.ports {
-        // Parallel links have one name.
+        // Parallel links have the same name.
         let named = allocators.iter().filter(|state| state.link == port.link);
         limits(case, records, port, named.map(|state| state.policed).sum())?;
     }
@@ -50,7 +50,7 @@ pub(super) fn check(
     Ok(())
 }
 
-/// The ports over the measurement window did part of what they did over the whole run.
+/// Checks the ports' statistics over the measurement window against those over the whole run.
 pub(super) fn check_measured(case: &Case, output: &RunOutput) -> Result<(), String> {
     let (scenario, mut until) = (&case.scenario, output.records.totals.end);
     if scenario.never_stops() {
@@ -60,7 +60,7 @@ pub(super) fn check_measured(case: &Case, output: &RunOutput) -> Result<(), Stri
     let window = until.max(from).since(from);
     let mut whole = output.whole_ports.iter();
     for port in &output.records.ports {
-        // Both are in the order of the network, so that parallel links, which have one name, are found in turn.
+        // Both lists are in network order, so parallel links with the same name match in turn.
         let within = whole.find(|whole| {
             whole.link == port.link
                 && whole.bytes >= port.bytes
@@ -70,7 +70,7 @@ pub(super) fn check_measured(case: &Case, output: &RunOutput) -> Result<(), Stri
                 && whole.marks >= port.marks
                 && whole.queue_max_bytes >= port.queue_max_bytes
         });
-        ensure!(within.is_some(), "more than over the whole run: {port:?}");
+        ensure!(within.is_some(), "no match in the whole run: {port:?}");
         ensure!(
             (0.0..=1.0).contains(&port.utilisation) && is_mean(port, window),
             "impossible over {window}: {port:?}"
@@ -79,16 +79,16 @@ pub(super) fn check_measured(case: &Case, output: &RunOutput) -> Result<(), Stri
     Ok(())
 }
 
-/// Per link of the network; parallel links have one name, but each its record, in order.
+/// Returns the traffic of each link; parallel links share a name, but have one record each.
 fn by_link(case: &Case, records: &RunRecords) -> Result<Vec<Flux>, String> {
     let names: Vec<String> = (0..case.network.links.len() as u32)
         .map(|link| case.network.link_name(link))
         .collect();
     let mut flux = vec![Flux::default(); names.len()];
     for port in &records.ports {
-        // Which of several parallel links it is does not matter for the sums.
+        // The sums are the same for all assignments of records to parallel links.
         let Some(link) = names.iter().position(|name| *name == port.link) else {
-            return Err(format!("no such link: {port:?}"));
+            return Err(format!("unknown link: {port:?}"));
         };
         flux[link].left += port.bytes;
         flux[link].dropped += port.drop_bytes;
@@ -97,7 +97,7 @@ fn by_link(case: &Case, records: &RunRecords) -> Result<Vec<Flux>, String> {
     Ok(flux)
 }
 
-/// `policed` packets at most were dropped because more came than D3's routers had granted.
+/// Checks a port against its limits; D3's routers may have dropped up to `policed` packets above their grants.
 fn limits(
     case: &Case,
     records: &RunRecords,
@@ -109,7 +109,7 @@ fn limits(
     let mut links = named.map(|link| &case.network.links[link as usize]);
     let lossy = links.clone().any(|link| link.loss > 0.0);
     let from_host = links.all(|link| case.network.nodes[link.from as usize].host.is_some());
-    let most = match case.scenario.switch.buffer {
+    let limit = match case.scenario.switch.buffer {
         _ if from_host => u64::MAX,
         Buffer::Unlimited => u64::MAX,
         Buffer::Static(Amount::Packets(packets)) => u64::from(packets) * LARGEST_PACKET,
@@ -117,16 +117,16 @@ fn limits(
         Buffer::Dynamic { pool, .. } => pool.0,
     };
     ensure!(
-        most < u64::MAX || port.drops <= policed,
-        "drops without a limit, {policed} policed: {port:?}"
+        limit < u64::MAX || port.drops <= policed,
+        "drops from an unlimited buffer, {policed} by the policer: {port:?}"
     );
     ensure!(
-        port.queue_max_bytes <= most,
-        "more than {most} B held: {port:?}"
+        port.queue_max_bytes <= limit,
+        "queued more than {limit} B: {port:?}"
     );
     ensure!(
         lossy || port.losses == 0,
-        "lost on a perfect link: {port:?}"
+        "losses on a lossless link: {port:?}"
     );
     let marks = case
         .protocols()
@@ -135,27 +135,30 @@ fn limits(
         port.marks == 0 || marks && !from_host,
         "marked without ECN: {port:?}"
     );
-    ensure!(port.losses <= port.packets, "more lost than sent: {port:?}");
+    ensure!(
+        port.losses <= port.packets,
+        "more losses than packets: {port:?}"
+    );
     ensure!(
         is_mean(port, records.totals.end.since(Time::ZERO)),
-        "mean below zero or above the maximum: {port:?}"
+        "mean queue below 0 or above the maximum: {port:?}"
     );
     ensure!(
         (0.0..=1.0 + 1e-9).contains(&port.utilisation),
-        "busier than always, until {:?}: {port:?}",
+        "utilisation outside 0 to 1 at {:?}: {port:?}",
         records.totals.end
     );
     Ok(())
 }
 
-/// Whether the mean queue over `window` can be one: none above the largest. Its clock has ticks of 1024 ps.
+/// Returns true if the mean queue over `window` lies between 0 and the maximum, whose clock ticks every 1024 ps.
 fn is_mean(port: &PortRecord, window: Span) -> bool {
     let window_ps = window.as_ps() as f64;
-    let most = port.queue_max_bytes as f64 * (window_ps + 1024.0) / window_ps;
-    (0.0..=most * (1.0 + 1e-9)).contains(&port.queue_mean_bytes)
+    let limit = port.queue_max_bytes as f64 * (window_ps + 1024.0) / window_ps;
+    (0.0..=limit * (1.0 + 1e-9)).contains(&port.queue_mean_bytes)
 }
 
-/// At every node, what came and did not leave is still there; and all that is still there adds up.
+/// Checks that each node received at least what it sent, and that the difference is still in flight.
 fn conservation(case: &Case, records: &RunRecords, flux: &[Flux]) -> Result<(), String> {
     let (network, totals) = (&case.network, &records.totals);
     let accounted = totals.arrived_bytes + totals.dropped_bytes + totals.in_flight_bytes;
@@ -163,10 +166,10 @@ fn conservation(case: &Case, records: &RunRecords, flux: &[Flux]) -> Result<(), 
         totals.injected_bytes == accounted,
         "injected is not arrived + dropped + in flight: {totals:?}"
     );
-    let gone: u64 = flux.iter().map(|link| link.dropped + link.lost).sum();
+    let removed: u64 = flux.iter().map(|link| link.dropped + link.lost).sum();
     ensure!(
-        totals.dropped_bytes == gone,
-        "the ports dropped and lost {gone} B: {totals:?}"
+        totals.dropped_bytes == removed,
+        "the ports dropped and lost {removed} B: {totals:?}"
     );
 
     let mut balance = vec![0i128; network.nodes.len()];
@@ -177,7 +180,7 @@ fn conservation(case: &Case, records: &RunRecords, flux: &[Flux]) -> Result<(), 
     let (hosts, switches) = balance.split_at(network.hosts() as usize);
     for (node, held) in switches.iter().enumerate() {
         let name = &network.nodes[hosts.len() + node].name;
-        ensure!(*held >= 0, "{name} sent {} B more than it got", -held);
+        ensure!(*held >= 0, "{name} sent {} B more than it received", -held);
     }
     let at_hosts = hosts.iter().sum::<i128>() + i128::from(totals.injected_bytes)
         - i128::from(totals.arrived_bytes);
@@ -189,7 +192,7 @@ fn conservation(case: &Case, records: &RunRecords, flux: &[Flux]) -> Result<(), 
     let held = switches.iter().sum::<i128>() + at_hosts;
     ensure!(
         held == i128::from(totals.in_flight_bytes),
-        "the nodes hold {held} B or it is under way: {totals:?}"
+        "{held} B remain at nodes or on links: {totals:?}"
     );
 
     let packets: u64 = records.ports.iter().map(|port| port.packets).sum();
@@ -197,15 +200,15 @@ fn conservation(case: &Case, records: &RunRecords, flux: &[Flux]) -> Result<(), 
         totals.packet_hops <= packets,
         "{packets} packets left ports: {totals:?}"
     );
-    let all_there = totals.in_flight_bytes > 0 || totals.packet_hops == packets;
+    let complete = totals.in_flight_bytes > 0 || totals.packet_hops == packets;
     ensure!(
-        all_there,
-        "{packets} packets left ports and nothing is under way: {totals:?}"
+        complete,
+        "{packets} packets left ports, but nothing is in flight: {totals:?}"
     );
     Ok(())
 }
 
-/// Every packet that was seen on a link went on as the routes say: what each port got is what it sent, dropped or holds.
+/// Checks that every captured packet followed the routes: each port sent, dropped or holds what it received.
 pub fn check_captures(case: &Case, output: &RunOutput) -> Result<(), String> {
     let (network, records) = (&case.network, &output.records);
     let overhead = u64::from(case.scenario.host.frame_overhead);
@@ -217,7 +220,7 @@ pub fn check_captures(case: &Case, output: &RunOutput) -> Result<(), String> {
             "captured after the end: {packet:?}"
         );
     }
-    own_nics(case, output)?;
+    check_nics(case, output)?;
     let parallel = (0..network.links.len() as u32)
         .any(|link| network.find_link(&network.link_name(link)) != Some(link));
     if parallel {
@@ -241,22 +244,22 @@ pub fn check_captures(case: &Case, output: &RunOutput) -> Result<(), String> {
     for (link, arrived) in arrived.iter().enumerate() {
         let Flux { left, lost, .. } = flux(link);
         let name = network.link_name(link as u32);
-        // What is lost was seen before.
-        let lawful = lost <= *arrived && *arrived <= left;
+        // Captures include packets that are lost on the link.
+        let plausible = lost <= *arrived && *arrived <= left;
         ensure!(
-            lawful,
-            "{name}: {arrived} B seen, {lost} B of them lost, but {left} B sent"
+            plausible,
+            "{name}: {arrived} B captured, {lost} B of them lost, {left} B sent"
         );
         under_way += left - arrived;
     }
     ensure!(
         under_way <= records.totals.in_flight_bytes,
-        "{under_way} B left ports and came nowhere"
+        "{under_way} B left ports without arriving"
     );
     if !case.is_tree() {
         return Ok(());
     }
-    // One way to every host: the destination alone says through which port a packet went.
+    // In a tree, the destination alone determines the port that a packet leaves through.
     let routing = Routing::build(network).map_err(|error| error.to_string())?;
     let mut offered = vec![0u64; network.links.len()];
     for packet in &output.captures {
@@ -285,13 +288,13 @@ pub fn check_captures(case: &Case, output: &RunOutput) -> Result<(), String> {
         let (Flux { left, dropped, .. }, name) = (flux(link), network.link_name(link as u32));
         ensure!(
             left + dropped <= *offered,
-            "{name}: got {offered} B, sent {left} B and dropped {dropped} B"
+            "{name}: received {offered} B, sent {left} B and dropped {dropped} B"
         );
         queued += offered - left - dropped;
     }
     ensure!(
         lost_before <= queued,
-        "{lost_before} B lost on the way to switches that got all but {queued} B"
+        "{lost_before} B lost on links to switches, which miss only {queued} B"
     );
     let (queued, held) = (queued - lost_before, records.totals.in_flight_bytes);
     ensure!(
@@ -301,15 +304,15 @@ pub fn check_captures(case: &Case, output: &RunOutput) -> Result<(), String> {
     Ok(())
 }
 
-/// A packet leaves through the NIC of the host that it is from.
-fn own_nics(case: &Case, output: &RunOutput) -> Result<(), String> {
+/// Checks that packets leave through the NIC of their source host.
+fn check_nics(case: &Case, output: &RunOutput) -> Result<(), String> {
     for packet in &output.captures {
         let from = case.network.links[packet.link as usize].from;
         let Some(host) = case.network.nodes[from as usize].host else {
             continue;
         };
         let source = u32::from_be_bytes([0, packet.bytes[13], packet.bytes[14], packet.bytes[15]]);
-        // All ones: the connection was closed before the packet had crossed the link.
+        // An address of all ones means that the connection closed before the packet crossed the link.
         let known = source != 0x00ff_ffff;
         ensure!(
             !known || source == host + 1,

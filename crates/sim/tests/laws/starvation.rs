@@ -1,8 +1,8 @@
-//! Which flows of D3 rounding may starve: those on a link that has fewer units of rate than flows that ask for some.
+//! Detection of D3 flows that rounding may starve: those on a link with fewer rate units than flows that request one.
 //!
-//! The fair share of such a link is below one unit, the least that a request can be granted. Where shares are rounded
-//! down and a paused flow has no base rate, every flow on it is granted nothing, header by header: none ends, and the
-//! share stays as it is. A flow with a desired rate is granted that first, so that it is not starved before it is late.
+//! The fair share of such a link is below one unit, the smallest possible grant. With shares rounded down and no base
+//! rate for paused flows, every header is granted 0, no flow ends, and the share stays the same. A flow with a desired
+//! rate receives that first, so it starves only once it is late.
 
 use crate::generator::Case;
 use duetime_core::Rate;
@@ -11,39 +11,39 @@ use duetime_results::{FlowRecord, RunRecords};
 use duetime_scenario::model::Protocol;
 use duetime_sim::routing::Routing;
 
-/// The links at whose allocators flows were left that had not ended.
+/// Flows that were unfinished at the end of a run, by the links that allocate to them.
 pub struct Starvation<'a> {
     case: &'a Case,
     routing: Routing,
-    /// By link: flows that ask there for a share.
-    asking: Vec<u64>,
+    /// Unfinished flows that request a share, by link.
+    waiting: Vec<u64>,
 }
 
 impl<'a> Starvation<'a> {
-    /// As the run has left it.
-    pub fn of(case: &'a Case, records: &RunRecords) -> Result<Self, String> {
+    /// Counts the unfinished flows of a run.
+    pub fn new(case: &'a Case, records: &RunRecords) -> Result<Self, String> {
         let routing = Routing::build(&case.network).map_err(|error| error.to_string())?;
-        let mut left = Self {
+        let mut starvation = Self {
             case,
             routing,
-            asking: vec![0; case.network.links.len()],
+            waiting: vec![0; case.network.links.len()],
         };
         for flow in records.flows.iter().filter(|flow| flow.finish.is_none()) {
             let Protocol::D3(config) = case.protocol(flow.workload) else {
                 continue;
             };
-            let mut links = left.allocated(config, flow.source, flow.destination);
+            let mut links = starvation.allocated(config, flow.source, flow.destination);
             if config.reverse_request {
-                links.extend(left.allocated(config, flow.destination, flow.source));
+                links.extend(starvation.allocated(config, flow.destination, flow.source));
             }
             for link in links {
-                left.asking[link] += 1;
+                starvation.waiting[link] += 1;
             }
         }
-        Ok(left)
+        Ok(starvation)
     }
 
-    /// Whether a flow has such a link on its way.
+    /// Returns true if `flow` may starve on one of its links.
     pub fn reaches(&self, flow: &FlowRecord) -> bool {
         let Protocol::D3(config) = self.case.protocol(flow.workload) else {
             return false;
@@ -54,10 +54,10 @@ impl<'a> Starvation<'a> {
             && config.base_rate == BaseRate::HeaderOnly
             && links
                 .iter()
-                .any(|&link| self.asking[link] > self.units(config, link))
+                .any(|&link| self.waiting[link] > self.units(config, link))
     }
 
-    /// The links between two hosts that somebody allocates, as far as it is known which they are.
+    /// Returns the known links between two hosts that allocate rates to `config`'s flows.
     fn allocated(&self, config: &Config, from: u32, to: u32) -> Vec<usize> {
         let network = &self.case.network;
         let path = self.routing.path(network, from, to, 0);
@@ -67,7 +67,7 @@ impl<'a> Starvation<'a> {
         links.iter().map(|&link| link as usize).collect()
     }
 
-    /// The rate of a link in whole units of what a request can say.
+    /// Returns the rate of a link in units of a request.
     fn units(&self, config: &Config, link: usize) -> u64 {
         let links = &self.case.network.links;
         let slowest = links.iter().map(|link| link.rate).min();

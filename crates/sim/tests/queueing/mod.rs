@@ -1,9 +1,9 @@
-//! A service of one host whose servers are a textbook queue, and the mean wait that theory gives for it.
+//! A one-host service that is a textbook queue, with the theoretical mean waits.
 
-/// Mean computation in seconds.
+/// Mean computation time in seconds.
 pub const MEAN_S: f64 = 100e-6;
 
-/// Returns a scenario of Poisson queries to one leaf with so many slots, whose network takes almost no time.
+/// Returns a scenario of Poisson queries to one leaf with `slots` servers, over a network that takes almost no time.
 pub fn service(
     slots: u32,
     utilisation: f64,
@@ -38,10 +38,10 @@ compute = "{compute}"
     )
 }
 
-/// Returns the mean wait of M/M/c in units of the mean computation (Erlang C).
+/// Returns the mean wait of M/M/c in units of the mean computation time (Erlang C).
 pub fn mmc(slots: u32, utilisation: f64) -> f64 {
     let offered = f64::from(slots) * utilisation;
-    // Erlang B by its recursion.
+    // Erlang's B formula by recursion.
     let blocked = (1..=slots).fold(1.0, |blocked, servers| {
         offered * blocked / (f64::from(servers) + offered * blocked)
     });
@@ -49,7 +49,7 @@ pub fn mmc(slots: u32, utilisation: f64) -> f64 {
     waits / (f64::from(slots) * (1.0 - utilisation))
 }
 
-/// Returns the mean wait of M/D/1 in units of the computation (Pollaczek and Khinchine).
+/// Returns the mean wait of M/D/1 in units of the computation time (Pollaczek and Khinchine).
 pub fn md1(utilisation: f64) -> f64 {
     utilisation / (2.0 * (1.0 - utilisation))
 }

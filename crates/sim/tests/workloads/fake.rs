@@ -1,5 +1,5 @@
-//! A network in which every message takes the same time, to run workloads alone. Hosts may be split over several
-//! copies of the workloads, as threads do.
+//! A network with the same delay for all messages, for running workloads alone. Hosts may be split over several copies
+//! of the workloads, as over threads.
 
 use duetime_core::random::Streams;
 use duetime_core::{Span, Time};
@@ -9,25 +9,25 @@ use duetime_sim::topology::Network;
 use duetime_sim::workload::{Actions, Message, Workloads, add_notes};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What came of a run.
+/// Outcome of a run.
 #[derive(Debug, PartialEq)]
 pub struct Outcome {
-    /// By flow.
+    /// Messages, sorted by flow.
     pub messages: Vec<Message>,
     pub queries: Vec<QueryRecord>,
-    /// Answers that came for nothing, by flow.
+    /// Flows of spare answers.
     pub spare: BTreeSet<u64>,
-    /// Answers that hosts were told to abort, by flow.
+    /// Flows of answers that hosts had to abort.
     pub aborted: BTreeSet<u64>,
 }
 
 pub struct Fake<'a> {
     pub scenario: &'a Scenario,
-    /// How long a message takes.
+    /// Delay of a message.
     pub delay: Span,
-    /// How many copies the hosts are split over.
+    /// Number of copies that the hosts are split over.
     pub parts: u32,
-    /// Messages that never arrive.
+    /// Returns true for messages that never arrive.
     pub lost: &'a dyn Fn(&Message) -> bool,
 }
 
@@ -36,7 +36,7 @@ enum Event {
     Delivery(Message),
 }
 
-/// Time, host, deliveries before wakes, then what is the same for any split.
+/// Order of events: time, host, deliveries before wakes, then a number that any split agrees on.
 type Order = (Time, u32, u8, u64);
 
 impl<'a> Fake<'a> {
@@ -59,7 +59,7 @@ impl<'a> Fake<'a> {
         .unwrap();
         let mut copies = vec![workloads; self.parts as usize];
         let mut events = BTreeMap::new();
-        let mut asked = vec![0; network.hosts() as usize];
+        let mut wakes = vec![0; network.hosts() as usize];
         let mut messages = Vec::new();
         let mut actions = Actions::default();
         for (part, copy) in copies.iter_mut().enumerate() {
@@ -70,12 +70,12 @@ impl<'a> Fake<'a> {
                     .iter()
                     .all(|wake| wake.host % self.parts == part as u32)
             );
-            self.carry_out(
+            self.apply(
                 Time::ZERO,
                 None,
                 &mut actions,
                 &mut events,
-                &mut asked,
+                &mut wakes,
                 &mut messages,
             );
         }
@@ -89,12 +89,12 @@ impl<'a> Fake<'a> {
                 Event::Wake(workload, token) => copy.wake(now, host, workload, token, &mut actions),
                 Event::Delivery(message) => copy.delivered(now, &message, &mut actions),
             }
-            self.carry_out(
+            self.apply(
                 now,
                 Some(host),
                 &mut actions,
                 &mut events,
-                &mut asked,
+                &mut wakes,
                 &mut messages,
             );
         }
@@ -115,28 +115,31 @@ impl<'a> Fake<'a> {
             aborted: BTreeSet::new(),
         };
         for abort in aborts {
-            let meant = outcome.messages.iter().filter(|it| abort.is_of(it));
-            outcome.aborted.extend(meant.map(|it| it.flow));
+            let aborted = outcome
+                .messages
+                .iter()
+                .filter(|message| abort.is_of(message));
+            outcome.aborted.extend(aborted.map(|message| message.flow));
         }
         outcome
     }
 
-    fn carry_out(
+    fn apply(
         &self,
         now: Time,
         host: Option<u32>,
         actions: &mut Actions,
         events: &mut BTreeMap<Order, Event>,
-        asked: &mut [u64],
+        wakes: &mut [u64],
         messages: &mut Vec<Message>,
     ) {
         for wake in actions.wakes.drain(..) {
             assert!(
                 wake.at >= now && host.is_none_or(|host| host == wake.host),
-                "{wake:?} asked for at {now}"
+                "{wake:?} requested at {now}"
             );
-            asked[wake.host as usize] += 1;
-            let order = (wake.at, wake.host, 1, asked[wake.host as usize]);
+            wakes[wake.host as usize] += 1;
+            let order = (wake.at, wake.host, 1, wakes[wake.host as usize]);
             events.insert(order, Event::Wake(wake.workload, wake.token));
         }
         for message in actions.sends.drain(..) {

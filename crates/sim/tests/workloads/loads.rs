@@ -1,4 +1,4 @@
-//! Background flows at a load.
+//! Background flows at a given load.
 
 use crate::fake::run;
 use crate::setup::{kilobytes, near, scenario};
@@ -9,7 +9,7 @@ use duetime_sim::workload::Message;
 use std::collections::BTreeSet;
 
 #[test]
-fn background_sources_offer_the_load_asked_for() {
+fn background_sources_offer_the_given_load() {
     let kind = WorkloadKind::Background {
         count: 8,
         size: Size::Uniform(Bytes(10_000), Bytes(90_000)),
@@ -23,30 +23,35 @@ fn background_sources_offer_the_load_asked_for() {
     near(expected.offered_load.unwrap(), 0.3, 1e-9);
     assert_eq!(expected.load_of, Some("each source's link"));
     let messages = run(&scenario).messages;
-    // A source starts N = 15,000 flows in the mean, of 50 KB and a standard deviation of s = 23 KB. The sum of a Poisson
-    // number of them has a standard deviation of sqrt(N (m² + s²)), a share sqrt((1 + (s/m)²) / N) = 0.9 % of its mean.
-    // Of 8 sources together it is 0.32 %. The bounds are five of these.
+    // A source starts N = 15,000 flows on average, with a mean of m = 50 KB and a standard deviation of s = 23 KB. The
+    // sum of a Poisson number of them has a standard deviation of sqrt(N (m² + s²)), a share sqrt((1 + (s/m)²) / N) =
+    // 0.9 % of its mean; for all 8 sources it is 0.32 %. The bounds are five standard deviations.
     let wire = |messages: &mut dyn Iterator<Item = &Message>| -> f64 {
-        let bytes = messages.map(|it| (it.bytes + 40 * it.bytes.div_ceil(1460)) as f64);
+        let bytes =
+            messages.map(|message| (message.bytes + 40 * message.bytes.div_ceil(1460)) as f64);
         bytes.sum()
     };
-    let asked = 0.3 * 1e9 / 8.0 * 20.0;
-    near(wire(&mut messages.iter()), 8.0 * asked, 0.016);
+    let expected_bytes = 0.3 * 1e9 / 8.0 * 20.0;
+    near(wire(&mut messages.iter()), 8.0 * expected_bytes, 0.016);
     near(
         messages.len() as f64,
         expected.expected_flows.unwrap(),
         0.016,
     );
-    let sources: BTreeSet<u32> = messages.iter().map(|it| it.source).collect();
+    let sources: BTreeSet<u32> = messages.iter().map(|message| message.source).collect();
     assert_eq!(sources.len(), 8);
     for source in sources {
-        let of = |it: &&Message| it.source == source;
-        near(wire(&mut messages.iter().filter(of)), asked, 0.045);
+        let of_source = |message: &&Message| message.source == source;
+        near(
+            wire(&mut messages.iter().filter(of_source)),
+            expected_bytes,
+            0.045,
+        );
     }
 }
 
 #[test]
-fn each_source_of_background_offers_its_share_of_its_own_link() {
+fn background_load_is_per_source_link() {
     let link = |gbps| Link {
         rate: Rate::from_gbps(gbps),
         latency: Span::from_us(20),
@@ -84,8 +89,12 @@ fn each_source_of_background_offers_its_share_of_its_own_link() {
     near(expected.offered_load.unwrap(), 0.2, 1e-9);
     let messages = run(&scenario).messages;
     for (host, gbps) in [(0, 1.0), (1, 4.0), (2, 10.0)] {
-        // 50 KB are 35 segments: 51,400 B on the wire. At least 4,864 flows: five standard deviations are 7.2 %.
-        let flows = messages.iter().filter(|it| it.source == host).count() as f64;
+        // A flow of 50 KB has 35 segments, 51,400 B on the wire. With at least 4,864 flows, five standard deviations
+        // are 7.2 %.
+        let flows = messages
+            .iter()
+            .filter(|message| message.source == host)
+            .count() as f64;
         near(flows, 0.2 * gbps * 1e9 * 10.0 / 8.0 / 51_400.0, 0.072);
     }
 }

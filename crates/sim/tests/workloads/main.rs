@@ -1,4 +1,4 @@
-//! Workloads send what they should, when they should, for any split of the hosts.
+//! Messages and timing of workloads, for any split of the hosts.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -6,7 +6,6 @@
     reason = "the numbers of a test are small"
 )]
 
-mod again;
 #[path = "../bare/mod.rs"]
 mod bare;
 mod fake;
@@ -15,4 +14,5 @@ mod objective;
 mod oldi;
 mod plain;
 mod priorities;
+mod retries;
 mod setup;

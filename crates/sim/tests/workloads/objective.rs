@@ -1,4 +1,4 @@
-//! The query as the unit of the answer: what its root holds, by when, and what is measured.
+//! Queries as units of success: answers at the root, its budget, and what is measured.
 
 use crate::fake::{Fake, run};
 use crate::setup::{fixed_deadline, kilobytes, of_class, oldi, scenario};
@@ -7,7 +7,7 @@ use duetime_results::record::Class;
 use duetime_scenario::model::*;
 use duetime_sim::workload::Message;
 
-/// Two aggregators of three leaves each, a query every 50 ms, 30 ms for the whole, 15 ms for the leaves.
+/// Returns two aggregators of three leaves each, with a query every 50 ms, 30 ms for the root and 15 ms for the leaves.
 fn two_layers() -> Oldi {
     Oldi {
         applications: 1,
@@ -24,8 +24,8 @@ fn two_layers() -> Oldi {
 }
 
 #[test]
-fn a_query_is_in_time_when_enough_leaves_are_at_the_root_within_its_budget() {
-    // Down and up one layer are 200 us; a leaf's answer takes as long as it computes.
+fn queries_meet_their_budget_to_the_microsecond() {
+    // One layer down and up takes 200 us; a leaf's answer also takes its computation.
     for (compute_us, within_us, in_time) in [(1_000, 1_200, true), (1_000, 1_199, false)] {
         let tree = Oldi {
             applications: 1,
@@ -47,8 +47,8 @@ fn a_query_is_in_time_when_enough_leaves_are_at_the_root_within_its_budget() {
 }
 
 #[test]
-fn an_answer_without_leaves_is_no_answer() {
-    // Leaves compute longer than aggregators wait: these answer in time, with nothing.
+fn answers_without_leaves_do_not_count() {
+    // Leaves compute longer than aggregators wait, so aggregators answer in time without leaves.
     let tree = Oldi {
         compute: Gap::Fixed(Span::from_ms(300)),
         ..two_layers()
@@ -66,7 +66,7 @@ fn an_answer_without_leaves_is_no_answer() {
 }
 
 #[test]
-fn aggregators_hand_on_what_they_hold() {
+fn aggregators_forward_received_leaves() {
     let scenario = scenario(9, vec![WorkloadKind::Oldi(two_layers())]);
     // Node 3 of the tree is the first leaf below node 1.
     let lost = |message: &Message| message.class == Class::Response && message.tag == 3;
@@ -80,18 +80,18 @@ fn aggregators_hand_on_what_they_hold() {
         assert_eq!((query.met(), query.gave_up), (Some(false), 1));
     }
     for answer in of_class(&outcome.messages, Class::Response) {
-        let holds = match answer.tag {
+        let expected = match answer.tag {
             1 => 2,
             2 => 3,
             _ => 1,
         };
-        assert_eq!(answer.leaves, holds);
+        assert_eq!(answer.leaves, expected);
     }
 }
 
 #[test]
-fn an_aggregator_gives_up_when_it_is_told_to() {
-    let after = |give_up, deadline_from| {
+fn aggregators_give_up_when_configured() {
+    let waits_and_give_ups = |give_up, deadline_from| {
         let tree = Oldi {
             give_up,
             deadline_from,
@@ -114,16 +114,19 @@ fn an_aggregator_gives_up_when_it_is_told_to() {
     };
     for from in [DeadlineFrom::Query, DeadlineFrom::Response] {
         let us = |us| (vec![Span::from_us(us)], 1);
-        // It got the query 100 us after the root did.
-        assert_eq!(after(GiveUp::Children, from), us(15_100));
-        assert_eq!(after(GiveUp::Own, from), us(30_000));
-        assert_eq!(after(GiveUp::After(Span::from_ms(7)), from), us(7_100));
-        assert_eq!(after(GiveUp::Never, from), (vec![], 0));
+        // The aggregator received the query 100 us after the root.
+        assert_eq!(waits_and_give_ups(GiveUp::Children, from), us(15_100));
+        assert_eq!(waits_and_give_ups(GiveUp::Own, from), us(30_000));
+        assert_eq!(
+            waits_and_give_ups(GiveUp::After(Span::from_ms(7)), from),
+            us(7_100)
+        );
+        assert_eq!(waits_and_give_ups(GiveUp::Never, from), (vec![], 0));
     }
 }
 
 #[test]
-fn without_a_budget_each_leaf_is_judged_by_its_own_deadline() {
+fn leaf_deadlines_apply_without_a_budget() {
     let tree = Oldi {
         objective: Objective {
             within: vec![],
@@ -144,11 +147,11 @@ fn without_a_budget_each_leaf_is_judged_by_its_own_deadline() {
         (query.needed, query.leaves_in_time, query.met())
     };
     assert_eq!(judge(&|_| false), (3, 6, Some(true)));
-    let leaf = |message: &Message| message.class == Class::Response && message.tag == 3;
-    assert_eq!(judge(&leaf), (3, 5, Some(true)));
-    let aggregator_and_leaf =
+    let lost_leaf = |message: &Message| message.class == Class::Response && message.tag == 3;
+    assert_eq!(judge(&lost_leaf), (3, 5, Some(true)));
+    let lost_both =
         |message: &Message| message.class == Class::Response && [1, 6].contains(&message.tag);
-    assert_eq!(judge(&aggregator_and_leaf), (3, 2, Some(false)));
+    assert_eq!(judge(&lost_both), (3, 2, Some(false)));
     let unjudged = Oldi {
         deadline: vec![Deadline::None],
         ..tree
@@ -158,7 +161,7 @@ fn without_a_budget_each_leaf_is_judged_by_its_own_deadline() {
 }
 
 #[test]
-fn answers_count_with_their_query() {
+fn answers_are_measured_with_their_query() {
     let tree = Oldi {
         applications: 1,
         compute: Gap::Fixed(Span::from_ms(8)),
@@ -174,7 +177,8 @@ fn answers_count_with_their_query() {
     let asked: u32 = measured.map(|query| query.asked).sum();
     let answers = of_class(&outcome.messages, Class::Response).filter(|answer| answer.measured);
     assert_eq!(answers.clone().count() as u32, asked);
-    // The last ones are submitted after the end of the measurement window, and some before it belong to earlier queries.
+    // The last answers are submitted after the measurement window, and some answers within it belong to earlier
+    // queries.
     assert!(answers.clone().any(|answer| answer.submitted >= end));
     for answer in of_class(&outcome.messages, Class::Response) {
         let query = outcome

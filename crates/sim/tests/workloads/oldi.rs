@@ -1,4 +1,4 @@
-//! Trees, end to end.
+//! Trees of queries, from the root to the leaves and back.
 
 use crate::fake::{Fake, run};
 use crate::setup::{fixed_deadline, kilobytes, of_class, oldi, scenario};
@@ -10,16 +10,16 @@ use duetime_sim::workload::Message;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// From the query's arrival to its last answer.
-fn took(query: &QueryRecord) -> Span {
+/// Returns the time from the query's arrival to its last required answer.
+fn completion(query: &QueryRecord) -> Span {
     query.complete.unwrap().since(query.start)
 }
 
 #[test]
-fn a_query_goes_down_and_its_answers_come_up() {
+fn queries_go_down_and_answers_come_up() {
     let scenario = scenario(10, vec![WorkloadKind::Oldi(oldi())]);
     let outcome = run(&scenario);
-    // Two trees, a query every 10 ms for a second.
+    // Two trees with a query every 10 ms, for a second.
     assert_eq!(outcome.queries.len(), 200);
     for query in &outcome.queries {
         assert_eq!(
@@ -31,15 +31,15 @@ fn a_query_goes_down_and_its_answers_come_up() {
             ),
             (4, 4, 4, true)
         );
-        // Down and up, 100 us each, and no computing.
-        assert_eq!(took(query), Span::from_us(200));
-        let mine: Vec<&Message> = outcome
+        // 100 us each down and up, without computation.
+        assert_eq!(completion(query), Span::from_us(200));
+        let messages: Vec<&Message> = outcome
             .messages
             .iter()
-            .filter(|it| it.query == Some(query.query))
+            .filter(|message| message.query == Some(query.query))
             .collect();
-        assert_eq!(mine.len(), 8);
-        for message in mine {
+        assert_eq!(messages.len(), 8);
+        for message in messages {
             if message.class == Class::Query {
                 assert_eq!(
                     (message.source, message.bytes, message.deadline),
@@ -62,7 +62,7 @@ fn a_query_goes_down_and_its_answers_come_up() {
 }
 
 #[test]
-fn the_deadline_starts_at_the_query_or_at_the_response() {
+fn deadlines_start_at_query_or_response() {
     let at_response = Oldi {
         deadline_from: DeadlineFrom::Response,
         compute: Gap::Fixed(Span::from_ms(4)),
@@ -97,12 +97,12 @@ fn the_deadline_starts_at_the_query_or_at_the_response() {
             assert_eq!(query.deadline, Some(query.submitted + Span::from_ms(7)));
         }
         for answer in of_class(&outcome.messages, Class::Response) {
-            let clock = if from == DeadlineFrom::Query {
+            let deadline_start = if from == DeadlineFrom::Query {
                 start(answer)
             } else {
                 answer.submitted
             };
-            assert_eq!(answer.deadline, Some(clock + Span::from_ms(30)));
+            assert_eq!(answer.deadline, Some(deadline_start + Span::from_ms(30)));
             let waited = answer.submitted.since(start(answer));
             assert!(
                 waited >= Span::from_us(5_100) && waited <= Span::from_us(6_100) + packet_time * 2,
@@ -113,7 +113,7 @@ fn the_deadline_starts_at_the_query_or_at_the_response() {
 }
 
 #[test]
-fn an_answer_is_complete_at_k_of_n_and_later_ones_still_count() {
+fn queries_complete_at_k_of_n_answers() {
     let tree = Oldi {
         fan_in: vec![20],
         complete_at: 0.95,
@@ -125,11 +125,11 @@ fn an_answer_is_complete_at_k_of_n_and_later_ones_still_count() {
     let outcome = run(&scenario);
     for query in &outcome.queries {
         let mut arrivals: Vec<(Time, bool)> = of_class(&outcome.messages, Class::Response)
-            .filter(|it| it.query == Some(query.query))
-            .map(|it| {
+            .filter(|answer| answer.query == Some(query.query))
+            .map(|answer| {
                 (
-                    it.submitted + Span::from_us(100),
-                    it.submitted + Span::from_us(100) <= it.deadline.unwrap(),
+                    answer.submitted + Span::from_us(100),
+                    answer.submitted + Span::from_us(100) <= answer.deadline.unwrap(),
                 )
             })
             .collect();
@@ -166,13 +166,13 @@ fn layers_pass_queries_down_and_answers_up() {
         outcome.queries.len() * 21
     );
     for query in &outcome.queries {
-        // Six times 100 us, and 1 ms at the leaves alone.
-        assert_eq!(took(query), Span::from_us(1_600));
+        // Six times 100 us, and 1 ms at the leaves only.
+        assert_eq!(completion(query), Span::from_us(1_600));
         assert_eq!((query.children, query.in_time), (3, 3));
-        for answer in
-            of_class(&outcome.messages, Class::Response).filter(|it| it.query == Some(query.query))
+        for answer in of_class(&outcome.messages, Class::Response)
+            .filter(|answer| answer.query == Some(query.query))
         {
-            // The layer shows in the time of the answer; each layer's clock starts when its parent got the query.
+            // The answer's time shows its layer; a layer's deadline counts from the arrival of the query at its parent.
             let (down, budget_ms) = match answer.submitted.since(query.start).as_ns() / 1_000 {
                 1_300 => (200, 9),
                 1_400 => (100, 18),
@@ -187,7 +187,7 @@ fn layers_pass_queries_down_and_answers_up() {
 }
 
 #[test]
-fn an_inner_node_answers_without_children_that_are_too_late() {
+fn aggregators_answer_without_late_children() {
     let tree = Oldi {
         applications: 1,
         fan_in: vec![2, 3],
@@ -201,7 +201,7 @@ fn an_inner_node_answers_without_children_that_are_too_late() {
             ..tree.clone()
         };
         let scenario = scenario(9, vec![WorkloadKind::Oldi(tree)]);
-        // One leaf's answers are lost: node 3 of the tree, the first child of node 1.
+        // The answers of one leaf are lost: node 3 of the tree, the first child of node 1.
         let lost = |message: &Message| message.class == Class::Response && message.tag == 3;
         let outcome = Fake {
             lost: &lost,
@@ -209,15 +209,15 @@ fn an_inner_node_answers_without_children_that_are_too_late() {
         }
         .run();
         for query in &outcome.queries {
-            // Down one layer, 15 ms of waiting, up one layer.
-            assert_eq!(took(query), Span::from_us(15_200));
+            // One layer down, 15 ms of waiting, one layer up.
+            assert_eq!(completion(query), Span::from_us(15_200));
             assert_eq!((query.answered, query.in_time), (2, 2));
         }
     }
 }
 
 #[test]
-fn back_to_back_queries_follow_the_answer_or_the_last_deadline() {
+fn back_to_back_queries_follow_answer_or_deadline() {
     let tree = Oldi {
         applications: 1,
         arrival: QueryArrival::BackToBack,
@@ -259,7 +259,7 @@ fn back_to_back_queries_follow_the_answer_or_the_last_deadline() {
 }
 
 #[test]
-fn queries_arrive_at_the_load_asked_for() {
+fn queries_arrive_at_the_given_load() {
     for poisson in [false, true] {
         let tree = Oldi {
             applications: 5,
@@ -290,20 +290,20 @@ fn queries_arrive_at_the_load_asked_for() {
         ));
         assert!((description.offered_load.unwrap() - 0.15).abs() < 1e-9);
         let wire = of_class(&outcome.messages, Class::Response)
-            .map(|it| it.bytes + 40 * it.bytes.div_ceil(1460));
+            .map(|answer| answer.bytes + 40 * answer.bytes.div_ceil(1460));
         // 25 roots of 1 Gbps over 20 s.
         assert!(close(
             wire.sum::<u64>() as f64 * 8.0,
             0.15 * 25.0 * 20.0 * 1e9
         ));
-        // Periodic queries of different trees are out of step.
+        // Periodic queries of different trees have different phases.
         let starts: BTreeSet<Time> = outcome.queries.iter().map(|query| query.start).collect();
         assert_eq!(starts.len(), outcome.queries.len());
     }
 }
 
 #[test]
-fn trees_that_share_a_load_ask_equally_often() {
+fn trees_sharing_a_load_query_equally_often() {
     let count = |each_tree| {
         let tree = Oldi {
             applications: 2,
@@ -323,10 +323,10 @@ fn trees_that_share_a_load_ask_equally_often() {
         assert!((load.unwrap() - 0.15).abs() < 1e-9);
         let queries = run(&scenario).queries;
         [0, 1].map(|application| {
-            let of = queries
+            let of_application = queries
                 .iter()
                 .filter(|query| query.application == application);
-            of.count() as f64
+            of_application.count() as f64
         })
     };
     let [small, large] = count(true);
@@ -339,7 +339,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn without_sharing_every_host_has_at_most_one_role(
+    fn unshared_hosts_have_at_most_one_role(
         fan_in in proptest::collection::vec(1_u32..4, 1..3),
         trees in 1_u32..4,
         spare in 0_u32..5,
@@ -356,7 +356,7 @@ proptest! {
             let tree = message.query.unwrap() >> 32;
             roles.extend([(message.source, tree), (message.destination, tree)]);
         }
-        // As many hosts as roles, and each in one tree only.
+        // There are as many hosts as roles, each in only one tree.
         prop_assert_eq!(roles.len() as u32, 2 * trees * nodes);
         let hosts: BTreeSet<u32> = roles.iter().map(|role| role.0).collect();
         prop_assert_eq!(hosts.len(), roles.len());
@@ -381,10 +381,10 @@ proptest! {
         scenario.seed = seed;
         scenario.duration = Span::from_ms(50);
         scenario.host.start_jitter = start_jitter;
-        // The fake network itself checks that no message goes from a host to itself.
+        // The fake network itself asserts that no host sends to itself.
         let outcome = run(&scenario);
         prop_assert!(outcome.queries.iter().all(|query| query.in_time == query.children && query.complete.is_some()));
-        let sizes = of_class(&outcome.messages, Class::Response).map(|it| it.bytes);
+        let sizes = of_class(&outcome.messages, Class::Response).map(|answer| answer.bytes);
         prop_assert!(sizes.into_iter().all(|bytes| (2_000..=50_000).contains(&bytes)));
     }
 }
@@ -399,7 +399,7 @@ fn placement_is_random_over_all_hosts() {
             count[root as usize] += 1;
         }
     }
-    // 16 each in the mean, with a standard deviation of 4.
+    // Each host is a root 16 times on average, with a standard deviation of 4.
     assert!(
         count.iter().all(|count| (3..=32).contains(count)),
         "{count:?}"

@@ -1,4 +1,4 @@
-//! Every kind but trees.
+//! Workloads of all kinds but trees.
 
 use crate::fake::{Fake, run};
 use crate::setup::{burst, fixed_deadline, kilobytes, near, oldi, scenario};
@@ -21,7 +21,7 @@ fn poisson(intensity: Intensity, destination: Destination) -> WorkloadKind {
     }
 }
 
-/// The web-search distribution in bytes.
+/// Returns the web-search distribution in bytes.
 fn web_search() -> Size {
     let points = [
         (0.0, 0.0),
@@ -62,7 +62,7 @@ fn permutation() -> WorkloadKind {
 }
 
 #[test]
-fn background_flows_go_to_the_roots_of_the_trees_in_turn() {
+fn background_flows_visit_roots_in_turn() {
     let trees = Oldi {
         applications: 1,
         trees: 3,
@@ -78,69 +78,73 @@ fn background_flows_go_to_the_roots_of_the_trees_in_turn() {
     scenario.duration = Span::from_ms(200);
     let outcome = run(&scenario);
     let roots: BTreeSet<u32> = outcome.queries.iter().map(|query| query.root).collect();
-    let to: Vec<u32> = (outcome.messages.iter())
+    let destinations: Vec<u32> = (outcome.messages.iter())
         .filter(|message| message.workload == 1)
         .map(|message| message.destination)
         .collect();
-    // Six sources, every 20 ms for 200 ms; each root has two of them.
-    assert_eq!((roots.len(), to.len()), (3, 60));
+    // Six sources start a flow every 20 ms for 200 ms; each root gets the flows of two sources.
+    assert_eq!((roots.len(), destinations.len()), (3, 60));
     for root in roots {
-        assert_eq!(to.iter().filter(|&&it| it == root).count(), 20);
+        assert_eq!(
+            destinations.iter().filter(|&&host| host == root).count(),
+            20
+        );
     }
 }
 
 #[test]
-fn a_burst_starts_all_its_senders_at_once_every_time() {
+fn bursts_start_all_senders_at_once() {
     let mut kind = burst(5, Some(2));
     if let WorkloadKind::Burst { repeat, every, .. } = &mut kind {
         (*repeat, *every) = (4, Span::from_ms(300));
     }
     let messages = run(&scenario(8, vec![kind])).messages;
-    // 1, 301, 601 and 901 ms.
+    // Bursts start at 1, 301, 601 and 901 ms.
     for round in 0..4 {
         let at = Time::ZERO + Span::from_ms(1 + 300 * round);
         let sources: Vec<u32> = messages
             .iter()
-            .filter(|it| it.submitted == at)
-            .map(|it| it.source)
+            .filter(|message| message.submitted == at)
+            .map(|message| message.source)
             .collect();
         assert_eq!(sources.len(), 5);
         assert!(sources.windows(2).all(|pair| pair[0] < pair[1]) && !sources.contains(&2));
     }
-    assert!(
-        messages
-            .iter()
-            .all(|it| it.destination == 2 && it.bytes == 10_000 && it.class == Class::Flow)
-    );
+    assert!(messages.iter().all(|message| message.destination == 2
+        && message.bytes == 10_000
+        && message.class == Class::Flow));
     assert_eq!(messages.len(), 20);
 }
 
 #[test]
-fn a_burst_of_more_senders_than_hosts_shares_hosts_evenly() {
+fn large_bursts_share_hosts_evenly() {
     let messages = run(&scenario(4, vec![burst(40, None)])).messages;
     let receiver = messages[0].destination;
     for host in (0..4).filter(|&host| host != receiver) {
-        let count = messages.iter().filter(|it| it.source == host).count();
+        let count = messages
+            .iter()
+            .filter(|message| message.source == host)
+            .count();
         assert!(count == 13 || count == 14, "{count}");
     }
     assert_eq!(messages.len(), 40);
 }
 
 #[test]
-fn a_burst_starts_at_the_hosts_that_are_named_in_turn() {
+fn bursts_use_the_given_hosts_in_turn() {
     let mut kind = burst(5, Some(0));
     if let WorkloadKind::Burst { from, .. } = &mut kind {
         *from = Some(vec![3, 1]);
     }
     let messages = run(&scenario(8, vec![kind])).messages;
-    let mut sources: Vec<u32> = messages.iter().map(|it| it.source).collect();
+    let mut sources: Vec<u32> = messages.iter().map(|message| message.source).collect();
     sources.sort_unstable();
     assert_eq!(sources, [1, 1, 3, 3, 3]);
-    assert!(messages.iter().all(|it| it.destination == 0));
+    assert!(messages.iter().all(|message| message.destination == 0));
 }
 
 #[test]
-fn sources_stop_at_the_end_and_only_flows_after_the_warm_up_count() {
+fn flows_start_and_count_within_the_window() {
     let mut kind = burst(3, None);
     if let WorkloadKind::Burst { repeat, every, .. } = &mut kind {
         (*repeat, *every) = (1_000, Span::from_ms(100));
@@ -148,7 +152,13 @@ fn sources_stop_at_the_end_and_only_flows_after_the_warm_up_count() {
     let mut scenario = scenario(4, vec![kind, background(2, Gap::Fixed(Span::from_ms(7)))]);
     scenario.warm_up = Span::from_ms(200);
     let messages = run(&scenario).messages;
-    assert_eq!(messages.iter().filter(|it| it.workload == 0).count(), 30);
+    assert_eq!(
+        messages
+            .iter()
+            .filter(|message| message.workload == 0)
+            .count(),
+        30
+    );
     let (from, to) = (
         Time::ZERO + scenario.warm_up,
         Time::ZERO + scenario.duration,
@@ -164,21 +174,22 @@ fn start_jitter_stays_within_one_packet_time() {
     let mut scenario = scenario(40, vec![burst(39, Some(0)), permutation()]);
     scenario.host.start_jitter = true;
     let messages = run(&scenario).messages;
-    let after: Vec<u64> = messages
+    let delays: Vec<u64> = messages
         .iter()
-        .map(|it| {
-            it.submitted
-                .since(Time::ZERO + Span::from_ms(1 + u64::from(it.workload)))
+        .map(|message| {
+            message
+                .submitted
+                .since(Time::ZERO + Span::from_ms(1 + u64::from(message.workload)))
                 .as_ns()
         })
         .collect();
-    // 1500 B at 1 Gbps.
-    assert!(after.iter().all(|&ns| ns <= 12_000));
-    assert!(after.iter().any(|&ns| ns < 3_000) && after.iter().any(|&ns| ns > 9_000));
+    // The time of one packet is 12 us: 1500 B at 1 Gbps.
+    assert!(delays.iter().all(|&ns| ns <= 12_000));
+    assert!(delays.iter().any(|&ns| ns < 3_000) && delays.iter().any(|&ns| ns > 9_000));
 }
 
 #[test]
-fn bursts_and_long_flows_start_at_random_within_their_jitter() {
+fn jitter_spreads_bursts_and_long_flows() {
     let long = WorkloadKind::Long {
         pairs: (1..40).map(|host| (host, 0)).collect(),
         at: Span::from_ms(1),
@@ -201,32 +212,44 @@ fn bursts_and_long_flows_start_at_random_within_their_jitter() {
         let messages = run(&scenario).messages;
         let mut starts: Vec<(u16, u32, u64)> = messages
             .iter()
-            .map(|it| (it.workload, it.source, it.submitted.as_ns()))
+            .map(|message| (message.workload, message.source, message.submitted.as_ns()))
             .collect();
         starts.sort_unstable();
         starts
     };
     let found = starts(1);
     assert_eq!(found.len(), 39 * 4);
-    let of = |workload: u16, round: usize| -> Vec<u64> {
+    let starts_of = |workload: u16, round: usize| -> Vec<u64> {
         let rounds = if workload == 0 { 3 } else { 1 };
-        let all = found.iter().filter(|it| it.0 == workload);
-        // A host's starts follow one another, one for each round.
-        all.skip(round).step_by(rounds).map(|it| it.2).collect()
+        let all = found.iter().filter(|start| start.0 == workload);
+        // Starts are sorted by host; each host has one for each round.
+        all.skip(round)
+            .step_by(rounds)
+            .map(|start| start.2)
+            .collect()
     };
     let mut delays: Vec<Vec<u64>> = Vec::new();
     for (workload, round) in [(0, 0), (0, 1), (0, 2), (1, 0)] {
         let from = 1_000_000 + 10_000_000 * round as u64;
-        let after: Vec<u64> = of(workload, round).iter().map(|at| at - from).collect();
-        // 10 ms, and 1500 B at 1 Gbps.
-        assert!(after.iter().all(|&ns| ns <= 10_012_000), "{after:?}");
-        // Each fifth of the time has some of the 39; their mean is in its middle.
+        let delays_of_round: Vec<u64> = starts_of(workload, round)
+            .iter()
+            .map(|at| at - from)
+            .collect();
+        // The jitter is 10 ms, plus one packet's time of 12 us (1500 B at 1 Gbps).
+        assert!(
+            delays_of_round.iter().all(|&ns| ns <= 10_012_000),
+            "{delays_of_round:?}"
+        );
+        // Each fifth of the jitter has some of the 39 starts, and their mean is near the middle.
         for fifth in 0..5 {
-            let within = after.iter().filter(|&ns| ns / 2_000_000 == fifth).count();
-            assert!((1..=20).contains(&within), "{after:?}");
+            let within = delays_of_round
+                .iter()
+                .filter(|&ns| ns / 2_000_000 == fifth)
+                .count();
+            assert!((1..=20).contains(&within), "{delays_of_round:?}");
         }
-        near(after.iter().sum::<u64>() as f64 / 39.0, 5e6, 0.3);
-        delays.push(after);
+        near(delays_of_round.iter().sum::<u64>() as f64 / 39.0, 5e6, 0.3);
+        delays.push(delays_of_round);
     }
     for (index, one) in delays.iter().enumerate() {
         assert!(delays[..index].iter().all(|other| other != one));
@@ -236,7 +259,7 @@ fn bursts_and_long_flows_start_at_random_within_their_jitter() {
 }
 
 #[test]
-fn a_flow_whose_jitter_ends_after_the_duration_may_not_start() {
+fn jitter_past_the_duration_drops_starts() {
     let long = WorkloadKind::Long {
         pairs: (1..1_000).map(|host| (host, 0)).collect(),
         at: Span::from_ms(900),
@@ -248,31 +271,35 @@ fn a_flow_whose_jitter_ends_after_the_duration_may_not_start() {
     near(expected.expected_flows.unwrap(), 999.0 / 4.0, 1e-9);
     let messages = run(&scenario).messages;
     let end = Time::ZERO + scenario.duration;
-    assert!(messages.iter().all(|it| it.submitted < end));
+    assert!(messages.iter().all(|message| message.submitted < end));
     near(messages.len() as f64, 999.0 / 4.0, 0.2);
 }
 
 #[test]
-fn a_jitter_moves_the_starts_of_its_workload_only() {
+fn jitter_only_affects_its_own_workload() {
     let starts = |jitter| {
         let mut kind = burst(5, Some(2));
-        if let WorkloadKind::Burst { jitter: it, .. } = &mut kind {
-            *it = jitter;
+        if let WorkloadKind::Burst { jitter: field, .. } = &mut kind {
+            *field = jitter;
         }
         let mut scenario = scenario(8, vec![kind, permutation()]);
         scenario.host.start_jitter = true;
         run(&scenario).messages
     };
     let (none, some) = (starts(Span::ZERO), starts(Span::from_ms(1)));
-    // The other workload's flows are as they were, and so is all but the start of the burst's own.
-    let others = |of: &[Message]| -> Vec<Message> {
-        let other = |it: &&Message| it.workload == 1;
-        of.iter().filter(other).cloned().collect()
+    // The other workload stays the same, and so does the burst but for its starts.
+    let others = |messages: &[Message]| -> Vec<Message> {
+        let other = |message: &&Message| message.workload == 1;
+        messages.iter().filter(other).cloned().collect()
     };
-    let brief =
-        |of: &[Message]| -> Vec<(u32, u64)> { of.iter().map(|it| (it.source, it.bytes)).collect() };
+    let flows = |messages: &[Message]| -> Vec<(u32, u64)> {
+        messages
+            .iter()
+            .map(|message| (message.source, message.bytes))
+            .collect()
+    };
     assert_eq!(others(&none), others(&some));
-    assert_eq!(brief(&none), brief(&some));
+    assert_eq!(flows(&none), flows(&some));
     assert_ne!(none, some);
 }
 
@@ -280,19 +307,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn a_permutation_has_no_fixed_point(hosts in 2_u32..60, seed: u64) {
+    fn permutations_have_no_fixed_point(hosts in 2_u32..60, seed: u64) {
         let mut scenario = scenario(hosts, vec![permutation()]);
         scenario.seed = seed;
         let messages = run(&scenario).messages;
-        let sources: Vec<u32> = messages.iter().map(|it| it.source).collect();
+        let sources: Vec<u32> = messages.iter().map(|message| message.source).collect();
         prop_assert_eq!(sources, (0..hosts).collect::<Vec<_>>());
-        let mut destinations: Vec<u32> = messages.iter().map(|it| it.destination).collect();
+        let mut destinations: Vec<u32> = messages.iter().map(|message| message.destination).collect();
         destinations.sort_unstable();
         prop_assert_eq!(destinations, (0..hosts).collect::<Vec<_>>());
     }
 
     #[test]
-    fn any_split_of_the_hosts_gives_the_same_run(parts in 2_u32..7, seed: u64, start_jitter: bool) {
+    fn splitting_hosts_keeps_the_same_run(parts in 2_u32..7, seed: u64, start_jitter: bool) {
         let kinds = vec![
             WorkloadKind::Oldi(Oldi { share_hosts: true, fan_in: vec![3, 2], layer_share: vec![1.0, 0.5], ..oldi() }),
             WorkloadKind::Oldi(Oldi { arrival: QueryArrival::BackToBack, ..oldi() }),
@@ -314,7 +341,7 @@ proptest! {
 }
 
 #[test]
-fn poisson_arrivals_offer_the_load_asked_for() {
+fn poisson_arrivals_offer_the_given_load() {
     let mut scenario = scenario(
         20,
         vec![poisson(Intensity::Load(0.4), Destination::Uniform)],
@@ -322,7 +349,7 @@ fn poisson_arrivals_offer_the_load_asked_for() {
     scenario.duration = Span::from_secs(60);
     let expected = describe(&scenario).unwrap().workloads[0].clone();
     let messages = run(&scenario).messages;
-    // 20 × 0.4 Gbps over flows of 1.711 MB in the mean: about 580 a second.
+    // 20 × 0.4 Gbps with a mean flow size of 1.711 MB make about 580 flows per second.
     near(expected.mean_size_bytes.unwrap(), 1.711e6, 0.001);
     near(
         messages.len() as f64,
@@ -331,11 +358,11 @@ fn poisson_arrivals_offer_the_load_asked_for() {
     );
     let wire: f64 = messages
         .iter()
-        .map(|it| (it.bytes + 40 * it.bytes.div_ceil(1460)) as f64)
+        .map(|message| (message.bytes + 40 * message.bytes.div_ceil(1460)) as f64)
         .sum();
     near(wire * 8.0 / 60.0, 20.0 * 0.4e9, 0.03);
     near(expected.offered_load.unwrap(), 0.4, 1e-9);
-    // Destinations are uniform over the others.
+    // Destinations are uniform over the other hosts.
     let mut counts = [0_u32; 20];
     for message in &messages {
         counts[message.destination as usize] += 1;
@@ -344,11 +371,11 @@ fn poisson_arrivals_offer_the_load_asked_for() {
         counts.iter().all(|&count| (1_500..2_000).contains(&count)),
         "{counts:?}"
     );
-    // Exponential gaps at one host: the standard deviation is the mean.
+    // Gaps at one host are exponential, so their standard deviation equals the mean.
     let starts: Vec<f64> = messages
         .iter()
-        .filter(|it| it.source == 3)
-        .map(|it| it.submitted.as_secs_f64())
+        .filter(|message| message.source == 3)
+        .map(|message| message.submitted.as_secs_f64())
         .collect();
     let gaps: Vec<f64> = starts.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
@@ -357,7 +384,7 @@ fn poisson_arrivals_offer_the_load_asked_for() {
 }
 
 #[test]
-fn poisson_arrivals_at_one_host_come_from_all_others_at_the_total_rate() {
+fn poisson_senders_share_the_total_rate() {
     let mut scenario = scenario(
         5,
         vec![poisson(
@@ -368,10 +395,13 @@ fn poisson_arrivals_at_one_host_come_from_all_others_at_the_total_rate() {
     scenario.duration = Span::from_secs(10);
     let messages = run(&scenario).messages;
     near(messages.len() as f64, 20_000.0, 0.025);
-    assert!(messages.iter().all(|it| it.destination == 1));
+    assert!(messages.iter().all(|message| message.destination == 1));
     for host in [0, 2, 3, 4] {
         near(
-            messages.iter().filter(|it| it.source == host).count() as f64,
+            messages
+                .iter()
+                .filter(|message| message.source == host)
+                .count() as f64,
             5_000.0,
             0.05,
         );
@@ -379,17 +409,17 @@ fn poisson_arrivals_at_one_host_come_from_all_others_at_the_total_rate() {
 }
 
 #[test]
-fn background_sources_run_from_start_to_start() {
+fn background_gaps_run_from_start_to_start() {
     let every = Gap::Fixed(Span::from_ms(80));
     let messages = run(&scenario(16, vec![background(2, every)])).messages;
-    let mut sources: Vec<u32> = messages.iter().map(|it| it.source).collect();
+    let mut sources: Vec<u32> = messages.iter().map(|message| message.source).collect();
     sources.dedup();
     assert_eq!(sources.len(), 2);
     for source in sources {
         let starts: Vec<Time> = messages
             .iter()
-            .filter(|it| it.source == source)
-            .map(|it| it.submitted)
+            .filter(|message| message.source == source)
+            .map(|message| message.submitted)
             .collect();
         assert!(starts[0] < Time::ZERO + Span::from_ms(80));
         assert!(
@@ -420,16 +450,17 @@ fn long_flows_have_no_end() {
     let messages = run(&scenario(4, vec![kind])).messages;
     let ends: Vec<(u32, u32)> = messages
         .iter()
-        .map(|it| (it.source, it.destination))
+        .map(|message| (message.source, message.destination))
         .collect();
     assert_eq!(ends, [(0, 1), (0, 2), (3, 1)]);
-    let is_long =
-        |it: &Message| it.bytes == u64::MAX && it.class == Class::Long && it.deadline.is_none();
+    let is_long = |message: &Message| {
+        message.bytes == u64::MAX && message.class == Class::Long && message.deadline.is_none()
+    };
     assert!(messages.iter().all(is_long));
 }
 
 #[test]
-fn a_trace_starts_every_flow_exactly_when_it_says() {
+fn trace_flows_start_exactly_on_time() {
     let flow = |us, source, destination, size, deadline: Option<u64>| TraceFlow {
         start: Span::from_us(us),
         source,
@@ -437,7 +468,7 @@ fn a_trace_starts_every_flow_exactly_when_it_says() {
         size: Bytes(size),
         deadline: deadline.map(Span::from_us),
     };
-    // Not in order of the sources; two at once at host 1; one at the very end, which is too late.
+    // Sources are out of order, two flows start at once at host 1, and one starts at the very end, which is too late.
     let flows = vec![
         flow(10, 1, 0, 5, None),
         flow(10, 0, 1, 7, Some(300)),
@@ -449,20 +480,20 @@ fn a_trace_starts_every_flow_exactly_when_it_says() {
     let mut scenario = scenario(4, vec![WorkloadKind::Trace { flows }]);
     scenario.host.start_jitter = true;
     let messages = run(&scenario).messages;
-    let brief: Vec<_> = messages
+    let summary: Vec<_> = messages
         .iter()
-        .map(|it| {
+        .map(|message| {
             (
-                it.source,
-                it.submitted.as_ns() / 1_000,
-                it.destination,
-                it.bytes,
-                it.deadline.map(Time::as_ns),
+                message.source,
+                message.submitted.as_ns() / 1_000,
+                message.destination,
+                message.bytes,
+                message.deadline.map(Time::as_ns),
             )
         })
         .collect();
     assert_eq!(
-        brief,
+        summary,
         [
             (0, 10, 1, 7, Some(310_000)),
             (1, 5, 3, 1, None),
@@ -474,7 +505,7 @@ fn a_trace_starts_every_flow_exactly_when_it_says() {
 }
 
 #[test]
-fn a_long_trace_asks_for_one_wake_at_a_time() {
+fn long_traces_request_one_wake_at_a_time() {
     let flow = |number: u64| TraceFlow {
         start: Span::from_us(number * 7 % 900_000),
         source: (number % 3) as u32,
@@ -505,7 +536,7 @@ fn a_long_trace_asks_for_one_wake_at_a_time() {
 }
 
 #[test]
-fn deadlines_stay_in_their_ranges_and_fill_them() {
+fn deadlines_fill_their_ranges() {
     let ms = Span::from_ms;
     let cases = [
         (
@@ -549,18 +580,25 @@ fn deadlines_stay_in_their_ranges_and_fill_them() {
     for (deadline, low, high, mean) in cases {
         let mut kind = burst(2_000, None);
         if let WorkloadKind::Burst {
-            deadline: it,
+            deadline: field,
             repeat,
             every,
             ..
         } = &mut kind
         {
-            (*it, *repeat, *every) = (deadline, 10, ms(10));
+            (*field, *repeat, *every) = (deadline, 10, ms(10));
         }
         let messages = run(&scenario(4, vec![kind])).messages;
         let drawn: Vec<f64> = messages
             .iter()
-            .map(|it| it.deadline.unwrap().since(it.submitted).as_secs_f64() * 1e3)
+            .map(|message| {
+                message
+                    .deadline
+                    .unwrap()
+                    .since(message.submitted)
+                    .as_secs_f64()
+                    * 1e3
+            })
             .collect();
         let smallest = drawn.iter().copied().fold(f64::MAX, f64::min);
         let largest = drawn.iter().copied().fold(0.0, f64::max);

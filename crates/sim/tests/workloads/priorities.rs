@@ -1,4 +1,4 @@
-//! Strict-priority classes follow the quantiles of the drawn deadlines.
+//! Strict-priority classes by the quantiles of the drawn deadlines.
 
 use crate::fake::run;
 use crate::setup::{burst, fixed_deadline, oldi, scenario};
@@ -9,21 +9,21 @@ use duetime_scenario::model::*;
 use duetime_sim::topology::Network;
 use duetime_sim::workload::{Message, Workloads};
 
-/// How many of the messages that `pick` takes fall into each class.
+/// Returns the share of each class among the messages that `pick` accepts.
 fn shares(scenario: &Scenario, classes: u8, pick: impl Fn(&Message) -> bool) -> Vec<f64> {
     let network = Network::build(&scenario.topology).unwrap();
     let workloads = Workloads::new(scenario, &network, &Streams::new(scenario.seed, 0)).unwrap();
     let mut counts = vec![0.0; usize::from(classes)];
-    let mut all = 0.0;
+    let mut total = 0.0;
     for message in run(scenario)
         .messages
         .iter()
         .filter(|message| pick(message))
     {
         counts[usize::from(workloads.priority(message, classes))] += 1.0;
-        all += 1.0;
+        total += 1.0;
     }
-    counts.into_iter().map(|count| count / all).collect()
+    counts.into_iter().map(|count| count / total).collect()
 }
 
 fn near(found: &[f64], expected: &[f64]) {
@@ -40,27 +40,27 @@ fn near(found: &[f64], expected: &[f64]) {
 fn bursts(deadline: Deadline) -> WorkloadKind {
     let mut kind = burst(1_000, None);
     if let WorkloadKind::Burst {
-        deadline: it,
+        deadline: field,
         repeat,
         every,
         ..
     } = &mut kind
     {
-        (*it, *repeat, *every) = (deadline, 10, Span::from_ms(10));
+        (*field, *repeat, *every) = (deadline, 10, Span::from_ms(10));
     }
     kind
 }
 
 #[test]
-fn deadlines_split_evenly_and_flows_without_one_come_last() {
+fn deadline_quantiles_set_the_class() {
     let exponential = Deadline::Exponential {
         mean: Span::from_ms(30),
         floor: Span::from_ms(5),
     };
     let scenario = scenario(8, vec![bursts(exponential), burst(10, None)]);
     let (with, without) = (
-        |it: &Message| it.workload == 0,
-        |it: &Message| it.workload == 1,
+        |message: &Message| message.workload == 0,
+        |message: &Message| message.workload == 1,
     );
     near(&shares(&scenario, 1, with), &[1.0]);
     near(&shares(&scenario, 2, with), &[0.5, 0.5]);
@@ -78,7 +78,7 @@ fn equal_deadlines_share_the_highest_class() {
 }
 
 #[test]
-fn answers_go_by_their_draw_even_when_the_clock_started_at_the_query() {
+fn answers_are_ranked_by_their_drawn_deadline() {
     let tree = Oldi {
         deadline: vec![
             Deadline::Added {
@@ -91,29 +91,33 @@ fn answers_go_by_their_draw_even_when_the_clock_started_at_the_query() {
             },
         ],
         arrival: QueryArrival::Every(Gap::Fixed(Span::from_ms(1))),
-        // Computing takes another share of each budget, which must not matter.
+        // Computations take different shares of each budget, which must not matter.
         compute: Gap::Uniform(Span::ZERO, Span::from_ms(15)),
         ..oldi()
     };
     let scenario = scenario(10, vec![WorkloadKind::Oldi(tree)]);
-    let answers = |it: &Message| it.class == Class::Response;
+    let answers = |message: &Message| message.class == Class::Response;
     near(&shares(&scenario, 2, answers), &[0.5, 0.5]);
     near(&shares(&scenario, 4, answers), &[0.25; 4]);
-    // One application's deadlines are all below the other's.
+    // All deadlines of one application are below those of the other.
     let network = Network::build(&scenario.topology).unwrap();
     let workloads = Workloads::new(&scenario, &network, &Streams::new(scenario.seed, 0)).unwrap();
-    for message in run(&scenario).messages.iter().filter(|it| answers(it)) {
+    for message in run(&scenario)
+        .messages
+        .iter()
+        .filter(|message| answers(message))
+    {
         let tree = message.query.unwrap() >> 32;
         assert_eq!(u64::from(workloads.priority(message, 2)), tree);
     }
     near(
-        &shares(&scenario, 2, |it| it.class == Class::Query),
+        &shares(&scenario, 2, |message| message.class == Class::Query),
         &[1.0, 0.0],
     );
 }
 
 #[test]
-fn a_trace_goes_by_its_own_deadlines() {
+fn traces_are_ranked_by_their_own_deadlines() {
     let flow = |number: u64| TraceFlow {
         start: Span::from_us(number),
         source: 0,

@@ -1,4 +1,4 @@
-//! Scenarios to test with, and what setting them up refuses.
+//! Scenarios for the tests, and the errors of invalid workloads.
 
 use crate::bare;
 use duetime_core::{Bytes, Rate, Span};
@@ -22,16 +22,17 @@ pub fn link() -> Link {
     }
 }
 
-/// One second on a star of 1 Gbps links, without start jitter.
+/// Returns a scenario of one second on a star of 1 Gbps links, without start jitter.
 pub fn scenario(hosts: u32, kinds: Vec<WorkloadKind>) -> Scenario {
-    let workloads = kinds.into_iter().map(|kind| bare::workload("it", kind));
+    let workloads = kinds.into_iter().map(|kind| bare::workload("test", kind));
     Scenario {
         drain: Span::from_secs(1),
         ..bare::scenario(star(hosts), workloads.collect())
     }
 }
 
-/// Two applications of one tree each, fan-in 4, a query every 10 ms, 10 KB within 30 ms.
+/// Returns two applications of one tree each with a fan-in of 4, and a query every 10 ms with answers of 10 KB within
+/// 30 ms.
 pub fn oldi() -> Oldi {
     Oldi {
         applications: 2,
@@ -101,7 +102,7 @@ pub fn near(found: f64, expected: f64, share: f64) {
 }
 
 #[test]
-fn impossible_workloads_say_what_is_wrong() {
+fn invalid_workloads_are_rejected() {
     let flow = |source, destination| TraceFlow {
         start: Span::ZERO,
         source,
@@ -178,7 +179,7 @@ fn impossible_workloads_say_what_is_wrong() {
     for (kind, expected) in cases {
         let found = describe(&scenario(10, vec![kind])).unwrap_err().to_string();
         assert!(
-            found.contains(expected) && found.contains("workload `it`"),
+            found.contains(expected) && found.contains("workload `test`"),
             "{found:?} should contain {expected:?}"
         );
     }
