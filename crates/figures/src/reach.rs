@@ -59,19 +59,19 @@ pub fn share_axes(panels: &mut [Panel]) {
 
 /// Returns the ranges of each panel, after sharing.
 pub(crate) fn reaches(panels: &[Panel]) -> Vec<Reach> {
-    let own: Vec<Reach> = panels.iter().map(Reach::new).collect();
+    let unshared: Vec<Reach> = panels.iter().map(Reach::new).collect();
     let others = |index: usize, axis: fn(&Panel) -> &Axis| {
-        let mine = axis(&panels[index]);
+        let reference = axis(&panels[index]);
         (0..panels.len())
-            .filter(move |&other| other != index && same_quantity(axis(&panels[other]), mine))
+            .filter(move |&other| other != index && same_quantity(axis(&panels[other]), reference))
     };
     let shared = |index: usize| {
-        let mut reach = own[index];
+        let mut reach = unshared[index];
         for other in others(index, |panel| &panel.x) {
-            reach.x = Extent::join(reach.x, own[other].x);
+            reach.x = Extent::join(reach.x, unshared[other].x);
         }
         for other in others(index, |panel| &panel.y) {
-            reach.y = Extent::join(reach.y, own[other].y);
+            reach.y = Extent::join(reach.y, unshared[other].y);
             reach.zero = true;
         }
         reach

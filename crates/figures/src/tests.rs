@@ -103,7 +103,7 @@ fn small_figure_matches_snapshot() {
 }
 
 #[test]
-fn data_contains_what_is_drawn() {
+fn data_contains_the_drawn_elements() {
     let panels = data(&small());
     let panel = &panels[0];
     assert_eq!(panel["box"], serde_json::json!([26.9, 73, 399.1, 190]));

@@ -57,10 +57,10 @@ fn check(case: &Case) -> Result<(usize, usize, usize), String> {
     let records = run(scenario, 0, 0, &Options::default())
         .map_err(|error| error.to_string())?
         .records;
-    let mut asked: BTreeMap<Key, Vec<&AskedFlow>> = BTreeMap::new();
+    let mut expected: BTreeMap<Key, Vec<&AskedFlow>> = BTreeMap::new();
     for flow in &demand.flows {
         let key = key(&flow.message.record());
-        asked.entry(key).or_default().push(flow);
+        expected.entry(key).or_default().push(flow);
     }
     let mut seen: BTreeMap<Key, Vec<&FlowRecord>> = BTreeMap::new();
     let known = |flow: &&FlowRecord| !demand.unknown.contains(&flow.workload);
@@ -68,19 +68,19 @@ fn check(case: &Case) -> Result<(usize, usize, usize), String> {
         seen.entry(key(flow)).or_default().push(flow);
     }
     for (key, flows) in &mut seen {
-        let Some(asked) = asked.get(key).filter(|asked| asked.len() >= flows.len()) else {
+        let Some(expected) = expected.get(key).filter(|found| found.len() >= flows.len()) else {
             return Err(format!(
                 "the demand lacks flows {key:?}, which the run has {} times",
                 flows.len()
             ));
         };
         flows.sort_by_key(|flow| (flow.start, flow.flow));
-        for (flow, asked) in flows.iter().zip(asked) {
-            check_submission(flow, asked)?;
+        for (flow, expected) in flows.iter().zip(expected) {
+            check_submission(flow, expected)?;
         }
         // A host with several roles may send several equal messages, which cannot be matched.
-        if let ([flow], [asked]) = (&flows[..], &asked[..]) {
-            compare(flow, asked)?;
+        if let ([flow], [expected]) = (&flows[..], &expected[..]) {
+            compare(flow, expected)?;
         }
     }
     let queries: BTreeMap<u64, _> = records
@@ -88,17 +88,22 @@ fn check(case: &Case) -> Result<(usize, usize, usize), String> {
         .iter()
         .map(|query| (query.query, query))
         .collect();
-    for asked in &demand.queries {
-        let Some(query) = queries.get(&asked.query) else {
+    for expected in &demand.queries {
+        let Some(query) = queries.get(&expected.query) else {
             continue;
         };
         let same = (query.root, query.measured, query.needed, query.due)
-            == (asked.root, asked.measured, asked.needed, asked.due);
+            == (
+                expected.root,
+                expected.measured,
+                expected.needed,
+                expected.due,
+            );
         // No transport delivers more leaves' answers in time than if each answer were alone in the network.
-        let alone = query.leaves_in_time <= asked.reachable;
-        let bounded = query.leaves_answered <= asked.leaves_per_answer * query.answered;
+        let alone = query.leaves_in_time <= expected.reachable;
+        let bounded = query.leaves_answered <= expected.leaves_per_answer * query.answered;
         if !(query.judged && same && alone && bounded) {
-            return Err(format!("demand {asked:?}, but run {query:?}"));
+            return Err(format!("demand {expected:?}, but run {query:?}"));
         }
     }
     let answers = seen.keys().filter(|key| key.1 == Class::Response);
@@ -122,17 +127,19 @@ fn key(flow: &FlowRecord) -> Key {
     (workload, class, query, source, destination, size_bytes)
 }
 
-fn check_submission(flow: &FlowRecord, asked: &AskedFlow) -> Result<(), String> {
-    if flow.start < asked.message.submitted {
-        return Err(format!("submitted too early: {flow:?}, demand {asked:?}"));
+fn check_submission(flow: &FlowRecord, expected: &AskedFlow) -> Result<(), String> {
+    if flow.start < expected.message.submitted {
+        return Err(format!(
+            "submitted too early: {flow:?}, demand {expected:?}"
+        ));
     }
     Ok(())
 }
 
-fn compare(flow: &FlowRecord, asked: &AskedFlow) -> Result<(), String> {
-    let error = |reason: &str| Err(format!("{reason}: {flow:?}, demand {asked:?}"));
-    let message = &asked.message;
-    let min = asked.earliest.since(message.submitted);
+fn compare(flow: &FlowRecord, expected: &AskedFlow) -> Result<(), String> {
+    let error = |reason: &str| Err(format!("{reason}: {flow:?}, demand {expected:?}"));
+    let message = &expected.message;
+    let min = expected.earliest.since(message.submitted);
     if flow.completion().is_some_and(|span| span < min) {
         return error("delivered too fast");
     }
@@ -143,11 +150,11 @@ fn compare(flow: &FlowRecord, asked: &AskedFlow) -> Result<(), String> {
         return Ok(());
     };
     let moved = deadline != known;
-    match asked.clock {
+    match expected.clock {
         Clock::Fixed if moved => error("different deadline"),
         // If the clock starts with the query or the answers, the relative deadline must not be shorter than known.
         Clock::Query | Clock::Answers if deadline < known => error("earlier deadline"),
-        _ if asked.is_hopeless() && flow.met() == Some(true) => {
+        _ if expected.is_hopeless() && flow.met() == Some(true) => {
             error("deadline met although infeasible")
         }
         _ => Ok(()),

@@ -99,7 +99,13 @@ fn ended_connections_leave_the_nic_queue() {
     for packet in &output.captures {
         let source = u32::from(packet.bytes[15]);
         // Address 255 means that the connection closed before the packet crossed the link.
-        let own = source == 255 || name(packet.link).starts_with(&format!("host{}->", source - 1));
-        assert!(own, "from host {} over {}", source - 1, name(packet.link));
+        let plausible =
+            source == 255 || name(packet.link).starts_with(&format!("host{}->", source - 1));
+        assert!(
+            plausible,
+            "from host {} over {}",
+            source - 1,
+            name(packet.link)
+        );
     }
 }

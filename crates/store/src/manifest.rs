@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn added_seeds_and_transports_are_no_difference() {
+    fn added_seeds_and_transports_do_not_differ() {
         let old = manifest(json!({"seeds": 5, "transports": [{"name": "tcp", "rto": 10}]}));
         let new = manifest(
             json!({"seeds": 9, "transports": [{"name": "d3"}, {"name": "tcp", "rto": 10}]}),

@@ -277,16 +277,16 @@ fn activities(scenario: &Scenario, queries: &[QueryRecord]) -> BTreeMap<Doing, S
         let sum = explanation.parts().into_values();
         let sum = sum.fold(Span::ZERO, |sum, part| sum + part);
         assert_eq!(Some(query.start + sum), query.enough);
-        for ((_, doing), part) in explanation.parts() {
-            let doing = match doing {
+        for ((_, activity), part) in explanation.parts() {
+            let activity = match activity {
                 Doing::Down(_, cause) => Doing::Down(Stage::Delivery, cause),
                 Doing::Up(_, cause) => Doing::Up(Stage::Delivery, cause),
                 other => other,
             };
-            *sums.entry(doing).or_default() += part;
+            *sums.entry(activity).or_default() += part;
         }
         let unknown = [Doing::Parent, Doing::Untraced, Doing::Standing];
-        assert!(unknown.iter().all(|doing| !sums.contains_key(doing)));
+        assert!(unknown.iter().all(|activity| !sums.contains_key(activity)));
     }
     sums
 }
@@ -303,7 +303,7 @@ fn waits_of_a_service_are_named() {
             queries.retain(|query| query.enough.is_some());
             queries.truncate(10);
             let sums = activities(&scenario, &queries);
-            let spent = |doing| sums.get(&doing).copied().unwrap_or_default();
+            let spent = |activity| sums.get(&activity).copied().unwrap_or_default();
             assert_eq!(spent(Doing::Hedging) > Span::ZERO, hedges, "{case}");
             assert_eq!(spent(Doing::Retrying) > Span::ZERO, !hedges, "{case}");
             // One aggregator on each path computes; each jitter is below the time of one packet.

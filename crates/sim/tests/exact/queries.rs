@@ -44,20 +44,20 @@ fn tree_of(scenario: &mut Scenario) -> &mut Oldi {
     }
 }
 
-fn is_timeout(doing: Doing) -> bool {
-    doing == Doing::Patience
+fn is_timeout(activity: Doing) -> bool {
+    activity == Doing::Patience
 }
 
-fn untraced(doing: Doing) -> bool {
+fn untraced(activity: Doing) -> bool {
     matches!(
-        doing,
+        activity,
         Doing::Untraced | Doing::Down(_, Cause::Untraced) | Doing::Up(_, Cause::Untraced)
     )
 }
 
 #[test]
 fn paths_cover_the_time_of_queries() {
-    let (mut complete, mut patient, mut flows) = (0, 0, 0);
+    let (mut complete, mut timed_out, mut flows) = (0, 0, 0);
     for transport in transports() {
         for (fan_in, complete_at) in [(vec![6], 1.0), (vec![3, 3], 1.0), (vec![2, 3], 0.6)] {
             let mut scenario = mixture(transport.clone());
@@ -79,7 +79,7 @@ fn paths_cover_the_time_of_queries() {
                     let end = query.start + explanation.total;
                     assert_tiles(&explanation.steps, query.start, end, &case);
                     assert_eq!(time(&explanation, untraced), Span::ZERO, "{case}");
-                    patient += u32::from(time(&explanation, is_timeout) > Span::ZERO);
+                    timed_out += u32::from(time(&explanation, is_timeout) > Span::ZERO);
                     if let Some(until) = until {
                         assert_eq!(end, until, "{case}");
                         assert_eq!(explanation.standing, None, "{case}");
@@ -111,8 +111,8 @@ fn paths_cover_the_time_of_queries() {
         }
     }
     assert!(
-        complete > 20 && patient > 0 && flows > 200,
-        "{complete} complete, {patient} with a timeout, {flows} flows"
+        complete > 20 && timed_out > 0 && flows > 200,
+        "{complete} complete, {timed_out} with a timeout, {flows} flows"
     );
 }
 
@@ -151,14 +151,14 @@ fn path_through_two_layers_by_hand() {
     let output = watched(&scenario, query.query);
     let explanation = explain(&output, &query, query.enough);
     assert_eq!(
-        time(&explanation, |doing| doing == Doing::Computing),
+        time(&explanation, |activity| activity == Doing::Computing),
         Span::from_us(300)
     );
     assert_eq!((explanation.flows.len(), explanation.answers), (4, 1));
     // Four flows, each with a handshake in both directions and a packet, over two links of 20 us.
-    let propagation = time(&explanation, |doing| {
+    let propagation = time(&explanation, |activity| {
         matches!(
-            doing,
+            activity,
             Doing::Down(_, Cause::Propagation) | Doing::Up(_, Cause::Propagation)
         )
     });
@@ -166,8 +166,8 @@ fn path_through_two_layers_by_hand() {
     // Answers: 1000 B and 40 B of headers over two links, twice.
     let sending = |node| {
         let parts = explanation.parts();
-        let selected = parts.into_iter().filter(|((at, doing), _)| {
-            *at == node && matches!(doing, Doing::Up(Stage::Delivery, Cause::Transmission(_)))
+        let selected = parts.into_iter().filter(|((place, activity), _)| {
+            *place == node && matches!(activity, Doing::Up(Stage::Delivery, Cause::Transmission(_)))
         });
         selected.fold(Span::ZERO, |sum, (_, part)| sum + part)
     };
@@ -185,7 +185,7 @@ fn aggregator_timeout_is_on_the_path() {
     let explanation = explain_until(query.complete);
     assert_eq!(time(&explanation, is_timeout), Span::from_us(200));
     assert_eq!(
-        time(&explanation, |doing| doing == Doing::Computing),
+        time(&explanation, |activity| activity == Doing::Computing),
         Span::ZERO
     );
     assert_eq!(
@@ -199,7 +199,7 @@ fn aggregator_timeout_is_on_the_path() {
     let standing = never.standing.expect("never enough");
     assert_eq!((standing.left_behind, standing.held), (1, 1));
     assert_eq!(
-        time(&never, |doing| doing == Doing::Computing),
+        time(&never, |activity| activity == Doing::Computing),
         Span::from_us(300)
     );
     // The time before the leaf's answer is explained as well.

@@ -131,10 +131,10 @@ fn traces_are_consistent_and_explain_the_time() {
                 let count = |wanted: fn(FlowEventKind) -> bool| {
                     trace.iter().filter(|event| wanted(event.what)).count()
                 };
-                assert_eq!(count(|what| what == FlowEventKind::Submitted), 1, "{case}");
-                assert_eq!(count(|what| what == FlowEventKind::Finished), 1, "{case}");
+                assert_eq!(count(|kind| kind == FlowEventKind::Submitted), 1, "{case}");
+                assert_eq!(count(|kind| kind == FlowEventKind::Finished), 1, "{case}");
                 assert_eq!(
-                    count(|what| what == FlowEventKind::Established),
+                    count(|kind| kind == FlowEventKind::Established),
                     1,
                     "{case}"
                 );
@@ -146,16 +146,16 @@ fn traces_are_consistent_and_explain_the_time() {
                     })
                     .sum();
                 assert_eq!(delivered, flow.size_bytes, "{case}");
-                let timeouts = count(|what| {
+                let timeouts = count(|kind| {
                     matches!(
-                        what,
+                        kind,
                         FlowEventKind::Timer(Timer::Handshake | Timer::Retransmission)
                     )
                 });
                 assert_eq!(timeouts as u32, flow.timeouts, "{case}");
-                let retransmits = count(|what| {
+                let retransmits = count(|kind| {
                     matches!(
-                        what,
+                        kind,
                         FlowEventKind::Sent {
                             retransmit: true,
                             len: 1..,

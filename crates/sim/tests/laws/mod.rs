@@ -92,10 +92,10 @@ fn flows(case: &Case, records: &RunRecords) -> Result<(), String> {
             );
             ensure!(!flow.quenched, "quenched, but finished: {flow:?}");
             ensure!(finish <= end, "finished after the end {end:?}: {flow:?}");
-            let least = minimum.flow_time(case, flow);
+            let min_time = minimum.flow_time(case, flow);
             ensure!(
-                finish >= *start + least,
-                "faster than its links allow ({least}): {flow:?}"
+                finish >= *start + min_time,
+                "faster than its links allow ({min_time}): {flow:?}"
             );
         } else {
             ensure!(

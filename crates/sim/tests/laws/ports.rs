@@ -151,7 +151,8 @@ fn limits(
     Ok(())
 }
 
-/// Returns true if the mean queue over `window` lies between 0 and the maximum, whose clock ticks every 1024 ps.
+/// Returns true if the mean queue over `window` is between 0 and the maximum, with a tolerance of one clock tick
+/// (1024 ps).
 fn is_mean(port: &PortRecord, window: Span) -> bool {
     let window_ps = window.as_ps() as f64;
     let limit = port.queue_max_bytes as f64 * (window_ps + 1024.0) / window_ps;
