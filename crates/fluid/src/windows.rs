@@ -49,7 +49,7 @@ fn starts<C: Claim>(claims: &[C]) -> Vec<u64> {
     if starts.len() > max {
         // Pick evenly spaced starts, including the first.
         let all = starts.len();
-        starts = (0..most).map(|i| starts[i * all / max]).collect();
+        starts = (0..max).map(|i| starts[i * all / max]).collect();
     }
     starts
 }

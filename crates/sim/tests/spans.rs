@@ -242,7 +242,7 @@ fn thousand_recorded_queries_replay_exactly() {
             );
             // Children come after their parents, so the last of their answers is known here.
             let started = ready[position].max(down.finish.expect("losses are repaired"));
-            assert_eq!(up.start, started + node.own, "{node:?}");
+            assert_eq!(up.start, started + node.own_time, "{node:?}");
             let finished = up.finish.expect("losses are repaired");
             let parent_ready = &mut ready[node.parent.expect("not the root")];
             *parent_ready = finished.max(*parent_ready);

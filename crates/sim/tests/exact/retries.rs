@@ -82,7 +82,7 @@ fn large(transport: Transport, cancel: bool, connection: Connection) -> Scenario
 
 fn spare_flows(records: &RunRecords) -> Vec<&FlowRecord> {
     let flows = records.flows.iter();
-    flows.filter(|flow| flow.spare_flows.0).collect()
+    flows.filter(|flow| flow.spare.0).collect()
 }
 
 #[test]

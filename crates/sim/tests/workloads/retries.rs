@@ -43,7 +43,7 @@ fn retry(timeout: Span, times: u32, at: RetryAt, cancel: bool) -> Retry {
     }
 }
 
-fn outcome(tree: Oldi, lost: &dyn Fn(&Message) -> bool) -> Outcome {
+fn run_tree(tree: Oldi, lost: &dyn Fn(&Message) -> bool) -> Outcome {
     let scenario = scenario(10, vec![WorkloadKind::Oldi(tree)]);
     Fake {
         lost,
@@ -77,7 +77,7 @@ fn slow_leaves_are_hedged_and_the_first_counts() {
         hedge: Some(hedge(HedgeAfter::Time(MS(2)), true)),
         ..one_leaf(Gap::Fixed(MS(10)))
     };
-    let outcome = outcome(tree.clone(), &|_| false);
+    let outcome = run_tree(tree.clone(), &|_| false);
     let timeline = timeline(&outcome);
     let (leaf, other) = (timeline[0].2, timeline[1].2);
     assert_ne!(leaf, other);
@@ -105,7 +105,7 @@ fn slow_leaves_are_hedged_and_the_first_counts() {
         hedge: Some(hedge(HedgeAfter::Time(MS(2)), false)),
         ..tree
     };
-    let outcome = outcome(tree, &|_| false);
+    let outcome = run_tree(tree, &|_| false);
     assert_eq!(of_class(&outcome.messages, Class::Cancel).count(), 0);
     let answers: Vec<u64> = of_class(&outcome.messages, Class::Response)
         .filter(|answer| answer.source == other)
@@ -123,13 +123,13 @@ fn fast_leaves_are_neither_hedged_nor_retried() {
         retry: Some(retry(MS(30), 3, RetryAt::Other, true)),
         ..one_leaf(Gap::Fixed(MS(10)))
     };
-    let hedged = outcome(tree.clone(), &|_| false);
+    let hedged = run_tree(tree.clone(), &|_| false);
     let plain = Oldi {
         hedge: None,
         retry: None,
         ..tree
     };
-    assert_eq!(hedged, outcome(plain, &|_| false));
+    assert_eq!(hedged, run_tree(plain, &|_| false));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn hedges_win_when_the_first_request_is_lost() {
     };
     let first =
         |message: &Message| message.class == Class::Query && message.submitted == message.asked;
-    let outcome = outcome(tree, &first);
+    let outcome = run_tree(tree, &first);
     for query in &outcome.queries {
         assert_eq!((query.hedges.0, query.hedges_won.0), (1, 1));
         assert_eq!(query.complete, Some(query.start + MS(12) + DELAY * 2));
@@ -157,7 +157,7 @@ fn cancellations_abort_answers_in_flight() {
         hedge: Some(hedge(HedgeAfter::Time(Span::from_us(50)), true)),
         ..one_leaf(Gap::Fixed(MS(1)))
     };
-    let outcome = outcome(tree, &|message| {
+    let outcome = run_tree(tree, &|message| {
         message.class == Class::Response && message.record().attempt.0 == 1
     });
     let hedged: BTreeSet<u64> = of_class(&outcome.messages, Class::Response)
@@ -181,7 +181,7 @@ fn retries_repeat_up_to_their_limit() {
             retry: Some(retry(MS(5), 3, at, cancel)),
             ..one_leaf(Gap::ZERO)
         };
-        let outcome = outcome(tree, &lost);
+        let outcome = run_tree(tree, &lost);
         let timeline = timeline(&outcome);
         let requests: Vec<(Span, u32)> = (timeline.iter())
             .filter(|entry| entry.0 == Class::Query)
@@ -220,7 +220,7 @@ fn late_answers_count_unless_cancelled() {
             ..one_leaf(Gap::Fixed(MS(7)))
         };
         // Cancellations are lost.
-        let outcome = outcome(tree, &|message| message.class == Class::Cancel);
+        let outcome = run_tree(tree, &|message| message.class == Class::Cancel);
         for query in &outcome.queries {
             assert_eq!(query.complete, Some(query.start + MS(complete) + DELAY * 2));
             let won = u32::from(cancel);
