@@ -1,5 +1,6 @@
 //! Prints a page with one figure of each kind, for visual checks:
-//! `cargo run -p duetime-figures --example gallery > gallery.html`. With `--svg N`, prints only figure N, counted from 0.
+//! `cargo run -p duetime-figures --example gallery > gallery.html`. With `--svg N`, prints only figure N; the
+//! first is 0.
 
 #![expect(clippy::disallowed_methods, reason = "a program with arguments")]
 #![expect(clippy::print_stdout, reason = "an example prints")]

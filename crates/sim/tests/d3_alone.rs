@@ -128,8 +128,8 @@ fn requesting_wire_bytes_finishes_earlier() {
     let [payload_ms, wire_ms] = [&payload, &wire].map(|values| stats::mean(values).expect("seeds"));
     let earlier = Estimate::of_difference(&payload, &wire, mean).expect("seeds");
     println!(
-        "600 KB due in 10 ms, and 900 KB 0.3 ms later, means of {SEEDS} seeds: request for data {payload_ms:.2} ms, for \
-         bytes on the wire {wire_ms:.2} ms, earlier by {:.3} [{:.3}, {:.3}]",
+        "600 KB due in 10 ms, and 900 KB 0.3 ms later, means of {SEEDS} seeds: request for data {payload_ms:.2} ms, \
+         for bytes on the wire {wire_ms:.2} ms, earlier by {:.3} [{:.3}, {:.3}]",
         earlier.value,
         earlier.low(),
         earlier.high()

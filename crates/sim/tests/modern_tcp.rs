@@ -122,7 +122,8 @@ fn under_loss(config: tcp::Config, path_loss: f64) -> Measurements {
 #[test]
 fn rack_copes_best_with_random_loss() {
     println!(
-        "Eight flows of 10 MB at 1 Gbps, round trip 83 us: goodput of a flow in Mbps, timeouts of all flows, retransmissions:"
+        "Eight flows of 10 MB at 1 Gbps, round trip 83 us: goodput of a flow in Mbps, timeouts of all flows, \
+         retransmissions:"
     );
     println!("| RTOmin | lost | NewReno | SACK | RACK-TLP | with CUBIC |");
     println!("|---|---|---|---|---|---|");

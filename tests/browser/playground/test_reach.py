@@ -79,7 +79,7 @@ def box(view: Opened, selector: str) -> FloatRect:
 
 
 def test_answer_is_above_the_fold(browser: Browser, url: str, pictures: Path) -> None:
-    """On a phone, the answer, all transports and the best possible come first; on a desktop, controls are at the side."""
+    """On a phone, the answer, all transports and the best possible come first; a desktop has controls at the side."""
     for name, screen in [("phone", PHONE), ("desk", {"width": 1280, "height": 800})]:
         view = Opened(browser, pictures, viewport=screen)
         view.page.goto(url)

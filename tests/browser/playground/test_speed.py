@@ -22,7 +22,7 @@ ASK = """(request) => new Promise((resolve) => {
 
 
 def test_speed_compared_with_native(opened: Opened, request: pytest.FixtureRequest) -> None:
-    """Alternates the same runs in the browser's worker and outside; digests must be equal. Prints packet-hops per second."""
+    """Alternates the same runs in the browser's worker and outside; digests must be equal. Prints packet-hops/s."""
     native = request.config.getoption("--native")
     if native is None:
         pytest.skip("no optimised native program: --quick")

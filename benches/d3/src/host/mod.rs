@@ -187,10 +187,10 @@ fn table(rows: &[Value]) -> String {
 /// Describes how the numbers were measured.
 fn conditions(options: Options) -> String {
     format!(
-        "Medians of {} rounds of {} ms, each round with all four transports, over a veth pair with packets of {} B. Each D3 \
-         host allocates {}, without a router.\nEach side uses one processor. s/GB: processor time, user and system, of all \
-         threads of a side, including soft interrupts that run in them,\nand of the kernel's soft-interrupt threads on the \
-         whole machine. Raw UDP loses what the receiver does not read; QUIC encrypts.",
+        "Medians of {} rounds of {} ms, each round with all four transports, over a veth pair with packets of {} B. Each \
+         D3 host allocates {}, without a router.\nEach side uses one processor. s/GB: processor time, user and system, of \
+         all threads of a side, including soft interrupts that run in them,\nand of the kernel's soft-interrupt threads on \
+         the whole machine. Raw UDP loses what the receiver does not read; QUIC encrypts.",
         options.rounds,
         options.milliseconds,
         network::MTU,
