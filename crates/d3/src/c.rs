@@ -293,7 +293,7 @@ fn record(error: &io::Error) {
     ERROR.set(match stream_error(error) {
         None | Some(StreamError::Blocked | StreamError::NoStream) => SYSTEM,
         Some(StreamError::Quenched) => 2,
-        Some(StreamError::GivenUp) => 3,
+        Some(StreamError::PeerAborted) => 3,
         Some(StreamError::Refused) => 4,
         Some(StreamError::Reset) => 5,
         Some(StreamError::TimedOut) => 6,

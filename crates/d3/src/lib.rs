@@ -117,7 +117,7 @@ fn io_error(error: StreamError) -> io::Error {
         StreamError::TooLong => io::ErrorKind::InvalidData,
         StreamError::Finished => io::ErrorKind::BrokenPipe,
         StreamError::Quenched | StreamError::Aborted => io::ErrorKind::Other,
-        StreamError::GivenUp => io::ErrorKind::ConnectionAborted,
+        StreamError::PeerAborted => io::ErrorKind::ConnectionAborted,
         StreamError::Refused => io::ErrorKind::ConnectionRefused,
         StreamError::Reset => io::ErrorKind::ConnectionReset,
         StreamError::TimedOut => io::ErrorKind::TimedOut,

@@ -194,7 +194,7 @@ fn infeasible_deadlines_are_quenched() {
     let answer = server.open_with(infeasible, &quench).unwrap_err();
     assert_eq!(stream_error(&answer), Some(StreamError::Quenched));
     let never = late.read(&mut [0; 9]).unwrap_err();
-    assert_eq!(stream_error(&never), Some(StreamError::GivenUp));
+    assert_eq!(stream_error(&never), Some(StreamError::PeerAborted));
 }
 
 #[test]

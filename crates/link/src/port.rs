@@ -159,7 +159,7 @@ impl<F: Frame> Port<F> {
 
     /// Notifies the driver of each departure under strict priority: [`Offer::Queued`] and [`Port::departure`] return
     /// the time at which to call [`Port::departure`] next. Must be called before the first packet.
-    pub fn tell_departures(&mut self) {
+    pub fn notify_departures(&mut self) {
         if self.rare.service == Service::OnDemand {
             self.rare.service = Service::AtDeparture;
         }

@@ -15,7 +15,7 @@ use duetime_sim::topology::Network;
 use duetime_store::{Journal, StoreError};
 use duetime_study::{
     End, Engine, Execution, Found, Listener, Made, Outcome, Resume, RunName, StudyError, Work,
-    before_runs, resume, warnings,
+    describe_checked, resume, warnings,
 };
 use serde::{Deserialize, Serialize};
 
@@ -199,7 +199,7 @@ pub fn run_campaign<'a>(
             costs.expect(task, (point.experiment, point.scheme), work, batch.runs());
         }
     }
-    let described = before_runs(
+    let described = describe_checked(
         points.into_values(),
         execution.jobs.clamp(1, missing.max(1)),
     )?;

@@ -124,14 +124,14 @@ fn requests_answered_by_routers_are_unchanged() {
             if routed {
                 Answer::Routers
             } else {
-                Answer::Nobody
+                Answer::Unanswered
             }
         );
         assert_eq!(request, before);
     }
     assert_eq!(
         edge.arrive(&config, at(1), 1_500, Flags::default(), None),
-        Answer::Nobody
+        Answer::Unanswered
     );
     let mut other = Flow::default().request(10);
     other.scale = 4;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use duetime_fit::{FitError, Kind, Known, Request};
-use duetime_scenario::{NotQuantity, parse_rate, parse_share, parse_time};
+use duetime_scenario::{InvalidQuantity, parse_rate, parse_share, parse_time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -70,11 +70,11 @@ pub fn fit(
 fn quantity<T>(
     name: &str,
     text: Option<&str>,
-    parse: impl Fn(&str) -> Result<T, NotQuantity>,
+    parse: impl Fn(&str) -> Result<T, InvalidQuantity>,
 ) -> PyResult<Option<T>> {
     let parsed = text.map(|text| {
         parse(text).map_err(|wrong| {
-            let NotQuantity { message, allowed } = wrong;
+            let InvalidQuantity { message, allowed } = wrong;
             PyValueError::new_err(format!("{name}={text:?}: {message}; allowed: {allowed}"))
         })
     });

@@ -1,7 +1,7 @@
 //! The first scenario of a service.
 
 use duetime_scenario::Diagnostic;
-use duetime_scenario::service::{Question, Service, ServiceKind, WrongNumber};
+use duetime_scenario::service::{InvalidNumber, Question, Service, ServiceKind};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -35,7 +35,7 @@ pub fn service(kind: &str, answers: Vec<(String, String)>) -> PyResult<String> {
 }
 
 /// A number that cannot be used; if it was not given it is a usual one.
-fn number(of: &WrongNumber, is_given: bool) -> PyErr {
+fn number(of: &InvalidNumber, is_given: bool) -> PyErr {
     let message = if is_given {
         of.message.clone()
     } else {

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use duetime_scenario::{Axis, Diagnostic, Document};
 use duetime_store::{Copies, Files, IfExists, Manifest, Recording, RunFolder};
-use duetime_study::remote::{self, Piece, make};
+use duetime_study::remote::{self, RunSpec, make};
 use duetime_study::{
     End, Event, Execution, Job, Listener, Outcome, Request, Simulator, StudyError, estimate,
 };
@@ -375,8 +375,8 @@ pub fn make_runs(
     let manifest = Manifest::from_json(manifest.as_bytes(), Path::new("manifest.json"));
     let manifest = manifest.map_err(|error| errors::folder(&error))?;
     let pieces = runs.into_iter();
-    let pieces: Vec<Piece> = pieces
-        .map(|(point, transport, run, place)| Piece {
+    let pieces: Vec<RunSpec> = pieces
+        .map(|(point, transport, run, place)| RunSpec {
             point,
             transport,
             run,

@@ -36,7 +36,7 @@ pub struct Interval {
 impl Interval {
     /// Returns true for fewer than four runs: the interval is then only the range of their values and is shown with the
     /// number of runs.
-    pub fn is_of_few(&self) -> bool {
+    pub fn has_few_runs(&self) -> bool {
         self.runs < 4
     }
 }
@@ -201,9 +201,9 @@ mod tests {
         );
         let three = of(&[1.0, 3.0, 7.0]);
         assert_eq!((three.low, three.high), (1.0, 7.0));
-        assert!(three.is_of_few());
+        assert!(three.has_few_runs());
         let four = of(&[1.0, 3.0, 7.0, 8.0]);
-        assert!(four.low > 1.0 && four.high < 8.0 && !four.is_of_few());
+        assert!(four.low > 1.0 && four.high < 8.0 && !four.has_few_runs());
     }
 
     #[test]

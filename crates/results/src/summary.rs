@@ -29,10 +29,10 @@ mod stationary;
 pub use comparison::{Comparison, GroupComparison};
 pub use paired::{Measure, Paired, Subject, Unit, paired};
 pub use run::{
-    AskedAgain, GroupSamples, GroupSummary, NetworkSummary, QuerySummary, RunSummary, SampledQueue,
+    GroupSamples, GroupSummary, NetworkSummary, QuerySummary, Reissues, RunSummary, SampledQueue,
 };
 pub use servers::{NamedHost, ServersEstimate, ServersSummary};
-pub use stationary::{Course, Drift, drifts};
+pub use stationary::{Course, NonStationarity, drifts};
 
 use crate::pool::{Pool, Samples};
 use crate::{Class, Estimate};
@@ -169,14 +169,14 @@ pub struct QueryEstimate {
     /// Aggregators that timed out waiting for their children, over all runs.
     pub gave_up: u64,
     /// Hedges and retries; `None` without any.
-    pub again: Option<AskedAgainEstimate>,
+    pub again: Option<ReissuesEstimate>,
 }
 
 /// Hedges and retries, and their cost, over all runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct AskedAgainEstimate {
+pub struct ReissuesEstimate {
     /// Counts over all runs.
-    pub counts: AskedAgain,
+    pub counts: Reissues,
     /// Hedges per leaf and query.
     pub hedged: Option<Estimate>,
     /// Retries per leaf and query.
@@ -373,7 +373,7 @@ impl QueryEstimate {
             leaves: present.iter().map(|query| query.leaves).sum(),
             leaf_coverage: counts(|query| query.leaves_in_time, |query| query.leaves),
             gave_up: present.iter().map(|query| query.gave_up).sum(),
-            again: AskedAgainEstimate::of(&present, &counts),
+            again: ReissuesEstimate::of(&present, &counts),
             workload,
             queries: present.iter().map(|query| query.queries).sum(),
             in_time: share(|query| query.in_time),
@@ -388,15 +388,15 @@ impl QueryEstimate {
     }
 }
 
-impl AskedAgainEstimate {
+impl ReissuesEstimate {
     /// Summarizes the hedges and retries of `runs`, or returns `None` without any. `ratio` returns the ratio of two
     /// sums with its interval.
     fn of(
         runs: &[&QuerySummary],
         ratio: &impl Fn(fn(&QuerySummary) -> u64, fn(&QuerySummary) -> u64) -> Option<Estimate>,
     ) -> Option<Self> {
-        let sum = |pick: fn(&AskedAgain) -> u64| runs.iter().map(|run| pick(&run.again)).sum();
-        let counts = AskedAgain {
+        let sum = |pick: fn(&Reissues) -> u64| runs.iter().map(|run| pick(&run.again)).sum();
+        let counts = Reissues {
             hedges: sum(|again| again.hedges),
             hedges_won: sum(|again| again.hedges_won),
             retries: sum(|again| again.retries),

@@ -381,7 +381,7 @@ fn objective(workload: &Workload, place: &Place<'_>) -> Result<()> {
         let allowed = format!("at most `complete_at`: {complete_at}");
         return at("answers").refuse(message, allowed);
     }
-    if objective.share.is_some() && !workload.is_judged() {
+    if objective.share.is_some() && !workload.can_be_late() {
         let message = "queries have neither a budget nor deadlines";
         return at("share").refuse(
             message,

@@ -49,7 +49,9 @@ pub use key_path::KeyPath;
 pub use keys::MOST_SEEDS;
 pub use model::Scenario;
 pub use normalised::resolved_json;
-pub use quantity::{NotQuantity, parse_packets, parse_rate, parse_share, parse_size, parse_time};
+pub use quantity::{
+    InvalidQuantity, parse_packets, parse_rate, parse_share, parse_size, parse_time,
+};
 pub use reference::reference;
 pub use schema::json_schema;
 pub use sources::{NoFiles, Sources, TraceRow};

@@ -4,7 +4,7 @@ use crate::diagnostic::Diagnostic;
 use crate::document::{Document, Node, Value};
 use crate::keys::{FREQUENCY_RANGE, PACKETS_RANGE, POOL};
 use crate::model::{Amount, Workload};
-use crate::quantity::{self, FREQUENCY, NotQuantity, PACKETS, RATE, SIZE, TIME, Units};
+use crate::quantity::{self, FREQUENCY, InvalidQuantity, PACKETS, RATE, SIZE, TIME, Units};
 use crate::sources::{NoFiles, Sources};
 use crate::words::quoted;
 use duetime_core::{Bytes, Rate, Span};
@@ -271,7 +271,7 @@ impl<'a> Place<'a> {
             .allowed(format!("{} to {}", show(low), show(high))))
     }
 
-    fn not_quantity(&self, error: NotQuantity) -> Diagnostic {
+    fn not_quantity(&self, error: InvalidQuantity) -> Diagnostic {
         self.wrong(error.message).allowed(error.allowed)
     }
 }

@@ -87,7 +87,7 @@ pub(crate) const FREQUENCY: Units = Units {
 
 /// Error for a text that is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotQuantity {
+pub struct InvalidQuantity {
     /// Description of the error.
     pub message: String,
     /// Allowed values.
@@ -95,29 +95,29 @@ pub struct NotQuantity {
 }
 
 /// Parses a time such as `35 ms`.
-pub fn parse_time(text: &str) -> Result<Span, NotQuantity> {
+pub fn parse_time(text: &str) -> Result<Span, InvalidQuantity> {
     TIME.parse(text).map(Span::from_ps)
 }
 
 /// Parses a size such as `10 KB`.
-pub fn parse_size(text: &str) -> Result<Bytes, NotQuantity> {
+pub fn parse_size(text: &str) -> Result<Bytes, InvalidQuantity> {
     SIZE.parse(text).map(Bytes)
 }
 
 /// Parses a rate such as `100 Mbps`.
-pub fn parse_rate(text: &str) -> Result<Rate, NotQuantity> {
+pub fn parse_rate(text: &str) -> Result<Rate, InvalidQuantity> {
     RATE.parse(text).map(Rate::from_bps)
 }
 
 /// Parses a number of packets such as `20 packets`.
-pub fn parse_packets(text: &str) -> Result<u32, NotQuantity> {
+pub fn parse_packets(text: &str) -> Result<u32, InvalidQuantity> {
     let packets = PACKETS.parse(text)?;
     u32::try_from(packets).map_err(|_| PACKETS.error("too many packets"))
 }
 
 impl Units {
     /// Parses `text` into the base unit, exact in decimal and rounded to the nearest integer.
-    pub fn parse(&self, text: &str) -> Result<u64, NotQuantity> {
+    pub fn parse(&self, text: &str) -> Result<u64, InvalidQuantity> {
         let text = text.trim();
         let end = text
             .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | '_')))
@@ -147,7 +147,7 @@ impl Units {
         decimal(&number, scale).map_err(|message| self.error(message))
     }
 
-    fn error(&self, message: impl Into<String>) -> NotQuantity {
+    fn error(&self, message: impl Into<String>) -> InvalidQuantity {
         let mut names: Vec<&str> = self.names.iter().map(|(name, _)| *name).collect();
         names.retain(|name| !matches!(*name, "µs" | "packet"));
         let allowed = format!(
@@ -155,7 +155,7 @@ impl Units {
             names.join(", "),
             self.example
         );
-        NotQuantity {
+        InvalidQuantity {
             message: message.into(),
             allowed,
         }
@@ -183,11 +183,11 @@ fn decimal(number: &str, scale: u64) -> Result<u64, String> {
 }
 
 /// Parses a share such as `0.01` or `1%`.
-pub fn parse_share(text: &str) -> Result<f64, NotQuantity> {
+pub fn parse_share(text: &str) -> Result<f64, InvalidQuantity> {
     let share = percent(text).or_else(|| text.trim().parse().ok());
     share
         .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| NotQuantity {
+        .ok_or_else(|| InvalidQuantity {
             message: "not a share".to_owned(),
             allowed: "0..=1, or a percentage such as \"50%\"".to_owned(),
         })

@@ -11,7 +11,7 @@ mod text;
 
 pub use network::{line, longest_way, network};
 
-use crate::quantity::{FREQUENCY, NotQuantity, RATE, SIZE, TIME, Units};
+use crate::quantity::{FREQUENCY, InvalidQuantity, RATE, SIZE, TIME, Units};
 use duetime_core::{Bytes, Rate, Span};
 use std::fmt;
 
@@ -132,7 +132,7 @@ pub struct Service {
 
 /// Error for a number that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WrongNumber {
+pub struct InvalidNumber {
     /// Question that the number answers.
     pub question: Question,
     /// Number as given.
@@ -143,7 +143,7 @@ pub struct WrongNumber {
     pub allowed: String,
 }
 
-impl fmt::Display for WrongNumber {
+impl fmt::Display for InvalidNumber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let flag = self.question.flag();
         write!(f, "--{flag} {}: {}", self.value, self.message)?;
@@ -196,8 +196,8 @@ impl Service {
     }
 
     /// Sets the answer to a question. [`Service::check`] checks all answers together.
-    pub fn take(&mut self, question: Question, text: &str) -> Result<(), WrongNumber> {
-        let wrong = |message: String, allowed: String| WrongNumber {
+    pub fn take(&mut self, question: Question, text: &str) -> Result<(), InvalidNumber> {
+        let wrong = |message: String, allowed: String| InvalidNumber {
             question,
             value: text.to_owned(),
             message,
@@ -209,7 +209,7 @@ impl Service {
                 Ok(value) if (low..=high).contains(&value) => Ok(value),
                 Ok(value) if value < low => Err(wrong("too small".to_owned(), allowed)),
                 Ok(_) => Err(wrong("too large".to_owned(), allowed)),
-                Err(NotQuantity { message, allowed }) => Err(wrong(message, allowed)),
+                Err(InvalidQuantity { message, allowed }) => Err(wrong(message, allowed)),
             }
         };
         let whole = |text: &str, (low, high): (u64, u64), allowed: String| {
@@ -243,9 +243,9 @@ impl Service {
 
     /// Checks that the network can carry the service: enough hosts, moderate load, and a budget that allows the
     /// answers.
-    pub fn check(&self) -> Result<(), WrongNumber> {
+    pub fn check(&self) -> Result<(), InvalidNumber> {
         let wrong = |question: Question, message: String, allowed: String| {
-            Err(WrongNumber {
+            Err(InvalidNumber {
                 question,
                 value: self.answer_to(question),
                 message,

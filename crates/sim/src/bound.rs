@@ -2,7 +2,7 @@
 //! what the bound guarantees, and adds up runs.
 
 use crate::SetupError;
-use crate::demand::{AskedFlow, AskedQuery, Clock, Demand, SharedLink, Tier};
+use crate::demand::{Clock, Demand, DemandFlow, DemandQuery, SharedLink, Tier};
 use crate::topology::Network;
 use duetime_core::Time;
 use duetime_fluid::{Batch, Job, fewest_late, fewest_late_batches, online, online_batches};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// Best possible result of one run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RunBest {
+pub struct RunBound {
     /// Bound for all measured flows with deadlines, or `None` if some workload's demand is unknown.
     pub all: Option<Late>,
     /// Bounds for measured flows with deadlines, by workload and class.
@@ -36,7 +36,7 @@ pub struct Late {
     pub if_prompt: bool,
 }
 
-impl RunBest {
+impl RunBound {
     /// Returns the bound for all judged queries, or `None` if some workload's demand is unknown. Workloads have no
     /// queries in common, so their bounds add up.
     pub fn all_queries(&self) -> Option<Late> {
@@ -112,7 +112,7 @@ impl Site<'_> {
         let mut links: BTreeMap<usize, Vec<Job>> = BTreeMap::new();
         for flow in set.iter().map(flow) {
             // If the deadline depends on other answers, only the time allowed is known, not the deadline itself.
-            if flow.is_hopeless() || flow.clock == Clock::Answers {
+            if flow.is_infeasible() || flow.clock == Clock::Answers {
                 continue;
             }
             for (link, job) in self.jobs(flow) {
@@ -120,7 +120,7 @@ impl Site<'_> {
             }
         }
         let late = |link: &SharedLink, jobs: &Vec<Job>| fewest_late(link.rate, jobs).late;
-        let infeasible = (set.iter().map(flow)).filter(|flow| flow.is_hopeless());
+        let infeasible = (set.iter().map(flow)).filter(|flow| flow.is_infeasible());
         Late {
             asked: set.len() as u64,
             late: (infeasible.count() + self.over_links(&links, late)) as u64,
@@ -130,7 +130,7 @@ impl Site<'_> {
     }
 
     /// Returns a flow with a deadline as a job on each link that it crosses.
-    fn jobs(&self, flow: &AskedFlow) -> impl Iterator<Item = (usize, Job)> {
+    fn jobs(&self, flow: &DemandFlow) -> impl Iterator<Item = (usize, Job)> {
         let (at, bytes, deadline) = (
             flow.message.submitted,
             flow.wire_bytes,
@@ -186,7 +186,7 @@ impl Site<'_> {
             if flow.message.deadline.is_none() {
                 continue;
             }
-            if flow.is_hopeless() {
+            if flow.is_infeasible() {
                 in_time[index] = false;
                 continue;
             }
@@ -243,17 +243,17 @@ impl Site<'_> {
         workloads
     }
 
-    fn answers<'a>(&'a self, query: &'a AskedQuery) -> impl Iterator<Item = &'a AskedFlow> {
+    fn answers<'a>(&'a self, query: &'a DemandQuery) -> impl Iterator<Item = &'a DemandFlow> {
         query.answers.iter().map(|&index| &self.demand.flows[index])
     }
 
     /// Returns the minimum number of the root's children whose answers a query needs.
-    fn needed(query: &AskedQuery) -> usize {
+    fn needed(query: &DemandQuery) -> usize {
         query.needed.div_ceil(query.leaves_per_answer.max(1)) as usize
     }
 
     /// Returns true if a query is late even if it is alone.
-    fn is_infeasible(&self, query: &AskedQuery) -> bool {
+    fn is_infeasible(&self, query: &DemandQuery) -> bool {
         if query.reachable < query.needed {
             return true;
         }
@@ -262,7 +262,7 @@ impl Site<'_> {
         by_deadlines && self.answers(query).all(|flow| flow.clock != Clock::Answers) && {
             let possible: Vec<(usize, Job)> = self
                 .answers(query)
-                .filter(|flow| !flow.is_hopeless())
+                .filter(|flow| !flow.is_infeasible())
                 .filter_map(|flow| self.jobs(flow).find(|(link, _)| self.is_receiving(*link)))
                 .collect();
             let jobs: Vec<Job> = possible.iter().map(|(_, job)| *job).collect();
@@ -275,7 +275,7 @@ impl Site<'_> {
 
     /// Returns the answers that a query needs over each link towards its root. Links that it does not need are left
     /// out.
-    fn batches(&self, query: &AskedQuery) -> Vec<(usize, Batch)> {
+    fn batches(&self, query: &DemandQuery) -> Vec<(usize, Batch)> {
         let latest = || {
             self.answers(query)
                 .filter_map(|flow| flow.message.deadline)

@@ -17,7 +17,7 @@ mod paths;
 mod queries;
 
 pub use paths::{Crossing, SharedLink, Tier};
-pub use queries::AskedQuery;
+pub use queries::DemandQuery;
 
 use crate::SetupError;
 use crate::setup::min_receive_delay;
@@ -40,9 +40,9 @@ const HEADER_BYTES: u32 = 40;
 #[derive(Debug)]
 pub struct Demand {
     /// All messages, endless flows included, sorted by submission, source and index at the source.
-    pub flows: Vec<AskedFlow>,
+    pub flows: Vec<DemandFlow>,
     /// All queries that are judged.
-    pub queries: Vec<AskedQuery>,
+    pub queries: Vec<DemandQuery>,
     /// Indices of the workloads with unknown demand.
     pub unknown: Vec<u16>,
     paths: Paths,
@@ -50,7 +50,7 @@ pub struct Demand {
 
 /// A message that a transport must carry.
 #[derive(Clone, Debug)]
-pub struct AskedFlow {
+pub struct DemandFlow {
     /// The message. It is submitted at the earliest time that any transport permits; for its deadline, see `clock`.
     pub message: Message,
     /// Bytes on a link: the payload, and the headers of the minimum number of packets under the scenario's transports.
@@ -74,10 +74,10 @@ pub enum Clock {
     Answers,
 }
 
-impl AskedFlow {
+impl DemandFlow {
     /// Returns true if the message is late under every transport, because even alone it takes longer than it may. Valid
     /// for every [`Clock`], because submission and deadline move together.
-    pub fn is_hopeless(&self) -> bool {
+    pub fn is_infeasible(&self) -> bool {
         self.message
             .deadline
             .is_some_and(|deadline| self.earliest > deadline)
@@ -97,7 +97,7 @@ impl Demand {
         // The demand depends on the network if queries are back to back, or if leaves are hedged, retried or cancelled.
         let depends_on_network = |kind: &WorkloadKind| {
             let depends =
-                |oldi: &Oldi| oldi.arrival == QueryArrival::BackToBack || oldi.follows_leaves();
+                |oldi: &Oldi| oldi.arrival == QueryArrival::BackToBack || oldi.tracks_leaves();
             matches!(kind, WorkloadKind::Oldi(oldi) if depends(oldi))
         };
         let unknown: Vec<u16> = kinds
@@ -106,7 +106,7 @@ impl Demand {
             .collect();
         let mut driver = Driver {
             scenario,
-            payloads: most_payload(scenario),
+            payloads: max_payload(scenario),
             header,
             paths: Paths::new(network, header + 1, min_receive_delay(&scenario.host)),
             unknown: &unknown,
@@ -133,14 +133,14 @@ impl Demand {
     }
 
     /// Returns the shared links that a flow crosses.
-    pub fn crossings(&self, flow: &AskedFlow) -> impl Iterator<Item = Crossing> {
+    pub fn crossings(&self, flow: &DemandFlow) -> impl Iterator<Item = Crossing> {
         self.paths
             .crossings(flow.message.source, flow.message.destination)
     }
 }
 
 /// Returns the maximum payload in bytes of one packet under any transport of the scenario, by workload.
-pub fn most_payload(scenario: &Scenario) -> Vec<u64> {
+pub fn max_payload(scenario: &Scenario) -> Vec<u64> {
     let payload = |protocol: &Protocol| match protocol {
         Protocol::Tcp(config) => config.mss,
         Protocol::D3(config) => config.mtu.saturating_sub(HEADER_BYTES),
@@ -166,7 +166,7 @@ struct Driver<'a> {
     paths: Paths,
     unknown: &'a [u16],
     queue: BinaryHeap<Reverse<(Time, Event)>>,
-    flows: Vec<AskedFlow>,
+    flows: Vec<DemandFlow>,
 }
 
 /// Events, in the order of simultaneous ones; this does not depend on the order of requests.
@@ -229,7 +229,7 @@ impl Driver<'_> {
         let flow = message.flow;
         let clock = self.clock(workloads, &message);
         let causes = matches!(message.class, Class::Query | Class::Response);
-        self.flows.push(AskedFlow {
+        self.flows.push(DemandFlow {
             message,
             wire_bytes,
             earliest,
@@ -291,7 +291,7 @@ impl Alone {
         const HOPS: u64 = 20_000_000;
         let header = HEADER_BYTES + scenario.host.frame_overhead;
         Self {
-            payloads: most_payload(scenario),
+            payloads: max_payload(scenario),
             header,
             paths: Paths::new(network, header + 1, min_receive_delay(&scenario.host)),
             searches: (HOPS / (network.links.len() as u64 + 1)).max(4),

@@ -9,10 +9,10 @@ mod servers;
 mod warnings;
 mod workloads;
 
-pub use infeasible::{Hopeless, Judged};
+pub use infeasible::{DeadlineKind, InfeasibleDeadlines};
 pub use load::{HEAVY, LinkLoad, LoadDescription, NotSustained, Oversubscription, WorkloadLoad};
 pub use servers::{HostLoad, ServersDescription};
-pub use warnings::Doubt;
+pub use warnings::QuestionableSetting;
 pub use workloads::{DeadlineQuantiles, WorkloadDescription};
 
 use crate::SetupError;
@@ -38,15 +38,15 @@ pub struct Description {
     /// Load of the hosts' servers.
     pub servers: ServersDescription,
     /// Settings that are valid but probably unintended.
-    pub doubts: Vec<Doubt>,
+    pub doubts: Vec<QuestionableSetting>,
     /// Deadlines that no transport can meet, by workload.
-    pub hopeless: Vec<Hopeless>,
+    pub hopeless: Vec<InfeasibleDeadlines>,
 }
 
 impl Description {
     /// Returns true if the run will certainly measure nothing: no workload starts a flow or query between the warm-up
     /// and the duration.
-    pub fn counts_nothing(&self) -> bool {
+    pub fn measures_nothing(&self) -> bool {
         let mut measured = (self.workloads.iter()).map(|workload| workload.expected_measured);
         measured.all(|expected| expected == Some(0.0))
     }

@@ -35,9 +35,9 @@ pub struct MisbehavingHost {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Misbehaviour {
     /// Requests this many times the rate that it needs, and returns what it requested.
-    AsksTooMuch(u8),
+    OverRequests(u8),
     /// Never returns an allocation or a desired rate, not even with its FIN.
-    KeepsEverything,
+    NeverReturns,
     /// Sends at the full rate of its link regardless of grants, but returns honest values.
     IgnoresGrants,
 }

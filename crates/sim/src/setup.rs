@@ -118,7 +118,7 @@ impl Setup {
             .iter()
             .any(|workload| matches!(workload.kind, WorkloadKind::Long { .. }));
         let classes = transports.iter().map(|transport| transport.priorities);
-        let classes = classes.max().unwrap_or(1).max(scenario.own_classes());
+        let classes = classes.max().unwrap_or(1).max(scenario.workload_classes());
         Ok(Self {
             sampled_links,
             has_long_flows,

@@ -17,7 +17,7 @@
 mod generator;
 
 use duetime_results::{Class, FlowRecord};
-use duetime_sim::demand::{AskedFlow, Clock, Demand};
+use duetime_sim::demand::{Clock, Demand, DemandFlow};
 use duetime_sim::{Options, run};
 use generator::Case;
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ fn check(case: &Case) -> Result<(usize, usize, usize), String> {
     let records = run(scenario, 0, 0, &Options::default())
         .map_err(|error| error.to_string())?
         .records;
-    let mut expected: BTreeMap<Key, Vec<&AskedFlow>> = BTreeMap::new();
+    let mut expected: BTreeMap<Key, Vec<&DemandFlow>> = BTreeMap::new();
     for flow in &demand.flows {
         let key = key(&flow.message.record());
         expected.entry(key).or_default().push(flow);
@@ -127,7 +127,7 @@ fn key(flow: &FlowRecord) -> Key {
     (workload, class, query, source, destination, size_bytes)
 }
 
-fn check_submission(flow: &FlowRecord, expected: &AskedFlow) -> Result<(), String> {
+fn check_submission(flow: &FlowRecord, expected: &DemandFlow) -> Result<(), String> {
     if flow.start < expected.message.submitted {
         return Err(format!(
             "submitted too early: {flow:?}, demand {expected:?}"
@@ -136,7 +136,7 @@ fn check_submission(flow: &FlowRecord, expected: &AskedFlow) -> Result<(), Strin
     Ok(())
 }
 
-fn compare(flow: &FlowRecord, expected: &AskedFlow) -> Result<(), String> {
+fn compare(flow: &FlowRecord, expected: &DemandFlow) -> Result<(), String> {
     let error = |reason: &str| Err(format!("{reason}: {flow:?}, demand {expected:?}"));
     let message = &expected.message;
     let min = expected.earliest.since(message.submitted);
@@ -154,7 +154,7 @@ fn compare(flow: &FlowRecord, expected: &AskedFlow) -> Result<(), String> {
         Clock::Fixed if moved => error("different deadline"),
         // If the clock starts with the query or the answers, the relative deadline must not be shorter than known.
         Clock::Query | Clock::Answers if deadline < known => error("earlier deadline"),
-        _ if expected.is_hopeless() && flow.met() == Some(true) => {
+        _ if expected.is_infeasible() && flow.met() == Some(true) => {
             error("deadline met although infeasible")
         }
         _ => Ok(()),

@@ -18,7 +18,7 @@
 mod generator;
 
 use duetime_core::{Span, Time};
-use duetime_results::explain::query::{Doing, QueryStep, Tree};
+use duetime_results::explain::query::{Activity, QueryStep, Tree};
 use duetime_results::explain::{Cause, Explanation, Stage, Step};
 use duetime_results::{FlowTrace, QueryRecord, explain};
 use duetime_scenario::model::{Connection, WorkloadKind};
@@ -160,10 +160,10 @@ impl Seen {
     fn check_query(&mut self, steps: &[QueryStep], time: (Time, Time)) -> Result<(), String> {
         check_cover(steps.iter().map(|step| (step.from, step.to)), time)?;
         for step in steps {
-            if matches!(step.doing, Doing::Untraced | Doing::Parent) {
+            if matches!(step.activity, Activity::Untraced | Activity::Parent) {
                 return Err(format!("unknown: {step:?}"));
             }
-            let total = self.activities.entry(label(step.doing)).or_default();
+            let total = self.activities.entry(label(step.activity)).or_default();
             *total = (total.0 + 1, total.1 + step.to.since(step.from));
         }
         Ok(())
@@ -217,15 +217,15 @@ fn flows(output: &RunOutput) -> String {
     output.traces.iter().map(describe).collect()
 }
 
-fn label(doing: Doing) -> String {
+fn label(activity: Activity) -> String {
     let flow = |stage: Stage, cause: Cause| match cause {
         Cause::Queue(_) => "Queue".to_owned(),
         Cause::Transmission(_) => "Transmission".to_owned(),
         Cause::Timer(timer) => format!("Timer({timer:?})"),
         cause => format!("{cause:?}"),
     } + if stage == Stage::Pause { " paused" } else { "" };
-    match doing {
-        Doing::Down(stage, cause) | Doing::Up(stage, cause) => flow(stage, cause),
-        doing => format!("{doing:?}"),
+    match activity {
+        Activity::Down(stage, cause) | Activity::Up(stage, cause) => flow(stage, cause),
+        activity => format!("{activity:?}"),
     }
 }

@@ -115,7 +115,7 @@ fn one_shot_and_endless_flows_have_no_load() {
         .map(|flows| flows.workload.as_str())
         .collect();
     assert_eq!(names, ["burst", "permutation", "long"]);
-    assert!(!outcome.counts_nothing());
+    assert!(!outcome.measures_nothing());
 }
 
 #[test]
@@ -143,14 +143,14 @@ fn predicts_when_nothing_is_measured() {
             "[[workload]]\nkind = \"burst\"\nsenders = 3\nsize = \"1 KB\"\nrepeat = 2\nevery = \"1 ms\"\nat = \"{at}\"\n"
         )
     };
-    assert!(outcome(long).counts_nothing());
-    assert!(outcome(&bursts("1 ms")).counts_nothing());
+    assert!(outcome(long).measures_nothing());
+    assert!(outcome(&bursts("1 ms")).measures_nothing());
     let measured = |text: &str| outcome(text).workloads[0].expected_measured;
     assert_eq!(measured(&bursts("4 ms")), Some(3.0));
     assert_eq!(measured(&bursts("9 ms")), Some(3.0));
     assert_eq!(measured(&bursts("5 ms")), Some(6.0));
     let poisson = "[[workload]]\nkind = \"poisson\"\nsize = \"1 KB\"\nrate = \"2000 /s\"\n";
-    assert!(!outcome(&format!("{long}{poisson}")).counts_nothing());
+    assert!(!outcome(&format!("{long}{poisson}")).measures_nothing());
     close(measured(poisson).unwrap(), 10.0);
 }
 

@@ -200,7 +200,7 @@ fn difference(
 }
 
 const fn over_request(load: f64, (times, name): (u8, &'static str)) -> Case {
-    Case::new(load, name, Some(Misbehaviour::AsksTooMuch(times)))
+    Case::new(load, name, Some(Misbehaviour::OverRequests(times)))
 }
 
 fn header() {
@@ -289,7 +289,7 @@ fn over_requests_hurt_others_under_overload() {
 fn keeping_grants_hurts_the_offender_most() {
     header();
     let honest = outcomes(Case::new(0.5, "none", None));
-    let keeping = Case::new(0.5, "returns nothing", Some(Misbehaviour::KeepsEverything));
+    let keeping = Case::new(0.5, "returns nothing", Some(Misbehaviour::NeverReturns));
     outcomes(keeping.policed());
     let keeps = outcomes(keeping);
     for (keeps, honest) in keeps.iter().zip(&honest) {

@@ -176,7 +176,7 @@ impl RunFolder {
     ///
     /// # Errors
     /// Returns an error if the file cannot be read or does not hold a `T`.
-    pub fn read_json_if_there<T: DeserializeOwned>(
+    pub fn read_optional_json<T: DeserializeOwned>(
         &self,
         name: &str,
     ) -> Result<Option<T>, StoreError> {

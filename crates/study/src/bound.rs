@@ -22,12 +22,12 @@
 
 mod rows;
 
-pub use duetime_sim::bound::{Late, RunBest};
+pub use duetime_sim::bound::{Late, RunBound};
 pub use rows::BestRow;
 
 use duetime_results::{Class, Estimate, Interval};
 use duetime_scenario::Scenario;
-use duetime_sim::demand::most_payload;
+use duetime_sim::demand::max_payload;
 use duetime_sim::topology::Network;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -151,7 +151,7 @@ impl BestPossible {
     }
 
     /// Pools the best possible results of runs.
-    pub fn over(runs: &[RunBest]) -> Self {
+    pub fn over(runs: &[RunBound]) -> Self {
         let first = runs.first();
         let unknown = first.map(|run| run.unknown.clone()).unwrap_or_default();
         let groups = runs.iter().flat_map(|run| run.groups.keys().copied());
@@ -172,7 +172,7 @@ impl BestPossible {
         });
         Self {
             runs: runs.len() as u64,
-            objective: best(runs, RunBest::all_queries),
+            objective: best(runs, RunBound::all_queries),
             deadlines: best(runs, |run| run.all),
             groups: groups.collect(),
             queries: queries.collect(),
@@ -216,11 +216,11 @@ fn same_demand(a: &Scenario, b: &Scenario) -> bool {
         drain: b.drain,
         ..a.clone()
     };
-    most_payload(a) == most_payload(b) && same == *b
+    max_payload(a) == max_payload(b) && same == *b
 }
 
 /// Pools a bound over runs. Returns `None` if no run has any demand.
-fn best(runs: &[RunBest], late: impl Fn(&RunBest) -> Option<Late>) -> Option<Best> {
+fn best(runs: &[RunBound], late: impl Fn(&RunBound) -> Option<Late>) -> Option<Best> {
     let runs: Vec<Late> = runs
         .iter()
         .map(|run| late(run).unwrap_or_default())
@@ -246,10 +246,10 @@ pub(crate) fn runs(
     scenario: &Scenario,
     jobs: usize,
     cancel: &AtomicBool,
-) -> Result<Option<Vec<RunBest>>, StudyError> {
+) -> Result<Option<Vec<RunBound>>, StudyError> {
     let network = Network::build(&scenario.topology)?;
     let stop = || cancel.load(Ordering::Relaxed);
-    let run = |run| RunBest::of(scenario, run as u64, &network);
+    let run = |run| RunBound::of(scenario, run as u64, &network);
     let runs = each(scenario.seeds as usize, jobs, stop, run, |_| {});
     let all: Option<Vec<_>> = runs.into_iter().collect();
     Ok(all.map(|runs| runs.into_iter().collect()).transpose()?)

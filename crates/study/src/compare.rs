@@ -102,7 +102,7 @@ pub fn verdict(difference: &Estimate) -> Verdict {
     match difference.interval {
         Some(range) if range.low == 0.0 && range.high == 0.0 => Verdict::Equal,
         None => Verdict::FewSeeds,
-        Some(range) if range.is_of_few() => Verdict::FewSeeds,
+        Some(range) if range.has_few_runs() => Verdict::FewSeeds,
         Some(range) if range.low > 0.0 => Verdict::Higher,
         Some(range) if range.high < 0.0 => Verdict::Lower,
         Some(_) => Verdict::Open,

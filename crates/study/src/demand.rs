@@ -19,7 +19,7 @@ pub const LIMIT: &str = "DUETIME_MEMORY_BYTES";
 ///
 /// # Errors
 /// If a point cannot be simulated, or does not fit into memory. The message gives the number of flows that fit.
-pub fn before_runs<'a>(
+pub fn describe_checked<'a>(
     points: impl IntoIterator<Item = (String, &'a Scenario)>,
     at_once: usize,
 ) -> Result<Vec<(String, Description)>, StudyError> {

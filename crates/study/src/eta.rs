@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::pool::{AtWork, Estimator};
+use crate::pool::{ActiveRun, Estimator};
 
 /// Estimator of the remaining wall time.
 #[derive(Clone, Debug, Default)]
@@ -67,7 +67,7 @@ impl Eta {
     }
 
     /// Returns the remaining wall time of an active run, or `None` if its progress does not show it yet.
-    fn remaining(&mut self, run: &AtWork) -> Option<f64> {
+    fn remaining(&mut self, run: &ActiveRun) -> Option<f64> {
         let hops = run.packet_hops as f64;
         if hops <= 0.0 || run.wall_s <= 0.0 {
             return None;
@@ -106,7 +106,7 @@ impl Eta {
     }
 
     /// Returns the estimated wall time of a complete run, or `None` if no run has been timed.
-    fn total_wall(&self, task: usize, at_work: &[(AtWork, f64)]) -> Option<f64> {
+    fn total_wall(&self, task: usize, at_work: &[(ActiveRun, f64)]) -> Option<f64> {
         let mean = |finished: &Finished| finished.wall_s / finished.runs;
         let (own_point, own_transport) = self.kinds[task];
         if let Some(finished) = self.finished.get(&self.kinds[task]) {
@@ -155,7 +155,7 @@ impl Estimator for Eta {
     fn left_s(
         &mut self,
         now_s: f64,
-        at_work: &[AtWork],
+        at_work: &[ActiveRun],
         waiting: &[usize],
         workers: usize,
     ) -> Option<f64> {
@@ -164,7 +164,7 @@ impl Estimator for Eta {
             return None;
         }
         let left: Vec<Option<f64>> = at_work.iter().map(|run| self.remaining(run)).collect();
-        let known: Vec<(AtWork, f64)> = at_work
+        let known: Vec<(ActiveRun, f64)> = at_work
             .iter()
             .zip(&left)
             .filter_map(|(run, left)| Some((*run, (*left)?)))
@@ -199,10 +199,10 @@ mod tests {
 
     /// An active run of `whole_s` wall seconds at `wall_s`. Its drain takes the share `drain`, in which flows end
     /// evenly.
-    fn at(task: usize, whole_s: f64, drain: f64, rate: f64, wall_s: f64) -> AtWork {
+    fn at(task: usize, whole_s: f64, drain: f64, rate: f64, wall_s: f64) -> ActiveRun {
         let stop = whole_s * (1.0 - drain);
         let in_drain = ((wall_s - stop) / (whole_s - stop)).max(0.0);
-        AtWork {
+        ActiveRun {
             task,
             wall_s,
             simulated_s: if wall_s < stop {

@@ -17,7 +17,7 @@ use duetime_sim::{Options, Progress, RunOutput};
 use duetime_store::{RunFolder, RunKey};
 
 use crate::archive;
-use crate::demand::before_runs;
+use crate::demand::describe_checked;
 use crate::effort::Effort;
 use crate::error::StudyError;
 use crate::eta::Eta;
@@ -53,7 +53,7 @@ pub fn execute(
     let jobs = plan.jobs();
     let points = plan.points.iter();
     let points = points.map(|point| (point.label(), &point.scenario));
-    let described = before_runs(points, execution.jobs.clamp(1, jobs.len().max(1)))?;
+    let described = describe_checked(points, execution.jobs.clamp(1, jobs.len().max(1)))?;
     let mut manifest = archive::manifest(plan);
     let folder = RunFolder::create(path, execution.if_exists, &manifest)?;
     let keys = plan.keys();

@@ -24,9 +24,9 @@ use choice::{no_flow, no_query, pick_flow, pick_query};
 
 /// Explanation of the selected flow or query.
 #[derive(Clone, Debug)]
-pub enum Told {
+pub enum Explained {
     /// Explanation of a flow.
-    Flow(Box<Explained>),
+    Flow(Box<ExplainedFlow>),
     /// Explanation of a query.
     Query(Box<ExplainedQuery>),
 }
@@ -69,9 +69,9 @@ impl Names {
     }
 }
 
-/// Explained flow.
+/// ExplainedFlow flow.
 #[derive(Clone, Debug)]
-pub struct Explained {
+pub struct ExplainedFlow {
     /// Name of the run.
     pub run: RunName,
     /// Name of the flow's workload.
@@ -90,7 +90,7 @@ pub struct Explained {
     pub names: Names,
 }
 
-/// Explained query.
+/// ExplainedFlow query.
 #[derive(Clone, Debug)]
 pub struct ExplainedQuery {
     /// Name of the run.
@@ -117,7 +117,7 @@ pub fn explain(
     which: &RunChoice,
     choice: Choice,
     engine: &dyn Engine,
-) -> Result<Told, StudyError> {
+) -> Result<Explained, StudyError> {
     let job = which.job(plan)?;
     let repetition = Repetition {
         run: plan.describe(job),
@@ -127,8 +127,8 @@ pub fn explain(
         engine,
     };
     match choice.resolve(&repetition.stored) {
-        Choice::Query(query) => Ok(Told::Query(Box::new(repetition.query(query)?))),
-        Choice::Flow(flow) => Ok(Told::Flow(Box::new(repetition.flow(flow)?))),
+        Choice::Query(query) => Ok(Explained::Query(Box::new(repetition.query(query)?))),
+        Choice::Flow(flow) => Ok(Explained::Flow(Box::new(repetition.flow(flow)?))),
         Choice::Worst => unreachable!("`resolve` never returns it"),
     }
 }
@@ -143,7 +143,7 @@ struct Repetition<'a> {
 }
 
 impl Repetition<'_> {
-    fn flow(&self, choice: FlowChoice) -> Result<Explained, StudyError> {
+    fn flow(&self, choice: FlowChoice) -> Result<ExplainedFlow, StudyError> {
         let flow = pick_flow(&self.stored.flows, choice)
             .ok_or_else(|| StudyError::Choice(no_flow(choice, &self.run)))?;
         let query = flow.query.and_then(|id| {
@@ -169,7 +169,7 @@ impl Repetition<'_> {
         let events = traces
             .find(|trace| trace.flow == flow.flow)
             .map_or_else(Vec::new, |trace| trace.events);
-        Ok(Explained {
+        Ok(ExplainedFlow {
             run: self.run.clone(),
             workload: self.workload(flow.workload),
             hosts: [

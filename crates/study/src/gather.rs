@@ -2,8 +2,8 @@
 
 use duetime_core::Time;
 use duetime_results::summary::{
-    Comparison, Course, Drift, GroupEstimate, NetworkEstimate, QueryEstimate, ServersEstimate,
-    drifts,
+    Comparison, Course, GroupEstimate, NetworkEstimate, NonStationarity, QueryEstimate,
+    ServersEstimate, drifts,
 };
 use duetime_results::{Class, RunRecords, RunSummary, Summary};
 use duetime_store::{RunFolder, RunKey};
@@ -31,7 +31,7 @@ pub struct Cell {
     /// Differences from the first transport of the point, paired by seed; `None` for that transport itself.
     pub comparison: Option<Comparison>,
     /// Signs that the runs were not stationary.
-    pub drifts: Vec<Drift>,
+    pub drifts: Vec<NonStationarity>,
 }
 
 /// Results of a plan that a folder holds.
@@ -189,7 +189,7 @@ pub fn gather(
         cell.drop_samples();
     }
     for (cell, courses) in gathered.cells.iter_mut().zip(&courses) {
-        if plan.points[cell.point].scenario.never_stops() {
+        if plan.points[cell.point].scenario.is_endless() {
             cell.drifts = drifts(courses);
         }
     }

@@ -37,11 +37,12 @@ pub mod text;
 
 pub use archive::{manifest, plan, request};
 pub use bound::BestPossible;
-pub use demand::before_runs;
+pub use demand::describe_checked;
 pub use effort::Effort;
 pub use execute::{check, estimate, execute, missing};
 pub use explain::{
-    Choice, Explained, ExplainedQuery, FlowChoice, Names, QueryChoice, RunChoice, Told, explain,
+    Choice, Explained, ExplainedFlow, ExplainedQuery, FlowChoice, Names, QueryChoice, RunChoice,
+    explain,
 };
 pub use gather::{Cell, Gathered, QueryRow, Row, gather, write_summary};
 pub use looks::{known_as, palette};
@@ -49,7 +50,7 @@ pub use memory::{MANY_HOSTS, prefer_huge_pages};
 pub use objective::{objective, objective_of_all, target};
 pub use plan::{Job, Plan, Point, Request, load};
 pub use pool::{
-    AtWork, End, Engine, Estimator, Execution, Found, Made, Outcome, Simulator, Work, each,
+    ActiveRun, End, Engine, Estimator, Execution, Found, Made, Outcome, Simulator, Work, each,
 };
 pub use report::{PAGE_STYLE, capacity_page, page_script, report};
 pub use resume::{Resume, resume};

@@ -14,7 +14,7 @@ pub fn objective(scenario: &Scenario, workload: u16) -> Option<String> {
         WorkloadKind::Spans(spans) => share(&spans.objective),
         _ => return None,
     };
-    let objective = workload.objective().filter(|_| workload.is_judged());
+    let objective = workload.objective().filter(|_| workload.can_be_late());
     objective.map(|objective| with_times(&answers, objective))
 }
 

@@ -190,7 +190,7 @@ pub trait Estimator: Send {
     fn left_s(
         &mut self,
         now_s: f64,
-        at_work: &[AtWork],
+        at_work: &[ActiveRun],
         waiting: &[usize],
         workers: usize,
     ) -> Option<f64>;
@@ -198,7 +198,7 @@ pub trait Estimator: Send {
 
 /// Active run.
 #[derive(Clone, Copy, Debug)]
-pub struct AtWork {
+pub struct ActiveRun {
     /// Index of the task.
     pub task: usize,
     /// Wall time since the start, in seconds.

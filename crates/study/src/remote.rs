@@ -10,7 +10,7 @@ use duetime_sim::{Options, RunOutput};
 use duetime_store::{IfExists, Manifest, RunFolder, RunKey, point_id, write_run};
 
 use crate::archive;
-use crate::demand::before_runs;
+use crate::demand::describe_checked;
 use crate::error::StudyError;
 use crate::eta::Eta;
 use crate::event::{Event, Listener, RunName};
@@ -170,7 +170,7 @@ impl Remote {
 
 /// Run to be made by another process for a [`Remote`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct RunSpec {
     /// Index into the points of the manifest; 0 if it has none.
     pub point: usize,
     /// Name of the transport.
@@ -189,7 +189,7 @@ pub struct Piece {
 pub fn make(
     manifest: &Manifest,
     sources: &dyn Sources,
-    pieces: &[Piece],
+    pieces: &[RunSpec],
     execution: &Execution,
     engine: &dyn Engine,
     listener: &dyn Listener,
@@ -201,7 +201,7 @@ pub fn make(
     let points = runs
         .iter()
         .map(|run| (run.name.point.clone(), &run.scenario));
-    before_runs(points, execution.jobs.clamp(1, runs.len().max(1)))?;
+    describe_checked(points, execution.jobs.clamp(1, runs.len().max(1)))?;
     let conducted = Conduct {
         execution,
         listener,
@@ -231,7 +231,7 @@ impl<'a> Run<'a> {
     fn new(
         manifest: &Manifest,
         sources: &dyn Sources,
-        piece: &'a Piece,
+        piece: &'a RunSpec,
         engine: &'a dyn Engine,
     ) -> Result<Self, StudyError> {
         let point = manifest

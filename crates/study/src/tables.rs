@@ -1,7 +1,7 @@
 //! Tables of a study's results for the terminal and the HTML report: their columns, lines and formatted numbers.
 //! Renderers decide on the layout.
 
-use duetime_results::summary::{AskedAgain, AskedAgainEstimate, Percentiles, ServersEstimate};
+use duetime_results::summary::{Percentiles, Reissues, ReissuesEstimate, ServersEstimate};
 use duetime_results::{Class, Estimate};
 use std::collections::BTreeSet;
 
@@ -273,7 +273,7 @@ fn queries(plan: &Plan, rows: &[QueryRow], best: &[BestRow]) -> Table {
 /// Returns the share of leaves that received a hedge or retry, or an empty cell if none did.
 fn retry_share(
     row: &QueryRow,
-    pick: fn(&AskedAgainEstimate) -> (u64, Option<Estimate>),
+    pick: fn(&ReissuesEstimate) -> (u64, Option<Estimate>),
     whole: u64,
 ) -> Cell {
     let picked = row.queries.again.as_ref().map(pick);
@@ -340,7 +340,7 @@ fn dashes(has_dashes: bool, items: &str) -> String {
 }
 
 /// Returns a count of hedges or retries, or an empty cell if there were none.
-fn retry_count(row: &QueryRow, pick: fn(&AskedAgain) -> u64) -> Cell {
+fn retry_count(row: &QueryRow, pick: fn(&Reissues) -> u64) -> Cell {
     row.queries
         .again
         .map_or(Cell::default(), |again| some(pick(&again.counts)))
@@ -553,7 +553,7 @@ fn servers(rows: &[Row]) -> Table {
         column("which", |(row, servers)| {
             let busiest = servers.busiest_host.as_ref();
             busiest.map_or(Cell::default(), |busiest| {
-                word(&text::most_often(&busiest.host, busiest.runs, row.runs))
+                word(&text::name_with_runs(&busiest.host, busiest.runs, row.runs))
             })
         })
         .words(),

@@ -25,7 +25,7 @@ pub fn estimate(estimate: &Estimate, show: impl Fn(f64) -> String) -> (String, O
             ""
         };
         let ends = [range.low, range.high].map(|end| number_in(unit, &show(end)));
-        let few = if range.is_of_few() {
+        let few = if range.has_few_runs() {
             format!(" from {} seeds", range.runs)
         } else {
             String::new()
@@ -113,11 +113,13 @@ fn number_in(wanted: &str, shown: &str) -> String {
 
 /// Returns the name of a notable link, with the number of runs it was notable in, or an empty string for `None`.
 pub fn named(link: Option<&NamedLink>, runs: u64) -> String {
-    link.map_or_else(String::new, |link| most_often(&link.link, link.runs, runs))
+    link.map_or_else(String::new, |link| {
+        name_with_runs(&link.link, link.runs, runs)
+    })
 }
 
 /// Returns the name, with the number of runs that it applies to if these are not all `runs`.
-pub fn most_often(name: &str, in_runs: u64, runs: u64) -> String {
+pub fn name_with_runs(name: &str, in_runs: u64, runs: u64) -> String {
     if in_runs == runs {
         name.to_owned()
     } else {

@@ -38,7 +38,7 @@ pub struct Verdict {
     pub late: u64,
     /// Late queries that were explained: all of them, or every n-th if the traces would need too much memory.
     pub explained: u64,
-    /// Explained queries by the kind that took the largest part of their time, most frequent first.
+    /// ExplainedFlow queries by the kind that took the largest part of their time, most frequent first.
     pub limits: Vec<Limited>,
     /// Verdict as text, in a few sentences.
     pub text: String,
@@ -81,7 +81,7 @@ pub fn verdicts(
     };
     let judged = |index: u16| {
         let workload = &point.scenario.workloads[usize::from(index)];
-        workload.objective().is_some() && workload.is_judged()
+        workload.objective().is_some() && workload.can_be_late()
     };
     let workloads: Vec<u16> = (0..)
         .take(point.scenario.workloads.len())
@@ -106,7 +106,7 @@ pub fn verdicts(
 
 /// Returns the stored verdicts of a folder, without those that no longer match its runs.
 pub(crate) fn kept(folder: &RunFolder, gathered: &Gathered) -> Result<Vec<Verdict>, StudyError> {
-    let mut verdicts: Vec<Verdict> = folder.read_json_if_there(FILE)?.unwrap_or_default();
+    let mut verdicts: Vec<Verdict> = folder.read_optional_json(FILE)?.unwrap_or_default();
     verdicts.retain(|verdict| {
         let cells = gathered.cells.iter();
         let mut queries = cells

@@ -7,7 +7,7 @@ mod settings;
 
 pub use servers::slots_of;
 
-use duetime_results::summary::Drift;
+use duetime_results::summary::NonStationarity;
 use duetime_sim::describe::{Description, HEAVY, WorkloadLoad, describe};
 use serde::Serialize;
 
@@ -116,12 +116,14 @@ pub(crate) fn afterwards(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
 /// Returns a warning for each transport and kind of drift, with the first affected point and the number of others.
 fn not_stationary(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
     type Kind<'a> = (&'a str, Option<String>);
-    let mut found: Vec<(Kind<'_>, &Cell, &Drift, usize)> = Vec::new();
+    let mut found: Vec<(Kind<'_>, &Cell, &NonStationarity, usize)> = Vec::new();
     for cell in &gathered.cells {
         for drift in &cell.drifts {
             let workload = match drift {
-                Drift::Backlog { .. } => None,
-                Drift::Share { workload, .. } => Some(workload_name(plan, cell, *workload)),
+                NonStationarity::Backlog { .. } => None,
+                NonStationarity::Share { workload, .. } => {
+                    Some(workload_name(plan, cell, *workload))
+                }
             };
             let kind = (cell.summary.transport.as_str(), workload);
             match found.iter_mut().find(|(known, ..)| *known == kind) {
@@ -130,7 +132,12 @@ fn not_stationary(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
             }
         }
     }
-    let warning = |((transport, _), cell, drift, others): (Kind<'_>, &Cell, &Drift, usize)| {
+    let warning = |((transport, _), cell, drift, others): (
+        Kind<'_>,
+        &Cell,
+        &NonStationarity,
+        usize,
+    )| {
         let at = at_points(&plan.points[cell.point].label(), others, plan.points.len());
         let place = if others > 0 {
             "at the first point "
@@ -149,9 +156,9 @@ fn not_stationary(plan: &Plan, gathered: &Gathered) -> Vec<Warning> {
 }
 
 /// Describes a drift.
-fn drifting(plan: &Plan, cell: &Cell, drift: &Drift) -> String {
+fn drifting(plan: &Plan, cell: &Cell, drift: &NonStationarity) -> String {
     match drift {
-        Drift::Backlog {
+        NonStationarity::Backlog {
             second_quarter_bytes,
             last_quarter_bytes,
             of_started,
@@ -162,7 +169,7 @@ fn drifting(plan: &Plan, cell: &Cell, drift: &Drift) -> String {
             text::bytes(*last_quarter_bytes),
             text::percent(*of_started)
         ),
-        Drift::Share {
+        NonStationarity::Share {
             workload,
             first,
             second,
@@ -270,7 +277,7 @@ fn nothing_to_measure(points: &[(String, Description)]) -> Option<Warning> {
         .iter()
         .find(|(_, point)| expected(point).is_some_and(|expected| expected < 1.0))?;
     let at = at_point(label);
-    let text = if point.counts_nothing() {
+    let text = if point.measures_nothing() {
         format!("Nothing will be measured{at}: no flow starts between `warm_up` and `duration`.")
     } else {
         format!(

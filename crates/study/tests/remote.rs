@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use duetime_scenario::{Axis, sweep::grid};
 use duetime_store::{Copies, Files, IfExists, Manifest, Recording, RunFolder, StoreError};
-use duetime_study::remote::{Piece, Remote, make};
+use duetime_study::remote::{Remote, RunSpec, make};
 use duetime_study::{End, Execution, Plan, Request, Silent, Simulator, StudyError, execute};
 
 const TRACE: &str = r#"
@@ -77,10 +77,10 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-fn piece(plan: &Plan, task: usize, place: PathBuf) -> Piece {
+fn piece(plan: &Plan, task: usize, place: PathBuf) -> RunSpec {
     let job = plan.jobs()[task];
     let run = plan.describe(job);
-    Piece {
+    RunSpec {
         point: job.point,
         transport: run.transport,
         run: run.run,
@@ -113,7 +113,7 @@ fn remote_runs_equal_local_runs() {
     assert_eq!(tasks, (0..8).collect::<Vec<_>>());
     let staged = |task: usize| staging.join(task.to_string());
     // Leave out the last task.
-    let pieces: Vec<Piece> = tasks[..7]
+    let pieces: Vec<RunSpec> = tasks[..7]
         .iter()
         .map(|&task| piece(&plan, task, staged(task)))
         .collect();
@@ -154,7 +154,7 @@ fn rejects_unknown_points_and_transports() {
     let plan = Plan::new(request(&base)).unwrap();
     let manifest = duetime_study::manifest(&plan);
     let files = Files::beside(&plan.request.file);
-    let refused = |change: &dyn Fn(&mut Piece)| {
+    let refused = |change: &dyn Fn(&mut RunSpec)| {
         let mut piece = piece(&plan, 0, base.join("0"));
         change(&mut piece);
         let made = make(

@@ -11,8 +11,9 @@ use duetime_scenario::{Axis, Scenario, sweep::grid};
 use duetime_sim::{Options, RunOutput};
 use duetime_store::{IfExists, RunFolder, RunKey};
 use duetime_study::{
-    Choice, Engine, Event, Execution, Explained, FlowChoice, Listener, Outcome, Plan, Request,
-    RunChoice, Silent, Simulator, StudyError, Told, execute, explain, gather, report, text,
+    Choice, Engine, Event, Execution, Explained, ExplainedFlow, FlowChoice, Listener, Outcome,
+    Plan, Request, RunChoice, Silent, Simulator, StudyError, execute, explain, gather, report,
+    text,
 };
 
 const BURST: &str = r#"
@@ -276,9 +277,9 @@ fn stopped_study_resumes() {
     );
 }
 
-fn flow(folder: &RunFolder, plan: &Plan, which: &RunChoice, choice: FlowChoice) -> Explained {
+fn flow(folder: &RunFolder, plan: &Plan, which: &RunChoice, choice: FlowChoice) -> ExplainedFlow {
     match explain(folder, plan, which, Choice::Flow(choice), &Simulator) {
-        Ok(Told::Flow(flow)) => *flow,
+        Ok(Explained::Flow(flow)) => *flow,
         other => panic!("a flow: {other:?}"),
     }
 }

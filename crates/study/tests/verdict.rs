@@ -9,8 +9,8 @@ use duetime_results::explain::limit::{Limit, largest};
 use duetime_store::{IfExists, RunFolder};
 use duetime_study::verdict::{Verdict, verdicts};
 use duetime_study::{
-    Choice, Execution, Plan, QueryChoice, Request, RunChoice, Silent, Simulator, Told, execute,
-    explain, gather,
+    Choice, Execution, Explained, Plan, QueryChoice, Request, RunChoice, Silent, Simulator,
+    execute, explain, gather,
 };
 
 /// Thirty concurrent answers into a buffer of 30 packets, with Linux's timers.
@@ -166,7 +166,7 @@ fn counts_late_queries_by_largest_part() {
             };
             let choice = Choice::Query(QueryChoice::Id(query.query));
             let explained = explain(&folder, &plan, &which, choice, &Simulator).expect("a query");
-            let Told::Query(query) = explained else {
+            let Explained::Query(query) = explained else {
                 panic!("not a query")
             };
             let limit = largest(&query.explanation.steps);

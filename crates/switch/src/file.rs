@@ -4,7 +4,7 @@ use crate::config::{Config, End, InterfaceConfig, LinkConfig, PortConfig, Shared
 use duetime_core::{Rate, Span};
 use duetime_link::Limit;
 use duetime_scenario::{
-    Diagnostic, NotQuantity, nearest, parse_packets, parse_rate, parse_share, parse_size,
+    Diagnostic, InvalidQuantity, nearest, parse_packets, parse_rate, parse_share, parse_size,
     parse_time,
 };
 use std::ops::Range;
@@ -71,12 +71,12 @@ pub fn plain_interface(name: &str, port: &PortConfig) -> InterfaceConfig {
 }
 
 /// Parses a queue limit, such as "100 packets" or "512 KB".
-pub fn parse_limit(text: &str) -> Result<Limit, NotQuantity> {
+pub fn parse_limit(text: &str) -> Result<Limit, InvalidQuantity> {
     if text.contains("packet") {
         return parse_packets(text).map(Limit::Packets);
     }
     let amount = parse_size(text).map(|size| Limit::Bytes(size.0));
-    amount.map_err(|wrong| NotQuantity {
+    amount.map_err(|wrong| InvalidQuantity {
         allowed: format!("{}, or packets, such as \"20 packets\"", wrong.allowed),
         ..wrong
     })
@@ -147,7 +147,7 @@ impl Reader<'_> {
         Diagnostic::at(self.file, self.text, span, message)
     }
 
-    fn wrong(&self, key: &str, value: &Value<'_>, error: NotQuantity) -> Diagnostic {
+    fn wrong(&self, key: &str, value: &Value<'_>, error: InvalidQuantity) -> Diagnostic {
         self.at(value.span(), error.message)
             .key(key)
             .value(&self.text[value.span()])
@@ -182,7 +182,7 @@ impl Reader<'_> {
         &self,
         table: &DeTable<'_>,
         key: &str,
-        parse: impl Fn(&str) -> Result<T, NotQuantity>,
+        parse: impl Fn(&str) -> Result<T, InvalidQuantity>,
     ) -> Result<Option<T>, Diagnostic> {
         let Some(value) = table.get(key) else {
             return Ok(None);
@@ -337,21 +337,21 @@ impl Reader<'_> {
     }
 }
 
-fn not(message: &str, allowed: &str) -> NotQuantity {
-    NotQuantity {
+fn not(message: &str, allowed: &str) -> InvalidQuantity {
+    InvalidQuantity {
         message: message.to_owned(),
         allowed: allowed.to_owned(),
     }
 }
 
-fn name(text: &str) -> Result<String, NotQuantity> {
+fn name(text: &str) -> Result<String, InvalidQuantity> {
     if text.is_empty() {
         return Err(not("not a name", "a non-empty string"));
     }
     Ok(text.to_owned())
 }
 
-fn mac(text: &str) -> Result<[u8; 6], NotQuantity> {
+fn mac(text: &str) -> Result<[u8; 6], InvalidQuantity> {
     let wrong = || {
         not(
             "not a link-layer address",

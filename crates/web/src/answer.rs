@@ -128,7 +128,7 @@ impl Share {
             text: percent_near(estimate.value, target),
             low: estimate.interval.map(|ends| ends.low),
             high: estimate.interval.map(|ends| ends.high),
-            few: estimate.interval.is_some_and(|ends| ends.is_of_few()),
+            few: estimate.interval.is_some_and(|ends| ends.has_few_runs()),
         }
     }
 }

@@ -73,7 +73,7 @@ fn facts(scenario: &Scenario, description: &Description, controls: &[Value]) -> 
         "packet_hops": description.load.packet_hops,
         "busiest": busiest.map(|link| json!({ "link": link.link, "load": link.load })),
         "overloaded_links": description.load.overloaded_links,
-        "counts_nothing": description.counts_nothing(),
+        "measures_nothing": description.measures_nothing(),
         "workloads": workloads.collect::<Vec<_>>(),
         "controls": controls,
     })

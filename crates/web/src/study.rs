@@ -8,7 +8,7 @@ use crate::transports;
 use duetime_results::{Class, RunRecords, RunSummary, Summary, digest};
 use duetime_scenario::Scenario;
 use duetime_sim::Options;
-use duetime_sim::bound::{Late, RunBest};
+use duetime_sim::bound::{Late, RunBound};
 use duetime_sim::topology::Network;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ pub struct Study {
     scenario: Scenario,
     network: Network,
     cells: Vec<Cell>,
-    best: BTreeMap<u64, RunBest>,
+    best: BTreeMap<u64, RunBound>,
 }
 
 /// Finished runs of a transport.
@@ -106,7 +106,7 @@ impl Study {
         if run >= u64::from(self.scenario.seeds) {
             return Err(Error::plain("unknown run of the study"));
         }
-        let best = RunBest::of(&self.scenario, run, &self.network)?;
+        let best = RunBound::of(&self.scenario, run, &self.network)?;
         let known = best.unknown.is_empty();
         self.best.insert(run, best);
         Ok(json!({ "run": run, "known": known }))

@@ -353,6 +353,6 @@ fn ready_scenarios_are_valid() {
     assert!(scenarios.len() >= 5);
     for scenario in scenarios {
         let facts = ok(&mut page, &check(scenario["text"].as_str().expect("text")));
-        assert_eq!(facts["counts_nothing"], false, "{}", scenario["id"]);
+        assert_eq!(facts["measures_nothing"], false, "{}", scenario["id"]);
     }
 }

@@ -39,7 +39,7 @@ pub fn bound(args: &args::Bound) -> Result<(), Failure> {
 /// Explains why a workload has no bound.
 fn why_unknown(scenario: &Scenario, workload: u16) -> &'static str {
     match &scenario.workloads[usize::from(workload)].kind {
-        WorkloadKind::Oldi(oldi) if oldi.asks_again() => {
+        WorkloadKind::Oldi(oldi) if oldi.has_hedges_or_retries() => {
             "it hedges or retries: which hosts answer a leaf's part, and how often, depends on the transport"
         }
         WorkloadKind::Oldi(oldi) if oldi.cancel_spares => {

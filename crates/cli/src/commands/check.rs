@@ -38,7 +38,7 @@ pub fn check(args: &args::Check) -> Result<(), Failure> {
         human(&mut to, room, plan.name(), &description, effort, &warnings)?;
     }
     // Other warnings are suspicions; only a scenario that cannot measure anything is an error.
-    if description.counts_nothing() {
+    if description.measures_nothing() {
         let message = warnings
             .iter()
             .find(|warning| warning.about == About::NothingMeasured)

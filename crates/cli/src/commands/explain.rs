@@ -10,7 +10,7 @@ use duetime_core::Span;
 use duetime_results::FlowEvent;
 use duetime_results::explain::query::{QueryStep, sums};
 use duetime_results::explain::{Cause, Stage};
-use duetime_study::{Explained, Names, RunChoice, Simulator, Told, text};
+use duetime_study::{Explained, ExplainedFlow, Names, RunChoice, Simulator, text};
 use serde_json::{Value, json};
 
 use crate::args;
@@ -32,15 +32,15 @@ pub fn explain(args: &args::Explain) -> Result<(), Failure> {
     let explained = duetime_study::explain(&folder, &plan, &which, choice, &Simulator)?;
     let mut out = stdout();
     match (&explained, args.json) {
-        (Told::Flow(flow), true) => writeln!(out, "{}", to_json(flow, args.events))?,
-        (Told::Flow(flow), false) => human(&mut out, flow, args.events)?,
-        (Told::Query(query), true) => writeln!(out, "{}", query::to_json(query, args.events))?,
-        (Told::Query(query), false) => query::human(&mut out, query, args.events)?,
+        (Explained::Flow(flow), true) => writeln!(out, "{}", to_json(flow, args.events))?,
+        (Explained::Flow(flow), false) => human(&mut out, flow, args.events)?,
+        (Explained::Query(query), true) => writeln!(out, "{}", query::to_json(query, args.events))?,
+        (Explained::Query(query), false) => query::human(&mut out, query, args.events)?,
     }
     Ok(())
 }
 
-fn human(out: &mut impl Write, explained: &Explained, events: bool) -> std::io::Result<()> {
+fn human(out: &mut impl Write, explained: &ExplainedFlow, events: bool) -> std::io::Result<()> {
     writeln!(out, "{}\n", summary(explained))?;
     write!(out, "{}", parts(explained))?;
     for line in incidents(explained) {
@@ -76,7 +76,7 @@ fn human(out: &mut impl Write, explained: &Explained, events: bool) -> std::io::
 }
 
 /// Describes the flow and its completion.
-fn summary(explained: &Explained) -> String {
+fn summary(explained: &ExplainedFlow) -> String {
     let flow = &explained.flow;
     let [source, destination] = &explained.hosts;
     let identity = format!(
@@ -134,7 +134,7 @@ fn summary(explained: &Explained) -> String {
 }
 
 /// Breaks down the completion time of a flow.
-fn parts(explained: &Explained) -> Table {
+fn parts(explained: &ExplainedFlow) -> Table {
     let parts = explained.explanation.parts().into_iter();
     let parts = parts.map(|((stage, cause), time)| {
         let cells = vec![
@@ -194,7 +194,7 @@ fn label_row(label: String, cells: usize) -> Vec<String> {
 }
 
 /// Lists the losses, marks and denials by link.
-fn incidents(explained: &Explained) -> Vec<String> {
+fn incidents(explained: &ExplainedFlow) -> Vec<String> {
     let kinds = [
         ("lost", &explained.explanation.losses),
         ("marked", &explained.explanation.marks),
@@ -213,7 +213,7 @@ fn incidents(explained: &Explained) -> Vec<String> {
     lines
 }
 
-fn to_json(explained: &Explained, events: bool) -> Value {
+fn to_json(explained: &ExplainedFlow, events: bool) -> Value {
     let part = |((stage, cause), time): ((Stage, Cause), Span)| json!({ "waiting_for": stage_label(stage), "spent_on": cause_label(cause, &explained.names), "ps": time.as_ps() });
     let mut value = json!({
         "event": "explanation",

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use duetime_fit::{Fit, FitError, Kind, Known, Request};
-use duetime_scenario::{NotQuantity, parse_rate, parse_share, parse_time};
+use duetime_scenario::{InvalidQuantity, parse_rate, parse_share, parse_time};
 use serde_json::json;
 
 use super::new::{name, write_file};
@@ -87,11 +87,11 @@ fn events(fit: &Fit) -> Result<(), Failure> {
 fn quantity<T>(
     flag: &str,
     text: Option<&str>,
-    parse: impl Fn(&str) -> Result<T, NotQuantity>,
+    parse: impl Fn(&str) -> Result<T, InvalidQuantity>,
 ) -> Result<Option<T>, Failure> {
     let Some(text) = text else { return Ok(None) };
     parse(text).map(Some).map_err(|wrong| {
-        let NotQuantity { message, allowed } = wrong;
+        let InvalidQuantity { message, allowed } = wrong;
         Failure::Input(format!("--{flag} {text}: {message}; allowed: {allowed}"))
     })
 }

@@ -311,7 +311,7 @@ fn apply(
     threads::sleep(std::time::Duration::from_nanos(LEAD_NS.unsigned_abs()));
     let warm_up = Time::ZERO + scenario.warm_up;
     let stop = Time::ZERO + scenario.duration;
-    let never_stops = scenario.never_stops();
+    let is_endless = scenario.is_endless();
     let mut tick = |now: Time| {
         if now < warm_up {
             return Some(warm_up);
@@ -319,7 +319,7 @@ fn apply(
         if window.begin.is_none() && scenario.warm_up > Span::ZERO {
             window.begin = Some(statistics.report());
         }
-        if !never_stops || window.end.is_some() {
+        if !is_endless || window.end.is_some() {
             return None;
         }
         if now < stop {

@@ -166,7 +166,7 @@ impl D3 {
 pub fn classes(scenario: &Scenario, stacks: &[Stack]) -> u8 {
     let priorities = |stack: &Stack| stack.kernel().map_or(1, |kernel| kernel.priorities);
     let by_deadline = stacks.iter().map(priorities).max().unwrap_or(1);
-    by_deadline.max(scenario.own_classes())
+    by_deadline.max(scenario.workload_classes())
 }
 
 /// Sets the header length of D3's UDP datagrams in `scenario`, so that the simulator sends what the testbed sends.

@@ -12,7 +12,7 @@ pub enum Offer {
     /// Waiting in a class (strict priority).
     Queued {
         /// Time at which the link becomes free and the driver must call [`Port::departure`](super::Port::departure), if
-        /// the port was set up with [`Port::tell_departures`](super::Port::tell_departures); `None` if a call is
+        /// the port was set up with [`Port::notify_departures`](super::Port::notify_departures); `None` if a call is
         /// already due.
         wake: Option<Time>,
     },

@@ -10,7 +10,7 @@ fn port() -> Port<Sample> {
 /// Returns a strict-priority port whose driver is notified of departures.
 fn with_departures(port: Port<Sample>) -> Port<Sample> {
     let mut port = port.with_classes(2);
-    port.tell_departures();
+    port.notify_departures();
     port
 }
 

@@ -35,7 +35,7 @@ impl Driver {
             .with_mark_at(shape.mark_at)
             .with_classes(shape.classes);
             if matches!(shape.far_end, FarEnd::HereNotified | FarEnd::Remote) {
-                port.tell_departures();
+                port.notify_departures();
             }
             port
         });

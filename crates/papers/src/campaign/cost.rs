@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use duetime_scenario::Scenario;
 use duetime_sim::describe::describe;
-use duetime_study::{AtWork, Estimator};
+use duetime_study::{ActiveRun, Estimator};
 
 /// Finished and remaining work, in offered bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -40,7 +40,7 @@ impl Estimator for Costs {
         tally.left = (tally.left - work).max(0.0);
     }
 
-    fn left_s(&mut self, _: f64, _: &[AtWork], _: &[usize], workers: usize) -> Option<f64> {
+    fn left_s(&mut self, _: f64, _: &[ActiveRun], _: &[usize], workers: usize) -> Option<f64> {
         left_s(&self.tallies).map(|seconds| seconds / workers as f64)
     }
 }

@@ -205,7 +205,7 @@ pub fn claim(datagram: &[u8]) -> Claim {
         return Claim::Nothing;
     };
     let flags = Flags(u16::from(flags & !HAS_REQUEST));
-    Claim::of(flags, EncodedRate::from_byte(*desired))
+    Claim::from_request(flags, EncodedRate::from_byte(*desired))
 }
 
 /// Result of routing a datagram.

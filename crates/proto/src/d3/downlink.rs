@@ -52,7 +52,7 @@ pub struct Offer(EncodedRate);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// No answer, or no request.
-    Nobody,
+    Unanswered,
     /// Answered by this host for its downlink.
     Edge(Outcome),
     /// Answered by routers.
@@ -166,7 +166,7 @@ impl Downlink {
             Some(request) if (OWN_HOP + 1..MAX_HOPS as u8 + 1).contains(&request.index) => {
                 Answer::Routers
             }
-            _ => Answer::Nobody,
+            _ => Answer::Unanswered,
         };
         self.grants.count(answer);
         answer

@@ -58,7 +58,7 @@ pub enum Claim {
 
 impl Claim {
     /// Returns the claim of a packet with these flags and a request with this desired rate.
-    pub fn of(flags: Flags, desired: EncodedRate) -> Self {
+    pub fn from_request(flags: Flags, desired: EncodedRate) -> Self {
         if flags.contains(Flags::FIN) {
             Self::Nothing
         } else if flags.contains(Flags::SYN) {
@@ -355,7 +355,8 @@ mod tests {
     #[test]
     fn claim_follows_flags_and_desired_rate() {
         let some = EncodedRate::from_byte(1);
-        let claims = |flags| [EncodedRate::ZERO, some].map(|desired| Claim::of(flags, desired));
+        let claims =
+            |flags| [EncodedRate::ZERO, some].map(|desired| Claim::from_request(flags, desired));
         assert_eq!(claims(Flags::default()), [Claim::Nothing, Claim::Rate]);
         assert_eq!(claims(Flags::SYN), [Claim::Flow, Claim::Flow]);
         assert_eq!(claims(Flags::FIN), [Claim::Nothing, Claim::Nothing]);

@@ -357,7 +357,7 @@ fn idle_flow_can_be_aborted() {
     world.endpoints[1].abort(now, id).unwrap();
     world.run_until(now + Span::from_ms(1));
     let read = world.endpoints[0].read(world.now, server, &mut [0; 9]);
-    assert_eq!(read, Err(StreamError::GivenUp));
+    assert_eq!(read, Err(StreamError::PeerAborted));
     let timeouts = world.endpoints[1].statistics(id).unwrap().counters.timeouts;
     assert_eq!(timeouts, 0, "the FIN is answered");
 }
@@ -475,7 +475,7 @@ fn infeasible_flows_are_quenched() {
     assert_eq!((met, quenched), (1, 1));
     let abandoned = services
         .iter()
-        .filter(|exchange| exchange.outcome == Some(Err(StreamError::GivenUp)));
+        .filter(|exchange| exchange.outcome == Some(Err(StreamError::PeerAborted)));
     assert_eq!(abandoned.count(), quenched, "each peer is notified");
 }
 
@@ -523,7 +523,7 @@ fn infeasible_answer_notifies_the_peer() {
             answer => break answer,
         }
     };
-    assert_eq!(answer, Err(StreamError::GivenUp));
+    assert_eq!(answer, Err(StreamError::PeerAborted));
     assert!(world.now < after(Span::from_ms(5)));
 }
 
@@ -596,7 +596,7 @@ fn aborted_flow_can_still_read() {
     world.run_until(after(Span::from_ms(40)));
     assert_eq!(
         world.endpoints[0].read(world.now, server, &mut buffer),
-        Err(StreamError::GivenUp)
+        Err(StreamError::PeerAborted)
     );
     assert_eq!(
         world.endpoints[1].write(world.now, id, b"x"),

@@ -1,6 +1,6 @@
 //! Limit of a query: the kind of waiting that takes the largest part of its time.
 
-use super::query::{Doing, QueryStep};
+use super::query::{Activity, QueryStep};
 use super::{Cause, Stage};
 use crate::Timer;
 use duetime_core::Span;
@@ -38,9 +38,9 @@ pub enum Limit {
     /// Computation.
     Computing,
     /// Wait before a hedge or a retry.
-    AskingAgain,
+    HedgeOrRetryWait,
     /// Timeout of an aggregator.
-    Patience,
+    AggregatorTimeout,
     /// Message that was aborted or never finished.
     Unfinished,
 }
@@ -61,21 +61,26 @@ impl Limit {
         Self::Hosts,
         Self::Server,
         Self::Computing,
-        Self::AskingAgain,
-        Self::Patience,
+        Self::HedgeOrRetryWait,
+        Self::AggregatorTimeout,
         Self::Unfinished,
     ];
 
     /// Returns the kind of a part of a query's time, or `None` for time that is not part of its delay.
-    fn of(doing: Doing) -> Option<Self> {
-        Some(match doing {
-            Doing::Queueing => Self::Server,
-            Doing::Computing | Doing::Aggregating => Self::Computing,
-            Doing::Hedging | Doing::Retrying => Self::AskingAgain,
-            Doing::Patience => Self::Patience,
-            Doing::Asking | Doing::Joining | Doing::Parent | Doing::Untraced => Self::Hosts,
-            Doing::Down(stage, cause) | Doing::Up(stage, cause) => Self::of_flow(stage, cause),
-            Doing::Standing => return None,
+    fn of(activity: Activity) -> Option<Self> {
+        Some(match activity {
+            Activity::Queueing => Self::Server,
+            Activity::Computing | Activity::Aggregating => Self::Computing,
+            Activity::Hedging | Activity::Retrying => Self::HedgeOrRetryWait,
+            Activity::AggregatorTimeout => Self::AggregatorTimeout,
+            Activity::QueryJitter
+            | Activity::AnswerJitter
+            | Activity::Parent
+            | Activity::Untraced => Self::Hosts,
+            Activity::Down(stage, cause) | Activity::Up(stage, cause) => {
+                Self::of_flow(stage, cause)
+            }
+            Activity::Pending => return None,
         })
     }
 
@@ -101,7 +106,7 @@ impl Limit {
 pub fn by_limit(steps: &[QueryStep]) -> BTreeMap<Limit, Span> {
     let mut sums = BTreeMap::new();
     for step in steps {
-        if let Some(limit) = Limit::of(step.doing) {
+        if let Some(limit) = Limit::of(step.activity) {
             *sums.entry(limit).or_default() += step.to.since(step.from);
         }
     }
@@ -123,16 +128,16 @@ mod tests {
     use super::*;
     use duetime_core::Time;
 
-    fn steps(parts: &[(u64, Doing)]) -> Vec<QueryStep> {
+    fn steps(parts: &[(u64, Activity)]) -> Vec<QueryStep> {
         let mut at = Time::ZERO;
-        let step = |&(us, doing): &(u64, Doing)| {
+        let step = |&(us, activity): &(u64, Activity)| {
             let from = at;
             at = from + Span::from_us(us);
             QueryStep {
                 from,
                 to: at,
                 node: 1,
-                doing,
+                activity,
             }
         };
         parts.iter().map(step).collect()
@@ -140,20 +145,20 @@ mod tests {
 
     #[test]
     fn largest_sum_is_the_limit() {
-        let up = |stage, cause| Doing::Up(stage, cause);
+        let up = |stage, cause| Activity::Up(stage, cause);
         let path = steps(&[
-            (30, Doing::Computing),
+            (30, Activity::Computing),
             (20, up(Stage::Window, Cause::Queue(3))),
             (15, up(Stage::Delivery, Cause::Nic)),
             (10, up(Stage::Window, Cause::Propagation)),
-            (900, Doing::Standing),
+            (900, Activity::Pending),
         ]);
         assert_eq!(largest(&path), Some(Limit::Queue), "20 + 15 us");
         let sums = by_limit(&path);
         assert_eq!(sums[&Limit::Computing], Span::from_us(30));
         assert_eq!(sums[&Limit::RoundTrips], Span::from_us(10));
         assert_eq!(sums.len(), 3, "time after the last event is not counted");
-        assert_eq!(largest(&steps(&[(5, Doing::Standing)])), None);
+        assert_eq!(largest(&steps(&[(5, Activity::Pending)])), None);
     }
 
     #[test]

@@ -23,9 +23,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Activity during a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Doing {
+pub enum Activity {
     /// Start jitter of the parent before its query to the node.
-    Asking,
+    QueryJitter,
     /// The parent waits for the node's answer until it sends a hedge.
     Hedging,
     /// The parent waits for the node's answer until the query times out and it sends a retry.
@@ -39,15 +39,15 @@ pub enum Doing {
     /// The node, a leaf, computes, including the random part of its computation.
     Computing,
     /// The aggregator waits for answers until it times out.
-    Patience,
+    AggregatorTimeout,
     /// The aggregator computes its answer.
     Aggregating,
     /// Start jitter of the node before its answer.
-    Joining,
+    AnswerJitter,
     /// The answer of the node is on its path up.
     Up(Stage, Cause),
     /// Time after the last event on the path.
-    Standing,
+    Pending,
     /// Not traced.
     Untraced,
 }
@@ -62,12 +62,12 @@ pub struct QueryStep {
     /// Index of the node below the root that the part is about.
     pub node: u32,
     /// Activity.
-    pub doing: Doing,
+    pub activity: Activity,
 }
 
 /// State of the nodes of a query without enough answers at the time of its last event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Standing {
+pub struct PendingState {
     /// Answers of the root's children that reached the root.
     pub held: u32,
     /// Queries in flight.
@@ -93,7 +93,7 @@ pub struct QueryExplanation {
     pub total: Span,
     /// State of the query, if the root never had enough answers. The path is then that of a missing answer and ends at
     /// the last event of any flow of the query.
-    pub standing: Option<Standing>,
+    pub pending: Option<PendingState>,
     /// Flows on the path, first to last, by `FlowRecord::flow`.
     pub flows: Vec<u64>,
     /// Answers of the root's children that had reached it at the end of the path. The last of them completed the query.
@@ -102,16 +102,16 @@ pub struct QueryExplanation {
 
 impl QueryExplanation {
     /// Returns the time by node and activity. The values sum to [`Self::total`].
-    pub fn parts(&self) -> BTreeMap<(u32, Doing), Span> {
+    pub fn parts(&self) -> BTreeMap<(u32, Activity), Span> {
         sums(&self.steps)
     }
 }
 
 /// Returns the time of a path by node and activity.
-pub fn sums(steps: &[QueryStep]) -> BTreeMap<(u32, Doing), Span> {
+pub fn sums(steps: &[QueryStep]) -> BTreeMap<(u32, Activity), Span> {
     let mut sums = BTreeMap::new();
     for step in steps {
-        *sums.entry((step.node, step.doing)).or_default() += step.to.since(step.from);
+        *sums.entry((step.node, step.activity)).or_default() += step.to.since(step.from);
     }
     sums
 }
@@ -226,7 +226,7 @@ impl<'a> Tree<'a> {
         let (steps, flows) = path.finish();
         QueryExplanation {
             total: end.since(self.start),
-            standing: enough.is_none().then(|| self.standing()),
+            pending: enough.is_none().then(|| self.pending()),
             answers: held(end).map(|_| 1).sum(),
             steps,
             flows,
@@ -292,25 +292,25 @@ impl<'a> Tree<'a> {
         before.count() < parent.node.needed as usize
     }
 
-    fn standing(&self) -> Standing {
-        let mut standing = Standing::default();
+    fn pending(&self) -> PendingState {
+        let mut pending = PendingState::default();
         for node in self.down.keys() {
             let Some(down) = self.query_to(*node) else {
                 continue;
             };
             let count = match (self.up.get(node), down.flow.finish) {
-                (Some(up), _) if up.flow.quenched => &mut standing.quenched,
-                (Some(up), _) if up.flow.finish.is_none() => &mut standing.answering,
-                (Some(up), _) if !self.is_in_parents_answer(up) => &mut standing.left_behind,
-                (Some(up), _) if up.node.parent == 0 => &mut standing.held,
+                (Some(up), _) if up.flow.quenched => &mut pending.quenched,
+                (Some(up), _) if up.flow.finish.is_none() => &mut pending.answering,
+                (Some(up), _) if !self.is_in_parents_answer(up) => &mut pending.left_behind,
+                (Some(up), _) if up.node.parent == 0 => &mut pending.held,
                 (Some(_), _) => continue,
-                (None, None) => &mut standing.asked,
-                (None, Some(_)) if down.node.children > 0 => &mut standing.waiting,
-                (None, Some(_)) => &mut standing.computing,
+                (None, None) => &mut pending.asked,
+                (None, Some(_)) if down.node.children > 0 => &mut pending.waiting,
+                (None, Some(_)) => &mut pending.computing,
             };
             *count += 1;
         }
-        standing
+        pending
     }
 
     /// Returns the earliest missing answer of the first kind that exists: in flight; arrived too late at an aggregator;
@@ -376,14 +376,14 @@ impl<'a, 'b> Path<'a, 'b> {
     }
 
     fn finish(mut self) -> (Vec<QueryStep>, Vec<u64>) {
-        self.take(self.tree.start, 0, Doing::Untraced);
+        self.take(self.tree.start, 0, Activity::Untraced);
         self.steps.reverse();
         self.flows.reverse();
         (self.steps, self.flows)
     }
 
     /// Explains the time from `to` up to the cursor, and moves the cursor there.
-    fn take(&mut self, to: Time, node: u32, doing: Doing) {
+    fn take(&mut self, to: Time, node: u32, activity: Activity) {
         let to = to.max(self.tree.start).min(self.cursor);
         if to < self.cursor {
             let (from, to) = (to, self.cursor);
@@ -391,32 +391,32 @@ impl<'a, 'b> Path<'a, 'b> {
                 from,
                 to,
                 node,
-                doing,
+                activity,
             });
             self.cursor = from;
         }
     }
 
-    fn take_span(&mut self, span: Span, node: u32, doing: Doing) {
+    fn take_span(&mut self, span: Span, node: u32, activity: Activity) {
         let to = self.cursor.as_ps().saturating_sub(span.as_ps());
-        self.take(Time::from_ps(to), node, doing);
+        self.take(Time::from_ps(to), node, activity);
     }
 
     /// Explains a flow, from its finish or last event to its submission.
-    fn take_flow(&mut self, leg: &Leg<'_>, doing: fn(Stage, Cause) -> Doing) {
+    fn take_flow(&mut self, leg: &Leg<'_>, activity: fn(Stage, Cause) -> Activity) {
         let node = leg.node.node;
         self.flows.push(leg.flow.flow);
         for step in leg.explain().steps.iter().rev() {
-            self.take(step.to, node, Doing::Standing);
-            self.take(step.from, node, doing(step.stage, step.cause));
+            self.take(step.to, node, Activity::Pending);
+            self.take(step.from, node, activity(step.stage, step.cause));
         }
-        self.take(leg.flow.start, node, Doing::Standing);
+        self.take(leg.flow.start, node, Activity::Pending);
     }
 
     /// Follows the answer of `node`, which has arrived at `cursor`.
     fn take_from(&mut self, node: Option<u32>) {
         if let Some(leg) = node.and_then(|node| self.tree.up.get(&node)) {
-            self.take_flow(leg, Doing::Up);
+            self.take_flow(leg, Activity::Up);
             self.answer_back(leg);
         }
     }
@@ -425,15 +425,15 @@ impl<'a, 'b> Path<'a, 'b> {
     fn answer_back(&mut self, answer: &Leg<'_>) {
         let tree = self.tree;
         let node = answer.node.node;
-        self.take_span(answer.node.jitter, node, Doing::Joining);
+        self.take_span(answer.node.jitter, node, Activity::AnswerJitter);
         if answer.node.children == 0 {
-            self.take_span(answer.node.computing, node, Doing::Computing);
-            self.take_span(answer.node.waiting, node, Doing::Queueing);
+            self.take_span(answer.node.computing, node, Activity::Computing);
+            self.take_span(answer.node.waiting, node, Activity::Queueing);
             let query = tree.queries.get(&(node, answer.flow.attempt.0));
-            return self.query_back(query.or_else(|| tree.query_to(node)), Doing::Untraced);
+            return self.query_back(query.or_else(|| tree.query_to(node)), Activity::Untraced);
         }
-        self.take_span(answer.node.computing, node, Doing::Aggregating);
-        self.take_span(answer.node.waiting, node, Doing::Queueing);
+        self.take_span(answer.node.computing, node, Activity::Aggregating);
+        self.take_span(answer.node.waiting, node, Activity::Queueing);
         let at = self.cursor;
         let of_children = tree.up.values().filter(|leg| leg.node.parent == node);
         let mut arrived: Vec<_> = of_children
@@ -444,30 +444,30 @@ impl<'a, 'b> Path<'a, 'b> {
         let last = answer.node.needed.checked_sub(1);
         let Some(&(Some(finish), _, child)) = last.and_then(|last| arrived.get(last as usize))
         else {
-            return self.activity_back(node, Doing::Patience);
+            return self.activity_back(node, Activity::AggregatorTimeout);
         };
-        self.take(finish, node, Doing::Untraced);
+        self.take(finish, node, Activity::Untraced);
         self.take_from(Some(child));
     }
 
     /// Follows the activity of `node` up to `cursor` back to the arrival of its query.
-    fn activity_back(&mut self, node: u32, doing: Doing) {
-        self.query_back(self.tree.query_to(node), doing);
+    fn activity_back(&mut self, node: u32, activity: Activity) {
+        self.query_back(self.tree.query_to(node), activity);
     }
 
     /// Follows the activity of a node up to `cursor`, and the query before it.
-    fn query_back(&mut self, query: Option<&Leg<'_>>, doing: Doing) {
+    fn query_back(&mut self, query: Option<&Leg<'_>>, activity: Activity) {
         if let Some(leg) = query
             && let Some(arrived) = leg.flow.finish
         {
-            self.take(arrived, leg.node.node, doing);
+            self.take(arrived, leg.node.node, activity);
             self.query_flow_back(leg);
         }
     }
 
     /// Follows a query that arrived at a node at `cursor` back to its parent.
     fn query_flow_back(&mut self, leg: &Leg<'_>) {
-        self.take_flow(leg, Doing::Down);
+        self.take_flow(leg, Activity::Down);
         self.query_cause(leg);
     }
 
@@ -479,8 +479,8 @@ impl<'a, 'b> Path<'a, 'b> {
         };
         let waited = match leg.node.question {
             Question::First => None,
-            Question::Hedge => Some(Doing::Hedging),
-            Question::Retry => Some(Doing::Retrying),
+            Question::Hedge => Some(Activity::Hedging),
+            Question::Retry => Some(Activity::Retrying),
         };
         // Hedges and retries wait from the first query on: each timeout starts with the query before.
         let first = self.tree.queries.get(&(node, 0));
@@ -488,9 +488,9 @@ impl<'a, 'b> Path<'a, 'b> {
             if let Some(waited) = waited {
                 self.take(first.flow.start, node, waited);
             }
-            self.take_span(first.node.jitter, node, Doing::Asking);
+            self.take_span(first.node.jitter, node, Activity::QueryJitter);
         }
-        self.take(arrived, node, Doing::Parent);
+        self.take(arrived, node, Activity::Parent);
         if let Some(query) = self.tree.query_to(parent) {
             self.query_flow_back(query);
         }
@@ -500,8 +500,8 @@ impl<'a, 'b> Path<'a, 'b> {
     fn take_missing(&mut self) {
         match self.tree.missing() {
             Some(Missing::Answer(node)) => self.take_from(Some(node)),
-            Some(Missing::Waiting(node)) => self.activity_back(node, Doing::Standing),
-            Some(Missing::Computing(node)) => self.activity_back(node, Doing::Computing),
+            Some(Missing::Waiting(node)) => self.activity_back(node, Activity::Pending),
+            Some(Missing::Computing(node)) => self.activity_back(node, Activity::Computing),
             Some(Missing::Query(node)) => {
                 if let Some(leg) = self.tree.query_to(node) {
                     self.query_flow_back(leg);

@@ -110,7 +110,7 @@ pub struct QuerySummary {
     /// Aggregators that timed out waiting for their children.
     pub gave_up: u64,
     /// Hedges and retries.
-    pub again: AskedAgain,
+    pub again: Reissues,
     /// Completion times of the percentiles.
     #[serde(skip)]
     pub samples: Samples,
@@ -118,7 +118,7 @@ pub struct QuerySummary {
 
 /// Hedges and retries, and their cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct AskedAgain {
+pub struct Reissues {
     /// Hedges: second queries to leaves, sent while the first was unanswered.
     pub hedges: u64,
     /// Hedges that were answered before the first query.
@@ -327,7 +327,7 @@ impl QuerySummary {
             let counted = answers.clone().filter(|flow| flow.spare.0 == spare);
             counted.map(|flow| flow.delivered_bytes).sum()
         };
-        let again = AskedAgain {
+        let again = Reissues {
             hedges: sum(|query| query.hedges.0),
             hedges_won: sum(|query| query.hedges_won.0),
             retries: sum(|query| query.retries.0),

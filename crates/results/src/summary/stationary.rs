@@ -63,7 +63,7 @@ struct Block {
 /// Reason why runs were not stationary.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "what")]
-pub enum Drift {
+pub enum NonStationarity {
     /// The backlog grows.
     Backlog {
         /// Mean bytes of open flows in the second quarter of the measurement window, per run.
@@ -106,7 +106,7 @@ impl Course {
 }
 
 /// Returns the reasons why the runs of one transport were not stationary; empty if they were.
-pub fn drifts(runs: &[Course]) -> Vec<Drift> {
+pub fn drifts(runs: &[Course]) -> Vec<NonStationarity> {
     let workloads: BTreeSet<u16> = runs
         .iter()
         .flat_map(|run| run.shares.keys().copied())
@@ -117,7 +117,7 @@ pub fn drifts(runs: &[Course]) -> Vec<Drift> {
     backlog(runs).into_iter().chain(shares).collect()
 }
 
-fn backlog(runs: &[Course]) -> Option<Drift> {
+fn backlog(runs: &[Course]) -> Option<NonStationarity> {
     let sum = |pick: &dyn Fn(&Course) -> f64| runs.iter().map(pick).sum::<f64>();
     let quarters: [f64; 4] = std::array::from_fn(|quarter| sum(&|run| run.backlog[quarter]));
     let growth = quarters[3] - quarters[1];
@@ -127,14 +127,14 @@ fn backlog(runs: &[Course]) -> Option<Drift> {
         && of_started >= MIN_GROWTH
         && growth > MIN_GROWTH_TO_NOISE * noise;
     let number = runs.len() as f64;
-    grows.then(|| Drift::Backlog {
+    grows.then(|| NonStationarity::Backlog {
         second_quarter_bytes: quarters[1] / number,
         last_quarter_bytes: quarters[3] / number,
         of_started,
     })
 }
 
-fn share(runs: &[Course], workload: u16) -> Option<Drift> {
+fn share(runs: &[Course], workload: u16) -> Option<NonStationarity> {
     let half = |blocks: std::ops::Range<usize>| {
         let runs = runs.iter().filter_map(|run| run.shares.get(&workload));
         let non_empty: Vec<Block> = runs
@@ -146,7 +146,7 @@ fn share(runs: &[Course], workload: u16) -> Option<Drift> {
     let ((first, first_interval), (second, second_interval)) =
         (half(0..BLOCKS)?, half(BLOCKS..2 * BLOCKS)?);
     let apart = first_interval[1] < second_interval[0] || second_interval[1] < first_interval[0];
-    (apart && (first - second).abs() >= MIN_SHARE_DIFFERENCE).then_some(Drift::Share {
+    (apart && (first - second).abs() >= MIN_SHARE_DIFFERENCE).then_some(NonStationarity::Share {
         workload,
         first,
         first_interval,

@@ -74,7 +74,7 @@ impl Scenario {
 
     /// Returns the number of strict-priority classes at every port that the workloads' own [`Workload::priority`]
     /// requires; 1 if no workload sets it.
-    pub fn own_classes(&self) -> u8 {
+    pub fn workload_classes(&self) -> u8 {
         let priorities = self
             .workloads
             .iter()
@@ -86,7 +86,7 @@ impl Scenario {
 
     /// Returns true if a workload does not end by itself, so that `duration` determines how much is sent. Only bursts,
     /// permutations and traces end by themselves.
-    pub fn never_stops(&self) -> bool {
+    pub fn is_endless(&self) -> bool {
         self.workloads.iter().any(|workload| {
             !matches!(
                 workload.kind,

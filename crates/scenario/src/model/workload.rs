@@ -38,12 +38,12 @@ impl Workload {
     }
 
     /// Returns true if the workload has queries that can be late: they have a budget, or their answers have deadlines.
-    pub fn is_judged(&self) -> bool {
+    pub fn can_be_late(&self) -> bool {
         match &self.kind {
             WorkloadKind::Oldi(oldi) => {
-                (0..oldi.applications as usize).any(|application| oldi.is_judged(application))
+                (0..oldi.applications as usize).any(|application| oldi.can_be_late(application))
             }
-            WorkloadKind::Spans(spans) => spans.is_judged(),
+            WorkloadKind::Spans(spans) => spans.can_be_late(),
             _ => false,
         }
     }
@@ -212,13 +212,13 @@ impl Oldi {
     }
 
     /// Returns true if the trees have hedges or retries.
-    pub fn asks_again(&self) -> bool {
+    pub fn has_hedges_or_retries(&self) -> bool {
         self.hedge.is_some() || self.retry.is_some()
     }
 
     /// Returns true if parents track each leaf's answer, because they may hedge, retry or cancel it.
-    pub fn follows_leaves(&self) -> bool {
-        self.asks_again() || self.cancel_spares
+    pub fn tracks_leaves(&self) -> bool {
+        self.has_hedges_or_retries() || self.cancel_spares
     }
 
     /// Returns the budget of an application's queries, from their arrival at the root, or `None` if each leaf's answer
@@ -229,7 +229,7 @@ impl Oldi {
     }
 
     /// Returns true if an application's queries can be late.
-    pub fn is_judged(&self, application: usize) -> bool {
+    pub fn can_be_late(&self, application: usize) -> bool {
         let deadline = self.deadline.get(application % self.deadline.len().max(1));
         self.budget(application).is_some()
             || deadline.is_some_and(|deadline| *deadline != Deadline::None)
@@ -257,7 +257,7 @@ pub struct Spans {
 
 impl Spans {
     /// Returns true if queries can be late.
-    pub fn is_judged(&self) -> bool {
+    pub fn can_be_late(&self) -> bool {
         !self.objective.within.is_empty() || self.deadline != Deadline::None
     }
 

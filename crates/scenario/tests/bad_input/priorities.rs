@@ -42,12 +42,12 @@ fn resolved_class() {
     };
     let classed = of(&format!("{GOOD}priority = 2\n"));
     assert_eq!(classed.workloads[0].priority, Some(2));
-    assert_eq!(classed.own_classes(), 3);
+    assert_eq!(classed.workload_classes(), 3);
     let resolved = resolved_json(&classed);
     assert_eq!(resolved["workloads"][0]["priority"], 2);
     let plain = of(GOOD);
     assert_eq!(
-        (plain.workloads[0].priority, plain.own_classes()),
+        (plain.workloads[0].priority, plain.workload_classes()),
         (None, 1)
     );
     assert!(!resolved_json(&plain).to_string().contains("priority\":"));

@@ -1,6 +1,6 @@
 //! Requirements of each query, and how many of its answers could be in time if each were alone.
 
-use super::AskedFlow;
+use super::DemandFlow;
 use crate::workload::{Workloads, oldi};
 use duetime_core::Time;
 use duetime_results::{Class, QueryRecord};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 /// A query with the answers that its root expects.
 #[derive(Clone, Debug)]
-pub struct AskedQuery {
+pub struct DemandQuery {
     /// Id of the query, as in [`QueryRecord::query`].
     pub query: u64,
     /// Index of the workload.
@@ -32,9 +32,9 @@ pub struct AskedQuery {
 /// Returns the queries with a budget or deadlines, by workload and number.
 pub(super) fn judged(
     workloads: &mut Workloads,
-    flows: &[AskedFlow],
+    flows: &[DemandFlow],
     unknown: &[u16],
-) -> Vec<AskedQuery> {
+) -> Vec<DemandQuery> {
     // Answers of each query by role, as indices into the flows.
     let mut answers: BTreeMap<u64, Vec<(u32, usize)>> = BTreeMap::new();
     for (index, flow) in flows.iter().enumerate() {
@@ -67,13 +67,13 @@ pub(super) fn judged(
 
 struct Query<'a> {
     trees: &'a oldi::Oldi,
-    flows: &'a [AskedFlow],
+    flows: &'a [DemandFlow],
     /// Answers as (role, index into `flows`), sorted by role.
     answers: &'a [(u32, usize)],
 }
 
 impl Query<'_> {
-    fn asked(&self, record: &QueryRecord) -> AskedQuery {
+    fn asked(&self, record: &QueryRecord) -> DemandQuery {
         let top = |role| self.trees.depth_of(role) == 1;
         let leaves = self
             .answers
@@ -83,7 +83,7 @@ impl Query<'_> {
             Some(due) => self.at_root(role) <= due,
             None => self.is_feasible(role),
         };
-        AskedQuery {
+        DemandQuery {
             query: record.query,
             workload: record.workload,
             root: record.root,
@@ -104,7 +104,7 @@ impl Query<'_> {
         let mut role = leaf;
         loop {
             let flow = self.answer(role);
-            if flow.is_none_or(AskedFlow::is_hopeless) {
+            if flow.is_none_or(DemandFlow::is_infeasible) {
                 return false;
             }
             if self.trees.depth_of(role) == 1 {
@@ -114,7 +114,7 @@ impl Query<'_> {
         }
     }
 
-    fn answer(&self, role: u32) -> Option<&AskedFlow> {
+    fn answer(&self, role: u32) -> Option<&DemandFlow> {
         let index = self.answers.binary_search_by_key(&role, |&(role, _)| role);
         index.ok().map(|index| &self.flows[self.answers[index].1])
     }

@@ -24,11 +24,11 @@ const SIZES: u32 = 32;
 
 /// Messages or queries of a workload that are late under every transport, even if each of them were alone.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Hopeless {
+pub struct InfeasibleDeadlines {
     /// Name of the workload.
     pub workload: String,
     /// Kind of the deadlines.
-    pub of: Judged,
+    pub of: DeadlineKind,
     /// Approximate share of these deadlines that is too short.
     pub share: f64,
     /// Shortest deadline or budget; for drawn deadlines, the 1st percentile.
@@ -42,7 +42,7 @@ pub struct Hopeless {
 /// Kind of a deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Judged {
+pub enum DeadlineKind {
     /// Deadlines of flows.
     Flows,
     /// Deadlines of the answers of trees.
@@ -54,7 +54,11 @@ pub enum Judged {
 }
 
 /// Returns the deadlines and budgets that no transport can meet, by workload.
-pub(super) fn find(scenario: &Scenario, network: &Network, workloads: &Workloads) -> Vec<Hopeless> {
+pub(super) fn find(
+    scenario: &Scenario,
+    network: &Network,
+    workloads: &Workloads,
+) -> Vec<InfeasibleDeadlines> {
     let deadlines = |kind: &WorkloadKind| match kind {
         WorkloadKind::Long { .. } => false,
         WorkloadKind::Trace { flows } => flows.iter().any(|flow| flow.deadline.is_some()),
@@ -68,7 +72,7 @@ pub(super) fn find(scenario: &Scenario, network: &Network, workloads: &Workloads
             deadlines.any(|deadline| *deadline != Deadline::None)
                 || !oldi.objective.within.is_empty()
         }
-        WorkloadKind::Spans(spans) => spans.is_judged(),
+        WorkloadKind::Spans(spans) => spans.can_be_late(),
     };
     let mut found = Vec::new();
     if !(scenario.workloads.iter()).any(|workload| deadlines(&workload.kind)) {
@@ -102,12 +106,18 @@ pub(super) struct Site<'a> {
     pub(super) alone: &'a mut Alone,
     pub(super) workload: usize,
     name: &'a str,
-    found: &'a mut Vec<Hopeless>,
+    found: &'a mut Vec<InfeasibleDeadlines>,
 }
 
 impl Site<'_> {
-    pub(super) fn report(&mut self, kind: Judged, share: f64, shortest: Span, alone: (Span, Span)) {
-        self.found.push(Hopeless {
+    pub(super) fn report(
+        &mut self,
+        kind: DeadlineKind,
+        share: f64,
+        shortest: Span,
+        alone: (Span, Span),
+    ) {
+        self.found.push(InfeasibleDeadlines {
             workload: self.name.to_owned(),
             of: kind,
             share,
@@ -133,7 +143,12 @@ impl Site<'_> {
             late += u64::from(time > deadline);
         }
         if late > 0 {
-            self.report(Judged::Flows, late as f64 / all as f64, shortest, alone);
+            self.report(
+                DeadlineKind::Flows,
+                late as f64 / all as f64,
+                shortest,
+                alone,
+            );
         }
     }
 
@@ -162,7 +177,7 @@ impl Site<'_> {
             })
             .collect();
         let parts = vec![(1.0, *deadline, 1.0)];
-        self.check(Judged::Flows, &pairs, &[(size, parts, Span::ZERO)]);
+        self.check(DeadlineKind::Flows, &pairs, &[(size, parts, Span::ZERO)]);
     }
 
     fn trees(&mut self, config: &Oldi, placed: &oldi::Oldi, network: &Network) {
@@ -200,11 +215,11 @@ impl Site<'_> {
                 answers.push((response, vec![(count, deadline, share)], before));
             }
         }
-        self.check(Judged::Answers, &pairs, &answers);
+        self.check(DeadlineKind::Answers, &pairs, &answers);
         let query = Size::Fixed(config.query);
         let deadline = vec![(1.0, config.query_deadline, 1.0)];
         self.check(
-            Judged::QueryMessages,
+            DeadlineKind::QueryMessages,
             &pairs,
             &[(&query, deadline, Span::ZERO)],
         );
@@ -213,7 +228,12 @@ impl Site<'_> {
 
     /// Reports the share of too short deadlines of some parts of a workload. A part is a size, its deadlines and a time
     /// that passes before its messages are submitted.
-    fn check(&mut self, kind: Judged, pairs: &[(u32, u32)], parts: &[(&Size, Mixture, Span)]) {
+    fn check(
+        &mut self,
+        kind: DeadlineKind,
+        pairs: &[(u32, u32)],
+        parts: &[(&Size, Mixture, Span)],
+    ) {
         let has_deadlines = |mixture: &Mixture| {
             (mixture.iter()).all(|(_, deadline, _)| *deadline != Deadline::None)
         };
@@ -301,7 +321,7 @@ impl Site<'_> {
                 times().min().unwrap_or_default(),
                 times().max().unwrap_or_default(),
             );
-            self.report(Judged::Queries, share, budget, alone);
+            self.report(DeadlineKind::Queries, share, budget, alone);
         }
     }
 }

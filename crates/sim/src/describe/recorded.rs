@@ -1,6 +1,6 @@
 //! Recorded queries: their load, and deadlines that they cannot meet.
 
-use super::infeasible::{Judged, MIN_SHARE, Site as Judge, sample, share_late};
+use super::infeasible::{DeadlineKind, MIN_SHARE, Site as Judge, sample, share_late};
 use super::workloads::{Site, WorkloadDescription};
 use crate::workload::priority::{Mixture, quantile};
 use crate::workload::{draw, needed, oldi};
@@ -83,7 +83,7 @@ impl Judge<'_> {
         }
         if late > 0 {
             let share = f64::from(late) / sampled.len() as f64;
-            self.report(Judged::Queries, share, budget, alone);
+            self.report(DeadlineKind::Queries, share, budget, alone);
         }
     }
 
@@ -119,7 +119,7 @@ impl Judge<'_> {
             for part in &mut parts {
                 part.0 /= all;
             }
-            self.report(Judged::Answers, share, quantile(&parts, 0.01), alone);
+            self.report(DeadlineKind::Answers, share, quantile(&parts, 0.01), alone);
         }
     }
 

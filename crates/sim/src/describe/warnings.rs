@@ -14,7 +14,7 @@ use serde::Serialize;
 /// A setting that is valid but probably unintended.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "doubt", rename_all = "kebab-case")]
-pub enum Doubt {
+pub enum QuestionableSetting {
     /// Ports never mark a full-size packet: they drop before the queue reaches the ECN threshold.
     NeverMarks {
         /// Transports that rely on marks.
@@ -65,7 +65,7 @@ pub(super) fn find(
     network: &Network,
     workloads: &Workloads,
     round_trip_ns: u64,
-) -> Vec<Doubt> {
+) -> Vec<QuestionableSetting> {
     let overrides = scenario
         .workloads
         .iter()
@@ -82,7 +82,7 @@ pub(super) fn find(
             config.for_slowest(slowest).interval()
         })
     };
-    let mut warnings: Vec<Doubt> = (scenario.workloads.iter())
+    let mut warnings: Vec<QuestionableSetting> = (scenario.workloads.iter())
         .filter_map(spans_outside)
         .collect();
     warnings.extend(never_marks(scenario, network, &used));
@@ -90,7 +90,7 @@ pub(super) fn find(
         used.iter()
             .filter_map(|transport| match &transport.protocol {
                 Protocol::D3(config) if interval(config) < Span::from_ns(round_trip_ns) => {
-                    Some(Doubt::ShortInterval {
+                    Some(QuestionableSetting::ShortInterval {
                         transport: transport.name.clone(),
                         update_interval_ns: interval(config).as_ns(),
                         round_trip_ns,
@@ -107,12 +107,12 @@ pub(super) fn find(
 }
 
 /// Returns a warning if a workload's parents start without an estimate and need long for one.
-fn late_hedges(scenario: &Scenario, name: &str, trees: &oldi::Oldi) -> Option<Doubt> {
+fn late_hedges(scenario: &Scenario, name: &str, trees: &oldi::Oldi) -> Option<QuestionableSetting> {
     let known_after = trees.estimate_times().max()?;
     let window = scenario.duration.saturating_sub(scenario.warm_up);
     let unhedged = known_after.saturating_sub(scenario.warm_up);
     let unknown = unhedged.min(window).as_ps() as f64 / window.as_ps().max(1) as f64;
-    (unknown > UNHEDGED).then(|| Doubt::LateHedges {
+    (unknown > UNHEDGED).then(|| QuestionableSetting::LateHedges {
         workload: name.to_owned(),
         known_after_ns: known_after.as_ns(),
         unknown,
@@ -120,7 +120,7 @@ fn late_hedges(scenario: &Scenario, name: &str, trees: &oldi::Oldi) -> Option<Do
 }
 
 /// Returns a warning if recorded requests are not within the spans that cause them.
-fn spans_outside(workload: &Workload) -> Option<Doubt> {
+fn spans_outside(workload: &Workload) -> Option<QuestionableSetting> {
     let WorkloadKind::Spans(spans) = &workload.kind else {
         return None;
     };
@@ -128,7 +128,7 @@ fn spans_outside(workload: &Workload) -> Option<Doubt> {
         .queries
         .iter()
         .map(|query| query.nodes.len() as u64 - 1);
-    (spans.outside > 0).then(|| Doubt::SpansOutside {
+    (spans.outside > 0).then(|| QuestionableSetting::SpansOutside {
         workload: workload.name.clone(),
         requests: spans.outside,
         of: requests.sum(),
@@ -136,7 +136,11 @@ fn spans_outside(workload: &Workload) -> Option<Doubt> {
 }
 
 /// Returns a warning if switch ports cannot mark although a transport relies on marks.
-fn never_marks(scenario: &Scenario, network: &Network, used: &[&Transport]) -> Option<Doubt> {
+fn never_marks(
+    scenario: &Scenario,
+    network: &Network,
+    used: &[&Transport],
+) -> Option<QuestionableSetting> {
     let uses_marks = |transport: &&&Transport| match &transport.protocol {
         Protocol::Tcp(config) => config.congestion_control.uses_marks(),
         Protocol::D3(_) => false,
@@ -169,7 +173,7 @@ fn never_marks(scenario: &Scenario, network: &Network, used: &[&Transport]) -> O
                 (threshold > finds).then_some(shown)?
             }
         };
-        Some(Doubt::NeverMarks {
+        Some(QuestionableSetting::NeverMarks {
             transports: (marked.iter())
                 .map(|transport| transport.name.clone())
                 .collect(),

@@ -89,13 +89,13 @@ impl State {
             return;
         };
         match how {
-            Misbehaviour::AsksTooMuch(times) => {
+            Misbehaviour::OverRequests(times) => {
                 // Both are scaled, because a sender must return the rate that it requested before.
                 for rate in [&mut request.desired, &mut request.previous_desired] {
                     *rate = EncodedRate(rate.0.saturating_mul(u16::from(*times)).min(255 << 8));
                 }
             }
-            Misbehaviour::KeepsEverything => {
+            Misbehaviour::NeverReturns => {
                 request.previous_desired = EncodedRate::ZERO;
                 request.previous_allocations = Default::default();
             }

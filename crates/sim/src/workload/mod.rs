@@ -26,7 +26,7 @@ use duetime_results::{ServerRecord, TreeNode};
 use duetime_scenario::model::{Connection, Scenario, WorkloadKind};
 pub(crate) use offered::{Mean, Offer, Pace};
 use oldi::Call;
-pub use oldi::{Note, add_notes, mark_spare, needed};
+pub use oldi::{Note, add_notes, mark_unneeded, needed};
 use priority::Priorities;
 
 /// A message from one application to another: a flow.

@@ -82,12 +82,12 @@ struct Usage {
 impl Servers {
     /// Creates idle servers for `hosts` hosts, or `None` if servers are unlimited.
     pub(super) fn new(scenario: &Scenario, hosts: u32) -> Option<Self> {
-        let never_stops = scenario.never_stops();
+        let is_endless = scenario.is_endless();
         Some(Self {
             limit: scenario.host.servers.slots()?,
             window: Window {
                 from: Time::ZERO + scenario.warm_up,
-                until: never_stops.then(|| Time::ZERO + scenario.duration),
+                until: is_endless.then(|| Time::ZERO + scenario.duration),
             },
             hosts: vec![Host::default(); hosts as usize],
         })

@@ -3,7 +3,7 @@
 use crate::common::*;
 use duetime_core::{Bytes, Rate, Span, Time};
 use duetime_proto::{d3, tcp};
-use duetime_results::explain::query::{Doing, Tree};
+use duetime_results::explain::query::{Activity, Tree};
 use duetime_results::explain::{Cause, Explanation, Stage};
 use duetime_results::{FlowEvent, FlowEventKind, FlowRecord, QueryRecord, Timer, explain};
 use duetime_scenario::model::*;
@@ -264,7 +264,7 @@ fn service(transport: Transport, hedges: bool) -> Scenario {
 }
 
 /// Returns the time of all explained queries by activity. Hops and queues are combined.
-fn activities(scenario: &Scenario, queries: &[QueryRecord]) -> BTreeMap<Doing, Span> {
+fn activities(scenario: &Scenario, queries: &[QueryRecord]) -> BTreeMap<Activity, Span> {
     let mut sums = BTreeMap::new();
     for query in queries {
         let options = Options {
@@ -279,13 +279,13 @@ fn activities(scenario: &Scenario, queries: &[QueryRecord]) -> BTreeMap<Doing, S
         assert_eq!(Some(query.start + sum), query.enough);
         for ((_, activity), part) in explanation.parts() {
             let activity = match activity {
-                Doing::Down(_, cause) => Doing::Down(Stage::Delivery, cause),
-                Doing::Up(_, cause) => Doing::Up(Stage::Delivery, cause),
+                Activity::Down(_, cause) => Activity::Down(Stage::Delivery, cause),
+                Activity::Up(_, cause) => Activity::Up(Stage::Delivery, cause),
                 other => other,
             };
             *sums.entry(activity).or_default() += part;
         }
-        let unknown = [Doing::Parent, Doing::Untraced, Doing::Standing];
+        let unknown = [Activity::Parent, Activity::Untraced, Activity::Pending];
         assert!(unknown.iter().all(|activity| !sums.contains_key(activity)));
     }
     sums
@@ -304,32 +304,32 @@ fn waits_of_a_service_are_named() {
             queries.truncate(10);
             let sums = activities(&scenario, &queries);
             let spent = |activity| sums.get(&activity).copied().unwrap_or_default();
-            assert_eq!(spent(Doing::Hedging) > Span::ZERO, hedges, "{case}");
-            assert_eq!(spent(Doing::Retrying) > Span::ZERO, !hedges, "{case}");
+            assert_eq!(spent(Activity::Hedging) > Span::ZERO, hedges, "{case}");
+            assert_eq!(spent(Activity::Retrying) > Span::ZERO, !hedges, "{case}");
             // One aggregator on each path computes; each jitter is below the time of one packet.
             let count = queries.len() as u64;
             assert_eq!(
-                spent(Doing::Aggregating),
+                spent(Activity::Aggregating),
                 Span::from_us(300) * count,
                 "{case}"
             );
-            assert!(spent(Doing::Computing) > Span::ZERO, "{case}");
-            for jitter in [spent(Doing::Asking), spent(Doing::Joining)] {
+            assert!(spent(Activity::Computing) > Span::ZERO, "{case}");
+            for jitter in [spent(Activity::QueryJitter), spent(Activity::AnswerJitter)] {
                 assert!(jitter > Span::ZERO, "{case}");
                 assert!(jitter < Span::from_us(2 * 12) * count, "{case}: {jitter}");
             }
             // SYN, SYN-ACK and data of both queries and both answers.
             let delay = Span::from_us(5) * (2 * 3 * count);
             for received in [
-                spent(Doing::Down(Stage::Delivery, Cause::Reception)),
-                spent(Doing::Up(Stage::Delivery, Cause::Reception)),
+                spent(Activity::Down(Stage::Delivery, Cause::Reception)),
+                spent(Activity::Up(Stage::Delivery, Cause::Reception)),
             ] {
                 assert!(received > delay, "{case}: {received} of {delay}");
             }
             for unknown in [Cause::Host, Cause::Untraced, Cause::Receiver] {
                 let unexplained = [
-                    spent(Doing::Down(Stage::Delivery, unknown)),
-                    spent(Doing::Up(Stage::Delivery, unknown)),
+                    spent(Activity::Down(Stage::Delivery, unknown)),
+                    spent(Activity::Up(Stage::Delivery, unknown)),
                 ];
                 assert_eq!(unexplained, [Span::ZERO; 2], "{case}: {unknown:?}");
             }

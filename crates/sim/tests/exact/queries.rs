@@ -3,7 +3,7 @@
 use crate::common::*;
 use duetime_core::{Bytes, Span, Time};
 use duetime_results::QueryRecord;
-use duetime_results::explain::query::{Doing, QueryExplanation, QueryStep, Tree};
+use duetime_results::explain::query::{Activity, QueryExplanation, QueryStep, Tree};
 use duetime_results::explain::{Cause, Stage};
 use duetime_scenario::model::*;
 use duetime_sim::topology::Network;
@@ -32,8 +32,11 @@ fn assert_tiles(steps: &[QueryStep], from: Time, to: Time, case: &str) {
     assert_eq!(at, to, "{case}: the path must reach the end");
 }
 
-fn time(explanation: &QueryExplanation, wanted: fn(Doing) -> bool) -> Span {
-    let steps = explanation.steps.iter().filter(|step| wanted(step.doing));
+fn time(explanation: &QueryExplanation, wanted: fn(Activity) -> bool) -> Span {
+    let steps = explanation
+        .steps
+        .iter()
+        .filter(|step| wanted(step.activity));
     steps.fold(Span::ZERO, |sum, step| sum + step.to.since(step.from))
 }
 
@@ -44,14 +47,14 @@ fn tree_of(scenario: &mut Scenario) -> &mut Oldi {
     }
 }
 
-fn is_timeout(activity: Doing) -> bool {
-    activity == Doing::Patience
+fn is_timeout(activity: Activity) -> bool {
+    activity == Activity::AggregatorTimeout
 }
 
-fn untraced(activity: Doing) -> bool {
+fn untraced(activity: Activity) -> bool {
     matches!(
         activity,
-        Doing::Untraced | Doing::Down(_, Cause::Untraced) | Doing::Up(_, Cause::Untraced)
+        Activity::Untraced | Activity::Down(_, Cause::Untraced) | Activity::Up(_, Cause::Untraced)
     )
 }
 
@@ -82,10 +85,10 @@ fn paths_cover_the_time_of_queries() {
                     timed_out += u32::from(time(&explanation, is_timeout) > Span::ZERO);
                     if let Some(until) = until {
                         assert_eq!(end, until, "{case}");
-                        assert_eq!(explanation.standing, None, "{case}");
+                        assert_eq!(explanation.pending, None, "{case}");
                         assert!(explanation.answers <= query.answered, "{case}");
                     } else {
-                        assert!(explanation.standing.is_some(), "{case}");
+                        assert!(explanation.pending.is_some(), "{case}");
                     }
                     // One query and one answer per layer, unless an aggregator stopped waiting.
                     let flows = explanation.flows.len();
@@ -151,7 +154,7 @@ fn path_through_two_layers_by_hand() {
     let output = watched(&scenario, query.query);
     let explanation = explain(&output, &query, query.enough);
     assert_eq!(
-        time(&explanation, |activity| activity == Doing::Computing),
+        time(&explanation, |activity| activity == Activity::Computing),
         Span::from_us(300)
     );
     assert_eq!((explanation.flows.len(), explanation.answers), (4, 1));
@@ -159,7 +162,7 @@ fn path_through_two_layers_by_hand() {
     let propagation = time(&explanation, |activity| {
         matches!(
             activity,
-            Doing::Down(_, Cause::Propagation) | Doing::Up(_, Cause::Propagation)
+            Activity::Down(_, Cause::Propagation) | Activity::Up(_, Cause::Propagation)
         )
     });
     assert_eq!(propagation, Span::from_us(4 * 6 * 20));
@@ -167,7 +170,11 @@ fn path_through_two_layers_by_hand() {
     let sending = |node| {
         let parts = explanation.parts();
         let selected = parts.into_iter().filter(|((place, activity), _)| {
-            *place == node && matches!(activity, Doing::Up(Stage::Delivery, Cause::Transmission(_)))
+            *place == node
+                && matches!(
+                    activity,
+                    Activity::Up(Stage::Delivery, Cause::Transmission(_))
+                )
         });
         selected.fold(Span::ZERO, |sum, (_, part)| sum + part)
     };
@@ -185,7 +192,7 @@ fn aggregator_timeout_is_on_the_path() {
     let explanation = explain_until(query.complete);
     assert_eq!(time(&explanation, is_timeout), Span::from_us(200));
     assert_eq!(
-        time(&explanation, |activity| activity == Doing::Computing),
+        time(&explanation, |activity| activity == Activity::Computing),
         Span::ZERO
     );
     assert_eq!(
@@ -196,10 +203,10 @@ fn aggregator_timeout_is_on_the_path() {
     // The aggregator's answer contains no leaf's answer, so there are never enough; the leaf's own answer came too
     // late.
     let never = explain_until(query.enough);
-    let standing = never.standing.expect("never enough");
-    assert_eq!((standing.left_behind, standing.held), (1, 1));
+    let pending = never.pending.expect("never enough");
+    assert_eq!((pending.left_behind, pending.held), (1, 1));
     assert_eq!(
-        time(&never, |activity| activity == Doing::Computing),
+        time(&never, |activity| activity == Activity::Computing),
         Span::from_us(300)
     );
     // The time before the leaf's answer is explained as well.
@@ -213,7 +220,7 @@ fn aggregator_timeout_is_on_the_path() {
     let before = tree.before(answer.flow).unwrap();
     let computing = before
         .iter()
-        .find(|step| step.doing == Doing::Computing)
+        .find(|step| step.activity == Activity::Computing)
         .unwrap();
     assert_eq!(computing.to.since(computing.from), Span::from_us(300));
 }
@@ -227,7 +234,7 @@ fn incomplete_query_reports_pending_work() {
     let query = run(&scenario).records.queries[0].clone();
     assert_eq!(query.enough, None);
     let explanation = explain(&watched(&scenario, query.query), &query, query.enough);
-    let standing = explanation.standing.unwrap();
+    let standing = explanation.pending.unwrap();
     assert_eq!(
         (standing.computing, standing.waiting, standing.held),
         (1, 1, 0)

@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use duetime_core::{Bytes, Rate, Span, Time};
-use duetime_results::explain::query::{Doing, Tree};
+use duetime_results::explain::query::{Activity, Tree};
 use duetime_results::{Class, FlowRecord, RunRecords};
 use duetime_scenario::model::*;
 use duetime_sim::{Options, Watch};
@@ -136,8 +136,11 @@ fn explanation_separates_waits_for_slots() {
         Tree::new(&query, &output.records.flows, &output.traces).explain(query.enough);
     let parts = explanation.parts();
     let times = served(&output.records, 0);
-    assert_eq!(parts[&(1, Doing::Queueing)], times[0].1.since(times[1].0));
-    assert_eq!(parts[&(1, Doing::Computing)], ms(2));
+    assert_eq!(
+        parts[&(1, Activity::Queueing)],
+        times[0].1.since(times[1].0)
+    );
+    assert_eq!(parts[&(1, Activity::Computing)], ms(2));
     let sum = parts.values().fold(Span::ZERO, |sum, &part| sum + part);
     assert_eq!(query.start + sum, query.enough.expect("an answer"));
 }

@@ -53,7 +53,7 @@ pub(super) fn check(
 /// Checks the ports' statistics over the measurement window against those over the whole run.
 pub(super) fn check_measured(case: &Case, output: &RunOutput) -> Result<(), String> {
     let (scenario, mut until) = (&case.scenario, output.records.totals.end);
-    if scenario.never_stops() {
+    if scenario.is_endless() {
         until = until.min(Time::ZERO + scenario.duration);
     }
     let from = Time::ZERO + scenario.warm_up;

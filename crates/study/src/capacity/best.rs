@@ -3,8 +3,8 @@
 use std::sync::atomic::AtomicBool;
 
 use super::{Capacity, Deadlines, On, Search, SearchError, Stopped, Subject, search};
-use crate::bound::{Late, RunBest, runs};
-use crate::demand::before_runs;
+use crate::bound::{Late, RunBound, runs};
+use crate::demand::describe_checked;
 use crate::error::StudyError;
 
 /// Upper bound on the capacity of any transport.
@@ -37,7 +37,7 @@ pub fn best_possible(
     let found = search(criteria, |position| {
         let scenario = subject.scenario(position).map_err(failed)?;
         let at_once = jobs.clamp(1, scenario.seeds.max(1) as usize);
-        before_runs([(subject.text(position), &scenario)], at_once).map_err(failed)?;
+        describe_checked([(subject.text(position), &scenario)], at_once).map_err(failed)?;
         let runs = runs(&scenario, jobs, cancel).map_err(failed)?;
         let runs = runs.ok_or(Stop::Stopped(Stopped::Cancelled))?;
         let late: Option<Vec<Late>> = runs.iter().map(|run| late(run, subject.judges())).collect();
@@ -67,7 +67,7 @@ fn failed(error: impl Into<StudyError>) -> Stop {
 }
 
 /// Returns the bound on what is late in one run, or `None` if the demand depends on the transport.
-fn late(run: &RunBest, on: On) -> Option<Late> {
+fn late(run: &RunBound, on: On) -> Option<Late> {
     match on {
         On::Answers if run.unknown.is_empty() => Some(run.all.unwrap_or_default()),
         On::Answers => None,

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::search::search_with_progress;
 use super::{Capacity, Deadlines, On, Search, SearchError, Subject};
-use crate::demand::before_runs;
+use crate::demand::describe_checked;
 use crate::error::StudyError;
 use crate::eta::Eta;
 use crate::event::{Event, Listener, RunName};
@@ -142,7 +142,7 @@ impl<'a> Prober<'a> {
     /// Checks that the runs of a value fit into memory, and reports its warnings.
     fn before(&self, scenario: &Scenario, value: &str) -> Result<(), StudyError> {
         let at_once = self.execution.jobs.clamp(1, scenario.seeds.max(1) as usize);
-        let described = before_runs([(value.to_owned(), scenario)], at_once)?;
+        let described = describe_checked([(value.to_owned(), scenario)], at_once)?;
         let transport = &scenario.transports[0].name;
         let mut reported = self.reported.lock().expect("no panic holds it");
         // Harder values of a transport repeat the warnings of the first value with other numbers, so report only the

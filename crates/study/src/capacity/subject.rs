@@ -141,7 +141,7 @@ impl Subject {
     /// # Errors
     /// If the scenario has no queries that can be late and `on` is [`On::Queries`].
     pub fn on(mut self, on: On) -> Result<Self, StudyError> {
-        if on == On::Queries && !self.base.workloads.iter().any(Workload::is_judged) {
+        if on == On::Queries && !self.base.workloads.iter().any(Workload::can_be_late) {
             return Err(StudyError::Choice(format!(
                 "{}: no workload has queries that can be late; use --on answers to count flows",
                 self.request.file.display()

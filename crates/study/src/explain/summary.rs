@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use duetime_core::Span;
-use duetime_results::explain::query::{Doing, QueryExplanation, Standing};
+use duetime_results::explain::query::{Activity, PendingState, QueryExplanation};
 use duetime_results::explain::{Cause, Stage};
 use duetime_results::{QueryRecord, Timer};
 
@@ -26,7 +26,7 @@ pub(super) fn summarize(
     names: &Names,
 ) -> String {
     let largest = largest(explanation, names);
-    match &explanation.standing {
+    match &explanation.pending {
         None => format!(
             "Query {} took {}. {}. {}.",
             query.query,
@@ -37,7 +37,7 @@ pub(super) fn summarize(
                 |(time, what)| format!("Time spent: {time} {what}")
             )
         ),
-        Some(standing) => {
+        Some(pending) => {
             let missing = explanation
                 .steps
                 .last()
@@ -45,7 +45,7 @@ pub(super) fn summarize(
             format!(
                 "Query {} never received enough answers: {}. Time spent on the missing answer of {missing}: {}.",
                 query.query,
-                describe_pending(query, standing),
+                describe_pending(query, pending),
                 largest.map_or_else(
                     || "no single part dominates".to_owned(),
                     |(time, what)| format!("{time} {what}")
@@ -84,13 +84,13 @@ fn last(query: &QueryRecord, explanation: &QueryExplanation, names: &Names) -> S
     )];
     let mut before = end.node;
     for step in explanation.steps.iter().rev() {
-        match step.doing {
-            Doing::Patience => {
+        match step.activity {
+            Activity::AggregatorTimeout => {
                 let node = names.node(step.node);
                 parts.push(format!("after {node} timed out waiting for its children"));
                 break;
             }
-            Doing::Up(..) if step.node != before => {
+            Activity::Up(..) if step.node != before => {
                 parts.push(format!("which had waited for {}", names.node(step.node)));
                 before = step.node;
             }
@@ -104,25 +104,25 @@ fn last(query: &QueryRecord, explanation: &QueryExplanation, names: &Names) -> S
     parts.join(", ")
 }
 
-/// Lists what the nodes were doing when the last event of the query was seen.
-fn describe_pending(query: &QueryRecord, standing: &Standing) -> String {
+/// Lists what the nodes were activity when the last event of the query was seen.
+fn describe_pending(query: &QueryRecord, pending: &PendingState) -> String {
     let mut parts = vec![format!(
         "the root needed answers from {1} of {0} leaves and had {2}",
         query.leaves, query.needed, query.leaves_answered
     )];
     let more = [
-        (standing.answering, "answers were in flight"),
-        (standing.quenched, "answers were quenched by their senders"),
+        (pending.answering, "answers were in flight"),
+        (pending.quenched, "answers were quenched by their senders"),
         (
-            standing.left_behind,
+            pending.left_behind,
             "answers arrived too late at an aggregator",
         ),
-        (standing.waiting, "aggregators were waiting"),
+        (pending.waiting, "aggregators were waiting"),
         (
-            standing.computing,
+            pending.computing,
             "leaves were computing or waiting for a server",
         ),
-        (standing.asked, "queries were in flight"),
+        (pending.asked, "queries were in flight"),
     ];
     let more = more.into_iter().filter(|&(count, _)| count > 0);
     parts.extend(more.map(|(count, what)| format!("{count} {what}")));
@@ -135,8 +135,10 @@ fn largest(explanation: &QueryExplanation, names: &Names) -> Option<(String, Str
     let mut sums: BTreeMap<String, Span> = BTreeMap::new();
     // The time after a missing answer's last event is no part of its delay.
     let parts = explanation.parts().into_iter();
-    for ((node, doing), span) in parts.filter(|((_, doing), _)| *doing != Doing::Standing) {
-        *sums.entry(label(node, doing, names)).or_default() += span;
+    for ((node, activity), span) in
+        parts.filter(|((_, activity), _)| *activity != Activity::Pending)
+    {
+        *sums.entry(label(node, activity, names)).or_default() += span;
     }
     let mut sums: Vec<(String, Span)> = sums.into_iter().collect();
     sums.sort_by_key(|(_, span)| std::cmp::Reverse(*span));
@@ -159,28 +161,28 @@ fn largest(explanation: &QueryExplanation, names: &Names) -> Option<(String, Str
 }
 
 /// Returns a short label for a part of the time.
-fn label(node: u32, doing: Doing, names: &Names) -> String {
-    match doing {
-        Doing::Computing | Doing::Aggregating => format!("{COMPUTING} {}", names.node(node)),
-        Doing::Queueing => format!("waiting for a server at {}", names.node(node)),
-        Doing::Patience => format!(
+fn label(node: u32, activity: Activity, names: &Names) -> String {
+    match activity {
+        Activity::Computing | Activity::Aggregating => format!("{COMPUTING} {}", names.node(node)),
+        Activity::Queueing => format!("waiting for a server at {}", names.node(node)),
+        Activity::AggregatorTimeout => format!(
             "waiting at {} for answers that missed its timeout",
             names.node(node)
         ),
-        Doing::Asking | Doing::Joining => "start jitter".to_owned(),
-        Doing::Hedging => format!("waiting at {} to send a hedge", names.parent(node)),
-        Doing::Retrying => format!(
+        Activity::QueryJitter | Activity::AnswerJitter => "start jitter".to_owned(),
+        Activity::Hedging => format!("waiting at {} to send a hedge", names.parent(node)),
+        Activity::Retrying => format!(
             "waiting at {} to retry {}",
             names.parent(node),
             names.first(node)
         ),
-        Doing::Parent => format!("waiting at {} for its query", names.parent(node)),
-        Doing::Standing => "after its last event".to_owned(),
-        Doing::Untraced => "untraced".to_owned(),
-        Doing::Down(Stage::Pause, _) | Doing::Up(Stage::Pause, _) => {
+        Activity::Parent => format!("waiting at {} for its query", names.parent(node)),
+        Activity::Pending => "after its last event".to_owned(),
+        Activity::Untraced => "untraced".to_owned(),
+        Activity::Down(Stage::Pause, _) | Activity::Up(Stage::Pause, _) => {
             "paused without a granted rate".to_owned()
         }
-        Doing::Down(_, cause) | Doing::Up(_, cause) => match cause {
+        Activity::Down(_, cause) | Activity::Up(_, cause) => match cause {
             Cause::Queue(link) => format!("queueing at {}", names.link(link)),
             Cause::Transmission(_) => "transmission".to_owned(),
             Cause::Propagation => "propagation".to_owned(),

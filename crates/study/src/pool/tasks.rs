@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use duetime_sim::{Options, Progress};
 
 use super::workers::lock;
-use super::{AtWork, Conduct, End, Estimator, Made, Work};
+use super::{ActiveRun, Conduct, End, Estimator, Made, Work};
 use crate::event::{Event, RunName};
 
 pub(super) struct Pool<'a, W> {
@@ -177,7 +177,7 @@ impl<'a, W: Work> Pool<'a, W> {
             let packet_hops = run.progress.packet_hops.load(Ordering::Relaxed);
             let rate = packet_hops as f64 / wall_s.max(1e-9);
             rates += rate;
-            at_work.push(AtWork {
+            at_work.push(ActiveRun {
                 task: run.task,
                 wall_s,
                 simulated_s,

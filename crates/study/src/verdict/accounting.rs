@@ -10,7 +10,7 @@ use std::time::Instant;
 use duetime_core::Span;
 use duetime_results::explain::Cause;
 use duetime_results::explain::limit::{Limit, largest};
-use duetime_results::explain::query::{Doing, QueryExplanation, QueryStep, Tree};
+use duetime_results::explain::query::{Activity, QueryExplanation, QueryStep, Tree};
 use duetime_results::{Class, FlowEventKind, FlowRecord, FlowTrace, QueryRecord, RunRecords};
 use duetime_sim::topology::Network;
 use duetime_sim::{Options, Progress, Watch};
@@ -35,7 +35,7 @@ pub struct Accounting {
     pub late: u64,
     /// Late queries that were explained.
     pub explained: u64,
-    /// Explained queries by the kind that took the largest part of their time.
+    /// ExplainedFlow queries by the kind that took the largest part of their time.
     pub limits: BTreeMap<Limit, u64>,
     /// Queries limited by queues, by the queue in which they waited longest.
     pub queues: BTreeMap<Queue, u64>,
@@ -332,7 +332,7 @@ fn longest_queue(steps: &[QueryStep], network: &Network) -> Option<Queue> {
     let is_host = |node: u32| network.nodes[node as usize].host.is_some();
     let mut sums: BTreeMap<Queue, Span> = BTreeMap::new();
     for step in steps {
-        let (Doing::Down(_, cause) | Doing::Up(_, cause)) = step.doing else {
+        let (Activity::Down(_, cause) | Activity::Up(_, cause)) = step.activity else {
             continue;
         };
         let queue = match cause {

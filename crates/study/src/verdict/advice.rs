@@ -43,8 +43,8 @@ pub fn cause(limit: Limit, queue: Option<(Place, Option<&str>)>) -> String {
         Limit::Hosts => "propagation and network stacks",
         Limit::Server => "waits for a free server",
         Limit::Computing => "computation",
-        Limit::AskingAgain => "waits before a hedge or a retry",
-        Limit::Patience => "aggregator timeouts",
+        Limit::HedgeOrRetryWait => "waits before a hedge or a retry",
+        Limit::AggregatorTimeout => "aggregator timeouts",
         Limit::Unfinished => "aborted or unfinished answers",
     };
     name.to_owned()
@@ -153,8 +153,8 @@ pub fn advise(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
         Limit::Computing => without_settings(
             "faster computation or a larger budget: no transport can save this time",
         ),
-        Limit::AskingAgain => without_settings("an earlier hedge or retry"),
-        Limit::Patience => without_settings("a shorter aggregator timeout (`give_up`)"),
+        Limit::HedgeOrRetryWait => without_settings("an earlier hedge or retry"),
+        Limit::AggregatorTimeout => without_settings("a shorter aggregator timeout (`give_up`)"),
         Limit::Unfinished => Advice::default(),
     }
 }
@@ -299,7 +299,7 @@ fn faster_host_links(scenario: &Scenario) -> Option<(String, Vec<String>)> {
 /// Returns the setting of a lower priority class for the other workload, or `None` if there is not exactly one other
 /// workload or classes are in use already.
 fn lower_class(scenario: &Scenario, workload: u16) -> Option<(String, Vec<String>)> {
-    if scenario.own_classes() > 1 {
+    if scenario.workload_classes() > 1 {
         return None;
     }
     let others = (0..).take(scenario.workloads.len());

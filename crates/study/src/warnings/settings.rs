@@ -1,6 +1,6 @@
 //! Questionable settings and infeasible deadlines. Each is reported once, with the first point of a sweep that has it.
 
-use duetime_sim::describe::{Description, Doubt, Hopeless, Judged};
+use duetime_sim::describe::{DeadlineKind, Description, InfeasibleDeadlines, QuestionableSetting};
 
 use super::{About, Warning, at_points};
 use crate::text;
@@ -12,22 +12,24 @@ const MAX_SHOWN: usize = 4;
 pub(super) fn warn(points: &[(String, Description)]) -> Vec<Warning> {
     let marks = |point: &Description| {
         let doubts = point.doubts.iter();
-        let never = doubts.filter(|doubt| matches!(doubt, Doubt::NeverMarks { .. }));
+        let never = doubts.filter(|doubt| matches!(doubt, QuestionableSetting::NeverMarks { .. }));
         never.map(describe_doubt).collect()
     };
     let intervals = |point: &Description| {
         let doubts = point.doubts.iter();
-        let short = doubts.filter(|doubt| matches!(doubt, Doubt::ShortInterval { .. }));
+        let short =
+            doubts.filter(|doubt| matches!(doubt, QuestionableSetting::ShortInterval { .. }));
         short.map(describe_doubt).collect()
     };
     let spans = |point: &Description| {
         let doubts = point.doubts.iter();
-        let outside = doubts.filter(|doubt| matches!(doubt, Doubt::SpansOutside { .. }));
+        let outside =
+            doubts.filter(|doubt| matches!(doubt, QuestionableSetting::SpansOutside { .. }));
         outside.map(describe_doubt).collect()
     };
     let hedges = |point: &Description| {
         let doubts = point.doubts.iter();
-        let late = doubts.filter(|doubt| matches!(doubt, Doubt::LateHedges { .. }));
+        let late = doubts.filter(|doubt| matches!(doubt, QuestionableSetting::LateHedges { .. }));
         late.map(describe_doubt).collect()
     };
     let deadlines = |point: &Description| {
@@ -77,9 +79,9 @@ fn ns(ns: u64) -> String {
 }
 
 /// Describes a questionable setting. `{at}` is a placeholder for the point.
-fn describe_doubt(doubt: &Doubt) -> String {
+fn describe_doubt(doubt: &QuestionableSetting) -> String {
     match doubt {
-        Doubt::NeverMarks {
+        QuestionableSetting::NeverMarks {
             transports,
             rate_bps,
             threshold,
@@ -90,7 +92,7 @@ fn describe_doubt(doubt: &Doubt) -> String {
             transports.join(", "),
             text::rate(*rate_bps as f64)
         ),
-        Doubt::SpansOutside {
+        QuestionableSetting::SpansOutside {
             workload,
             requests,
             of,
@@ -101,7 +103,7 @@ fn describe_doubt(doubt: &Doubt) -> String {
             text::count(*requests as f64),
             text::count(*of as f64)
         ),
-        Doubt::LateHedges {
+        QuestionableSetting::LateHedges {
             workload,
             known_after_ns,
             unknown,
@@ -112,7 +114,7 @@ fn describe_doubt(doubt: &Doubt) -> String {
             text::percent(*unknown),
             ns(*known_after_ns)
         ),
-        Doubt::ShortInterval {
+        QuestionableSetting::ShortInterval {
             transport,
             update_interval_ns,
             round_trip_ns,
@@ -127,12 +129,12 @@ fn describe_doubt(doubt: &Doubt) -> String {
 }
 
 /// Describes infeasible deadlines or budgets. `{at}` is a placeholder for the point.
-fn describe_infeasible(deadlines: &Hopeless) -> String {
+fn describe_infeasible(deadlines: &InfeasibleDeadlines) -> String {
     let (kind, limit) = match deadlines.of {
-        Judged::Flows => ("flows", "deadline"),
-        Judged::Answers => ("answers", "deadline"),
-        Judged::QueryMessages => ("query messages", "deadline"),
-        Judged::Queries => ("queries", "budget"),
+        DeadlineKind::Flows => ("flows", "deadline"),
+        DeadlineKind::Answers => ("answers", "deadline"),
+        DeadlineKind::QueryMessages => ("query messages", "deadline"),
+        DeadlineKind::Queries => ("queries", "budget"),
     };
     let (workload, share) = (&deadlines.workload, deadlines.share);
     let begin = if share > 0.9999 {

@@ -6,7 +6,7 @@ use duetime_core::random::{Purpose, Streams};
 use duetime_fluid::{Job, is_feasible};
 use duetime_sim::demand::Demand;
 use duetime_sim::topology::Network;
-use duetime_study::bound::RunBest;
+use duetime_study::bound::RunBound;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -51,7 +51,7 @@ fn bound_does_not_exceed_brute_force() {
         }
         let scenario = scenario(&text);
         let network = Network::build(&scenario.topology).expect("a network");
-        let best = RunBest::of(&scenario, 0, &network)
+        let best = RunBound::of(&scenario, 0, &network)
             .expect("it can be set up")
             .all
             .expect("has deadlines");
@@ -80,7 +80,7 @@ fn brute_force(demand: &Demand) -> u64 {
             .filter(|flow| set >> flow & 1 == 1)
             .map(|flow| &demand.flows[flow])
         {
-            if flow.is_hopeless() {
+            if flow.is_infeasible() {
                 return false;
             }
             for crossing in demand.crossings(flow) {

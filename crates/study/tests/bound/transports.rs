@@ -8,7 +8,7 @@ use duetime_scenario::Scenario;
 use duetime_scenario::model::{Transport, WorkloadKind};
 use duetime_sim::topology::Network;
 use duetime_sim::{Options, run};
-use duetime_study::bound::RunBest;
+use duetime_study::bound::RunBound;
 use std::collections::BTreeMap;
 
 #[test]
@@ -47,7 +47,7 @@ fn no_transport_beats_the_bound_on_trees() {
 }
 
 /// Runs every transport of the scenario and checks the results against the bound.
-fn check_transports(seed: u64, scenario: &Scenario) -> (RunBest, Vec<RunRecords>) {
+fn check_transports(seed: u64, scenario: &Scenario) -> (RunBound, Vec<RunRecords>) {
     let best = best(scenario);
     let run = |(index, transport): (usize, &Transport)| {
         let records = records(scenario, index);
@@ -71,7 +71,7 @@ fn no_transport_beats_the_bound_on_any_scenario() {
         let records = run(&case.scenario, 0, 0, &Options::default())
             .expect("it can be run")
             .records;
-        let best = RunBest::of(&case.scenario, 0, &case.network).expect("it can be set up");
+        let best = RunBound::of(&case.scenario, 0, &case.network).expect("it can be set up");
         check(&case.scenario, &best, &records).unwrap_or_else(|error| {
             panic!(
                 "DUETIME_SEEDS={seed}..{} ({}): {error}",
@@ -82,9 +82,9 @@ fn no_transport_beats_the_bound_on_any_scenario() {
     }
 }
 
-fn best(scenario: &Scenario) -> RunBest {
+fn best(scenario: &Scenario) -> RunBound {
     let network = Network::build(&scenario.topology).expect("a network");
-    RunBest::of(scenario, 0, &network).expect("it can be set up")
+    RunBound::of(scenario, 0, &network).expect("it can be set up")
 }
 
 fn records(scenario: &Scenario, transport: usize) -> RunRecords {
@@ -94,7 +94,7 @@ fn records(scenario: &Scenario, transport: usize) -> RunRecords {
 }
 
 /// Returns an error if a run has fewer late flows or queries than the bound, or a different demand.
-fn check(scenario: &Scenario, best: &RunBest, records: &RunRecords) -> Result<(), String> {
+fn check(scenario: &Scenario, best: &RunBound, records: &RunRecords) -> Result<(), String> {
     let mut met: BTreeMap<(u16, Class), u64> = BTreeMap::new();
     for flow in records.flows.iter().filter(|flow| flow.measured) {
         *met.entry((flow.workload, flow.class)).or_default() += u64::from(flow.met() == Some(true));

@@ -1,6 +1,6 @@
 //! Labels of the parts and events of an explanation.
 
-use duetime_results::explain::query::Doing;
+use duetime_results::explain::query::Activity;
 use duetime_results::explain::{Cause, Stage};
 use duetime_results::{FlowEvent, FlowEventKind, Timer};
 use duetime_study::{Names, text};
@@ -8,27 +8,27 @@ use duetime_study::{Names, text};
 use super::moment;
 
 /// Returns the labels of a part of a query's time: its place, the state of the sender there and its cause.
-pub fn activity_labels(node: u32, activity: Doing, names: &Names) -> [String; 3] {
+pub fn activity_labels(node: u32, activity: Activity, names: &Names) -> [String; 3] {
     let (host, parent) = (names.node(node), names.parent(node));
     let at = |place: &str, spent: &str| [place.to_owned(), String::new(), spent.to_owned()];
     match activity {
-        Doing::Asking => at(parent, "start jitter before it asks"),
-        Doing::Hedging => at(parent, &format!("waiting to hedge {}", names.first(node))),
-        Doing::Retrying => at(parent, &format!("waiting to retry {}", names.first(node))),
-        Doing::Parent => at(parent, "before it asks"),
-        Doing::Queueing => at(host, "waiting for a server"),
-        Doing::Computing => at(host, "computing"),
-        Doing::Patience => at(host, "waiting for answers until its timeout"),
-        Doing::Aggregating => at(host, "computing its answer"),
-        Doing::Joining => at(host, "start jitter before it answers"),
-        Doing::Standing => at("", "after its last event, others went on"),
-        Doing::Untraced => at("", "not traced"),
-        Doing::Down(stage, cause) => [
+        Activity::QueryJitter => at(parent, "start jitter before it asks"),
+        Activity::Hedging => at(parent, &format!("waiting to hedge {}", names.first(node))),
+        Activity::Retrying => at(parent, &format!("waiting to retry {}", names.first(node))),
+        Activity::Parent => at(parent, "before it asks"),
+        Activity::Queueing => at(host, "waiting for a server"),
+        Activity::Computing => at(host, "computing"),
+        Activity::AggregatorTimeout => at(host, "waiting for answers until its timeout"),
+        Activity::Aggregating => at(host, "computing its answer"),
+        Activity::AnswerJitter => at(host, "start jitter before it answers"),
+        Activity::Pending => at("", "after its last event, others went on"),
+        Activity::Untraced => at("", "not traced"),
+        Activity::Down(stage, cause) => [
             format!("query {parent} -> {host}"),
             stage_label(stage).to_owned(),
             cause_label(cause, names),
         ],
-        Doing::Up(stage, cause) => [
+        Activity::Up(stage, cause) => [
             format!("answer {host} -> {parent}"),
             stage_label(stage).to_owned(),
             cause_label(cause, names),

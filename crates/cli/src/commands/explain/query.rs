@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use duetime_core::Span;
-use duetime_results::explain::query::{Doing, QueryStep, sums};
+use duetime_results::explain::query::{Activity, QueryStep, sums};
 use duetime_study::{ExplainedQuery, Names, text};
 use serde_json::{Value, json};
 
@@ -36,12 +36,12 @@ pub fn human(
     for &(node, activity, time) in &stations {
         let time = text::seconds(time.as_secs_f64());
         let [place, _, spent] = activity_labels(node, activity, &explained.names);
-        let in_transit = matches!(activity, Doing::Down(..) | Doing::Up(..));
+        let in_transit = matches!(activity, Activity::Down(..) | Activity::Up(..));
         let spent = if in_transit { String::new() } else { spent };
         let text = [place, spent].join(" ");
         writeln!(out, "{time:>12}  {}", text.trim())?;
     }
-    let end = if explanation.standing.is_none() {
+    let end = if explanation.pending.is_none() {
         "until enough answers arrived"
     } else {
         "until the last event"
@@ -85,14 +85,14 @@ pub fn to_json(explained: &ExplainedQuery, events: bool) -> Value {
         "needed": query.needed,
         "leaves_answered": query.leaves_answered,
         "met": query.met(),
-        "complete": explanation.standing.is_none(),
+        "complete": explanation.pending.is_none(),
         "total_ps": explanation.total.as_ps(),
         "answers": explanation.answers,
         "flows": explanation.flows,
         "parts": parts_json(&explanation.parts(), &explained.names),
     });
-    if let Some(standing) = explanation.standing {
-        value["standing"] = json!(standing);
+    if let Some(pending) = explanation.pending {
+        value["standing"] = json!(pending);
     }
     if events {
         let flows = explained.flows.iter().map(|(flow, trace)| {
@@ -115,8 +115,8 @@ pub fn rows(steps: &[QueryStep], names: &Names) -> Vec<(Span, Vec<String>)> {
 }
 
 /// Converts the parts of a path to JSON. They add up to the path's time.
-pub fn parts_json(parts: &BTreeMap<(u32, Doing), Span>, names: &Names) -> Vec<Value> {
-    let part = |(&(node, activity), time): (&(u32, Doing), &Span)| {
+pub fn parts_json(parts: &BTreeMap<(u32, Activity), Span>, names: &Names) -> Vec<Value> {
+    let part = |(&(node, activity), time): (&(u32, Activity), &Span)| {
         let [place, waiting, spent] = activity_labels(node, activity, names);
         json!({ "where": place, "waiting_for": waiting, "spent_on": spent, "ps": time.as_ps() })
     };
@@ -124,21 +124,21 @@ pub fn parts_json(parts: &BTreeMap<(u32, Doing), Span>, names: &Names) -> Vec<Va
 }
 
 /// Merges consecutive steps at a node, or of a flow in transit, into the stations of a path.
-fn stations(steps: &[QueryStep]) -> Vec<(u32, Doing, Span)> {
-    let same = |a: Doing, b: Doing| {
+fn stations(steps: &[QueryStep]) -> Vec<(u32, Activity, Span)> {
+    let same = |a: Activity, b: Activity| {
         matches!(
             (a, b),
-            (Doing::Down(..), Doing::Down(..)) | (Doing::Up(..), Doing::Up(..))
+            (Activity::Down(..), Activity::Down(..)) | (Activity::Up(..), Activity::Up(..))
         ) || a == b
     };
-    let mut stations: Vec<(u32, Doing, Span)> = Vec::new();
+    let mut stations: Vec<(u32, Activity, Span)> = Vec::new();
     for step in steps {
         let time = step.to.since(step.from);
         match stations.last_mut() {
-            Some((node, activity, sum)) if *node == step.node && same(*activity, step.doing) => {
+            Some((node, activity, sum)) if *node == step.node && same(*activity, step.activity) => {
                 *sum += time;
             }
-            _ => stations.push((step.node, step.doing, time)),
+            _ => stations.push((step.node, step.activity, time)),
         }
     }
     stations

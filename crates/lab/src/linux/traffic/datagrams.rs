@@ -347,7 +347,7 @@ impl Datagrams {
             let count = match host.endpoint.read(now, stream, &mut self.block) {
                 Err(StreamError::Blocked) => return,
                 // The sender has ended the flow, perhaps early.
-                Ok(0) | Err(StreamError::GivenUp) => break,
+                Ok(0) | Err(StreamError::PeerAborted) => break,
                 Ok(count) => count as u64,
                 Err(error) => {
                     let failure = format!("stream to {}: {error}", address(number));

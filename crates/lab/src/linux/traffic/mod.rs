@@ -23,7 +23,7 @@ use duetime_scenario::Scenario;
 use duetime_scenario::model::WorkloadKind;
 use duetime_sim::Progress;
 use duetime_sim::topology::Network;
-use duetime_sim::workload::{Actions, Message, Workloads, add_notes, mark_spare};
+use duetime_sim::workload::{Actions, Message, Workloads, add_notes, mark_unneeded};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollTimeout};
 
 use crate::LabError;
@@ -287,7 +287,7 @@ impl<'a> Traffic<'a> {
             .sort_unstable_by_key(|query| query.query);
         add_notes(&mut self.results.queries, self.workloads.take_notes());
         self.results.flows.sort_unstable_by_key(|flow| flow.flow);
-        mark_spare(&mut self.results.flows, self.spare);
+        mark_unneeded(&mut self.results.flows, self.spare);
         self.results
     }
 }

@@ -188,7 +188,7 @@ pub enum StreamError {
     /// The application aborted its own flow.
     Aborted,
     /// The peer abandoned its flow: it was quenched or aborted. Data received before can be read.
-    GivenUp,
+    PeerAborted,
     /// The peer accepts no streams.
     Refused,
     /// The peer does not know the stream any more, or has released it.
@@ -211,7 +211,7 @@ impl fmt::Display for StreamError {
             Self::Finished => "the stream's sending side is finished",
             Self::Quenched => "the deadline cannot be met: the flow was quenched",
             Self::Aborted => "the flow was aborted",
-            Self::GivenUp => "the peer abandoned its flow",
+            Self::PeerAborted => "the peer abandoned its flow",
             Self::Refused => "the peer accepts no streams",
             Self::Reset => "the peer reset the stream",
             Self::TimedOut => "the peer did not answer in time",

@@ -280,7 +280,7 @@ impl Stream {
             return Ok(0);
         }
         Err(if self.receiver.is_abandoned() {
-            StreamError::GivenUp
+            StreamError::PeerAborted
         } else {
             self.failure.unwrap_or(StreamError::Blocked)
         })

@@ -117,12 +117,12 @@ fn path_follows_the_needed_answer() {
     covers(&explanation.steps, us(1_000), us(2_000));
     // Node 1 needs only its first leaf; the slow leaf is not on the path.
     assert_eq!(explanation.flows, [0, 2, 4, 6]);
-    assert_eq!((explanation.answers, explanation.standing), (2, None));
+    assert_eq!((explanation.answers, explanation.pending), (2, None));
     let parts: Vec<(u32, bool, u64)> = explanation
         .steps
         .iter()
         .map(|step| {
-            let under_way = matches!(step.doing, Doing::Down(..) | Doing::Up(..));
+            let under_way = matches!(step.activity, Activity::Down(..) | Activity::Up(..));
             (
                 step.node,
                 under_way,
@@ -146,11 +146,11 @@ fn path_follows_the_needed_answer() {
         ]
     );
     let parts = explanation.parts();
-    assert_eq!(parts[&(3, Doing::Computing)], Span::from_us(240));
-    assert_eq!(parts[&(3, Doing::Joining)], Span::from_us(10));
-    assert_eq!(parts[&(3, Doing::Asking)], Span::from_us(20));
-    assert_eq!(parts[&(1, Doing::Aggregating)], Span::from_us(5));
-    assert_eq!(parts[&(1, Doing::Joining)], Span::from_us(2));
+    assert_eq!(parts[&(3, Activity::Computing)], Span::from_us(240));
+    assert_eq!(parts[&(3, Activity::AnswerJitter)], Span::from_us(10));
+    assert_eq!(parts[&(3, Activity::QueryJitter)], Span::from_us(20));
+    assert_eq!(parts[&(1, Activity::Aggregating)], Span::from_us(5));
+    assert_eq!(parts[&(1, Activity::AnswerJitter)], Span::from_us(2));
     // If one answer is enough, leaf 2's answer completes the query.
     let explanation = flows.tree(&query).explain(Some(us(1_700)));
     covers(&explanation.steps, us(1_000), us(1_700));
@@ -168,11 +168,11 @@ fn aggregator_timeout_is_a_part() {
     covers(&explanation.steps, us(1_000), us(2_000));
     assert_eq!(explanation.flows, [0, 6]);
     assert_eq!(
-        explanation.parts()[&(1, Doing::Patience)],
+        explanation.parts()[&(1, Activity::AggregatorTimeout)],
         Span::from_us(500)
     );
     assert_eq!(
-        explanation.parts()[&(1, Doing::Aggregating)],
+        explanation.parts()[&(1, Activity::Aggregating)],
         Span::from_us(5)
     );
 }
@@ -186,23 +186,23 @@ fn missing_answer_is_followed() {
     let explanation = flows.tree(&query).explain(None);
     covers(&explanation.steps, us(1_000), us(2_000));
     assert_eq!(explanation.flows, [1, 7]);
-    let standing = Standing {
+    let pending = PendingState {
         held: 1,
         answering: 1,
         left_behind: 1,
-        ..Standing::default()
+        ..PendingState::default()
     };
-    assert_eq!(explanation.standing, Some(standing));
+    assert_eq!(explanation.pending, Some(pending));
     assert_eq!(explanation.answers, 1);
     assert_eq!(
-        explanation.parts()[&(2, Doing::Standing)],
+        explanation.parts()[&(2, Activity::Pending)],
         Span::from_us(300)
     );
 
     // A quenched answer is not in flight.
     flows.records[7].quenched = true;
-    let standing = flows.tree(&query).explain(None).standing.unwrap();
-    assert_eq!((standing.answering, standing.quenched), (0, 1));
+    let pending = flows.tree(&query).explain(None).pending.unwrap();
+    assert_eq!((pending.answering, pending.quenched), (0, 1));
     flows.records[7].quenched = false;
 
     // Nothing is in flight: the answer that came too late is missing.
@@ -215,8 +215,8 @@ fn missing_answer_is_followed() {
     flows.records.truncate(4);
     let explanation = flows.tree(&query).explain(None);
     covers(&explanation.steps, us(1_000), us(1_200));
-    let standing = explanation.standing.unwrap();
-    assert_eq!((standing.computing, standing.waiting), (3, 1));
+    let pending = explanation.pending.unwrap();
+    assert_eq!((pending.computing, pending.waiting), (3, 1));
     assert_eq!(explanation.flows, [1]);
 
     // An aggregator has not queried its leaves.
@@ -224,7 +224,7 @@ fn missing_answer_is_followed() {
     early.records.truncate(1);
     let explanation = early.tree(&query).explain(None);
     covers(&explanation.steps, us(1_000), us(1_100));
-    assert_eq!(explanation.standing.unwrap().waiting, 1);
+    assert_eq!(explanation.pending.unwrap().waiting, 1);
     assert_eq!(explanation.flows, [0]);
 
     // A query is in flight.
@@ -232,7 +232,7 @@ fn missing_answer_is_followed() {
         record.finish = None;
     }
     let explanation = flows.tree(&query).explain(None);
-    assert_eq!(explanation.standing.unwrap().asked, 4);
+    assert_eq!(explanation.pending.unwrap().asked, 4);
     assert_eq!(explanation.flows, [1]);
 }
 
@@ -248,7 +248,7 @@ fn path_before_a_flow_begins_at_the_root() {
         let parts = sums(&tree.before(flow).unwrap());
         let of = parts
             .iter()
-            .find(|((_, doing), _)| *doing == Doing::Computing);
+            .find(|((_, activity), _)| *activity == Activity::Computing);
         of.map(|(_, &span)| span)
     };
     assert_eq!(computing(7), Some(Span::from_us(420)));
@@ -288,19 +288,19 @@ fn hedged_and_retried(answered: u32) -> Flows {
 #[test]
 fn hedges_and_retries_are_parts() {
     let query = query(1_000);
-    for (answered, doing, waited, end) in [
-        (1, Doing::Hedging, 290, 1_500),
-        (2, Doing::Retrying, 390, 1_600),
-        (3, Doing::Retrying, 790, 2_000),
+    for (answered, activity, waited, end) in [
+        (1, Activity::Hedging, 290, 1_500),
+        (2, Activity::Retrying, 390, 1_600),
+        (3, Activity::Retrying, 790, 2_000),
     ] {
         let flows = hedged_and_retried(answered);
         let explanation = flows.tree(&query).explain(Some(us(end)));
         covers(&explanation.steps, us(1_000), us(end));
         let parts = explanation.parts();
-        assert_eq!(parts[&(1, doing)], Span::from_us(waited));
-        assert_eq!(parts[&(1, Doing::Asking)], Span::from_us(10));
-        assert_eq!(parts[&(1, Doing::Computing)], Span::from_us(100));
-        assert!(!parts.contains_key(&(1, Doing::Parent)));
+        assert_eq!(parts[&(1, activity)], Span::from_us(waited));
+        assert_eq!(parts[&(1, Activity::QueryJitter)], Span::from_us(10));
+        assert_eq!(parts[&(1, Activity::Computing)], Span::from_us(100));
+        assert!(!parts.contains_key(&(1, Activity::Parent)));
         // Queries and answers that did not count are explained as well.
         let tree = flows.tree(&query);
         for record in &flows.records {
@@ -321,7 +321,7 @@ fn cancelled_answer_is_ignored() {
     covers(&explanation.steps, us(1_000), us(1_600));
     assert_eq!(explanation.flows, [4, 5]);
     assert_eq!(
-        explanation.parts()[&(1, Doing::Retrying)],
+        explanation.parts()[&(1, Activity::Retrying)],
         Span::from_us(390)
     );
 }
@@ -335,10 +335,10 @@ fn discarded_answers_are_left_behind() {
     let explanation = flows.tree(&query).explain(None);
     covers(&explanation.steps, us(1_000), us(1_850));
     assert_eq!(explanation.flows, [6]);
-    let standing = explanation.standing.unwrap();
-    assert_eq!((standing.computing, standing.held), (1, 0));
+    let pending = explanation.pending.unwrap();
+    assert_eq!((pending.computing, pending.held), (1, 0));
     assert_eq!(
-        explanation.parts()[&(1, Doing::Retrying)],
+        explanation.parts()[&(1, Activity::Retrying)],
         Span::from_us(790)
     );
 }

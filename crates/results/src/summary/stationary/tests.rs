@@ -55,7 +55,7 @@ fn flagged(runs: u64, seeds: std::ops::Range<u64>, of: impl Fn(u64) -> Course) -
     for seed in seeds {
         let courses: Vec<Course> = (0..runs).map(|run| of(1_000 * seed + run)).collect();
         let found = drifts(&courses);
-        let is_backlog = |drift: &Drift| matches!(drift, Drift::Backlog { .. });
+        let is_backlog = |drift: &NonStationarity| matches!(drift, NonStationarity::Backlog { .. });
         backlog += u64::from(found.iter().any(is_backlog));
         share += u64::from(found.iter().any(|drift| !is_backlog(drift)));
     }
@@ -118,7 +118,7 @@ fn change_of_late_share_is_flagged() {
     assert_eq!(of(0), []);
     assert_eq!(of(1_000), []);
     let found = of(500);
-    let [Drift::Share { first, second, .. }] = &found[..] else {
+    let [NonStationarity::Share { first, second, .. }] = &found[..] else {
         panic!("{found:?}");
     };
     assert!(*first == 0.0 && (*second - 1.0 / 3.0).abs() < 0.01);
@@ -152,7 +152,7 @@ fn queries_count_instead_of_their_answers() {
     assert!(
         drifts(&[course])
             .iter()
-            .all(|drift| matches!(drift, Drift::Backlog { .. }))
+            .all(|drift| matches!(drift, NonStationarity::Backlog { .. }))
     );
 }
 

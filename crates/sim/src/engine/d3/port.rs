@@ -151,7 +151,7 @@ impl PortState {
         }
         let claim = context.peek::<D3>(packet).and_then(|extra| {
             let request = extra.packet.request.as_ref()?;
-            Some(Claim::of(extra.packet.flags, request.desired))
+            Some(Claim::from_request(extra.packet.flags, request.desired))
         });
         let claim = claim.unwrap_or_default();
         let config = setup.d3.as_ref().expect("D3 at the ports");

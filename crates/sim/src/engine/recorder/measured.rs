@@ -48,7 +48,7 @@ impl Measured {
     pub(super) fn new(scenario: &Scenario) -> Self {
         let from = Time::ZERO + scenario.warm_up;
         let until = scenario
-            .never_stops()
+            .is_endless()
             .then(|| Time::ZERO + scenario.duration);
         let mut marks = VecDeque::new();
         if from > Time::ZERO {

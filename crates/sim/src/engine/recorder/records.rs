@@ -1,7 +1,7 @@
 //! Records of a partition, and their merge into the records of the run.
 
 use crate::output::{AllocatorState, RunOutput, WindowSample};
-use crate::workload::{Note, add_notes, mark_spare};
+use crate::workload::{Note, add_notes, mark_unneeded};
 use duetime_core::Time;
 use duetime_results::{
     CapturedPacket, FlowRecord, FlowTrace, PortRecord, QueryRecord, SeriesSample, ServerRecord,
@@ -96,7 +96,7 @@ pub fn merge(parts: Vec<PartRecords>, sampled_links: Vec<String>) -> RunOutput {
     run.flows.sort_unstable_by_key(|flow| flow.flow);
     run.queries.sort_unstable_by_key(|query| query.query);
     add_notes(&mut run.queries, notes);
-    mark_spare(&mut run.flows, spare);
+    mark_unneeded(&mut run.flows, spare);
     run.series
         .sort_unstable_by_key(|sample| (sample.at, sample.link));
     finishes.sort_unstable_by_key(|finish: &Finish| finish.flow);

@@ -112,7 +112,7 @@ impl Wire {
             set(subpartitions.len() > 1, Link::SUBPARTITIONED);
             // Crossings, traces and the delays of hosts need to know each departure.
             if crosses || observed || network.nodes[link.from as usize].host.is_some() {
-                port.tell_departures();
+                port.notify_departures();
             }
             let target = host.map_or_else(|| setup.routing.switch(link.to), |host| host | TO_HOST);
             port.tag = [target, special];

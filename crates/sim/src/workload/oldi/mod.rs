@@ -256,7 +256,7 @@ impl Oldi {
             asked: plan.forest.nodes(tree) - 1,
             leaves: plan.forest.leaves(tree),
             needed: plan.leaves_needed(tree),
-            judged: plan.is_judged(tree),
+            judged: plan.can_be_late(tree),
             due: plan.budget(tree).map(|budget| call.now + budget),
             ..QueryRecord::default()
         });
@@ -462,7 +462,7 @@ pub fn add_notes(queries: &mut [QueryRecord], notes: impl IntoIterator<Item = (u
 }
 
 /// Marks answers that were not needed. `flows` must be sorted.
-pub fn mark_spare(flows: &mut [FlowRecord], spare: impl IntoIterator<Item = u64>) {
+pub fn mark_unneeded(flows: &mut [FlowRecord], spare: impl IntoIterator<Item = u64>) {
     for flow in spare {
         if let Ok(index) = flows.binary_search_by_key(&flow, |record| record.flow) {
             flows[index].spare = true.into();

@@ -63,7 +63,7 @@ impl Plan {
             members: Vec::new(),
             declared: None,
         };
-        if config.asks_again() {
+        if config.has_hedges_or_retries() {
             plan.members = plan.hosts_by_tree();
         }
         plan.declared = Declared::new(config, &plan, place);
@@ -136,7 +136,7 @@ impl Plan {
 
     /// Returns true if the role is a leaf whose requests can be hedged, retried or cancelled.
     pub(super) fn tracks(&self, role: u32) -> bool {
-        self.config.follows_leaves() && self.forest.is_leaf(role)
+        self.config.tracks_leaves() && self.forest.is_leaf(role)
     }
 
     pub(super) fn host(&self, role: u32) -> u32 {
@@ -239,8 +239,8 @@ impl Plan {
     }
 
     /// Returns true if a tree's queries have a budget or deadlines by which they can be late.
-    pub(super) fn is_judged(&self, tree: u32) -> bool {
-        self.config.is_judged(self.application(tree))
+    pub(super) fn can_be_late(&self, tree: u32) -> bool {
+        self.config.can_be_late(self.application(tree))
     }
 
     /// Returns the gap between the queries of a tree, or `None` if they are back to back.

@@ -214,7 +214,7 @@ pub(super) fn has_deadline(workload: &Workload) -> bool {
         | WorkloadKind::Poisson { deadline, .. }
         | WorkloadKind::Background { deadline, .. }
         | WorkloadKind::Permutation { deadline, .. } => is(deadline),
-        WorkloadKind::Spans(spans) => spans.is_judged(),
+        WorkloadKind::Spans(spans) => spans.can_be_late(),
         WorkloadKind::Long { .. } => false,
         WorkloadKind::Trace { flows } => flows.iter().any(|flow| flow.deadline.is_some()),
     }
