@@ -252,7 +252,11 @@ impl Listener for Bars {
                     self.print(event);
                 }
             }
-            Event::Warning(_) | Event::Damaged { .. } | Event::ValueFinished { .. } => {
+            Event::SearchStarted { effort: None, .. } => {}
+            Event::SearchStarted { .. }
+            | Event::Warning(_)
+            | Event::Damaged { .. }
+            | Event::ValueFinished { .. } => {
                 self.print(event);
             }
             Event::Explaining { done, runs, eta_s } => {
@@ -336,6 +340,14 @@ fn sentence(event: &Event) -> Option<String> {
                 plural(*runs, "run")
             )
         }
+        Event::SearchStarted { name, effort } => match effort {
+            Some(effort) => format!(
+                "{name}: {} {} per value over all transports: {effort}",
+                effort.runs,
+                plural(effort.runs, "run")
+            ),
+            None => return None,
+        },
         Event::Warning(warning) => warning.line(),
         Event::Overall {
             done,

@@ -45,6 +45,14 @@ pub enum Event {
         /// estimated.
         effort: Option<Effort>,
     },
+    /// A search started.
+    SearchStarted {
+        /// Name of the scenario.
+        name: String,
+        /// First-order estimate of the effort of one value, over all transports, at the scenario's own value. `None` if
+        /// it cannot be estimated.
+        effort: Option<Effort>,
+    },
     /// Warning about the study. Follows the start event.
     Warning(Warning),
     /// A search started the runs of a value.

@@ -26,6 +26,7 @@ pub fn answers(
     search: &Search,
     execution: &Execution,
 ) -> (Vec<Found>, Option<Stopped>) {
+    prober.announce(subject);
     let mut found = Vec::new();
     for transport in 0..subject.base().transports.len() {
         match prober.find(subject, transport, search) {

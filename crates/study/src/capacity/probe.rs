@@ -15,9 +15,11 @@ use serde::{Deserialize, Serialize};
 use super::search::search_with_progress;
 use super::{Capacity, Deadlines, On, Search, SearchError, Subject};
 use crate::demand::describe_checked;
+use crate::effort::Effort;
 use crate::error::StudyError;
 use crate::eta::Eta;
 use crate::event::{Event, Listener, RunName};
+use crate::plan::Plan;
 use crate::pool::{Conduct, End, Engine, Execution, Made, Work, conduct};
 use crate::warnings::{self, Warning};
 
@@ -137,6 +139,22 @@ impl<'a> Prober<'a> {
             }
             SearchError::Runs { .. } => unreachable!("every value has as many runs as there are seeds"),
         })
+    }
+
+    /// Reports the start of a search with the estimated effort of one value.
+    pub(super) fn announce(&self, subject: &Subject) {
+        self.listener.on(&Event::SearchStarted {
+            name: subject.base().name.clone(),
+            effort: self.effort_per_value(subject),
+        });
+    }
+
+    fn effort_per_value(&self, subject: &Subject) -> Option<Effort> {
+        let plan = Plan::new(subject.request().clone()).ok()?;
+        let points = plan.points.iter();
+        let points = points.map(|point| (point.label(), &point.scenario));
+        let described = describe_checked(points, self.execution.jobs).ok()?;
+        Effort::of(&plan, &described, self.execution.jobs)
     }
 
     /// Checks that the runs of a value fit into memory, and reports its warnings.
