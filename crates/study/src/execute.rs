@@ -76,7 +76,7 @@ pub fn execute(
         execution,
         listener,
         warnings: warnings::of_plan(plan, &described),
-        effort: Effort::of(plan, &described, execution.jobs),
+        effort: Effort::of(plan, &described, execution.jobs).filter(|_| engine.is_simulator()),
     };
     let (ends, outcome) = resume(study, &work, found, |missing| missing, &mut eta);
     archive::finish(&mut manifest, &keys, &ends);

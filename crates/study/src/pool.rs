@@ -45,6 +45,11 @@ pub trait Engine: Sync {
         run: u64,
         options: &Options,
     ) -> Result<RunOutput, String>;
+
+    /// Returns true if runs take the simulator's time per packet-hop, so that their duration can be estimated.
+    fn is_simulator(&self) -> bool {
+        false
+    }
 }
 
 /// Simulator backend.
@@ -61,6 +66,10 @@ impl Engine for Simulator {
     ) -> Result<RunOutput, String> {
         crate::memory::prefer_huge_pages(scenario);
         duetime_sim::run(scenario, transport, run, options).map_err(|error| error.to_string())
+    }
+
+    fn is_simulator(&self) -> bool {
+        true
     }
 }
 
