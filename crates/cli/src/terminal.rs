@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Stderr, Stdout, Write};
 
-/// Width of tables if standard output is not a terminal.
+/// Width of tables if standard output is not a terminal and `COLUMNS` is not set.
 const DEFAULT_WIDTH: usize = 100;
 
 /// Maximum width of lines in characters; `None` for no limit.
@@ -29,7 +29,7 @@ impl Room {
         let columns = terminal.map(|(width, _)| usize::from(width.0));
         let columns = columns.filter(|&columns| columns > 0);
         Self {
-            tables: (!wide).then_some(columns.unwrap_or(DEFAULT_WIDTH)),
+            tables: (!wide).then(|| columns.or_else(columns_variable).unwrap_or(DEFAULT_WIDTH)),
             sentences: columns,
         }
     }
@@ -41,6 +41,12 @@ impl Room {
             None => sentence.into(),
         }
     }
+}
+
+/// Returns the width that the environment asks for (POSIX, "Environment Variables").
+fn columns_variable() -> Option<usize> {
+    let columns = std::env::var("COLUMNS").ok()?.parse().ok()?;
+    (columns > 0).then_some(columns)
 }
 
 /// Wraps lines between words to at most `width` characters. Longer words stay whole.

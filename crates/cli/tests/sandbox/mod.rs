@@ -70,6 +70,7 @@ impl Sandbox {
     /// Runs `duetime` with arguments split at spaces and `input` on standard input.
     pub fn duetime_reading(&self, arguments: &str, input: &str) -> CommandOutput {
         let mut child = Command::new(env!("CARGO_BIN_EXE_duetime"))
+            .env_remove("COLUMNS")
             .args(arguments.split_whitespace())
             .current_dir(&self.0)
             .env("NO_COLOR", "1")
@@ -88,6 +89,7 @@ impl Sandbox {
     /// Runs `duetime`.
     pub fn duetime_args(&self, arguments: &[&str]) -> CommandOutput {
         let output = Command::new(env!("CARGO_BIN_EXE_duetime"))
+            .env_remove("COLUMNS")
             .args(arguments)
             .current_dir(&self.0)
             .env("NO_COLOR", "1")
