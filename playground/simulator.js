@@ -41,14 +41,14 @@ export class Simulator {
 
   #start() {
     this.#worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
-    this.#worker.onmessage = ({ data: { id, told, seconds, fault } }) => {
+    this.#worker.onmessage = ({ data: { id, reply, seconds, fault } }) => {
       const open = this.#open.get(id);
       this.#open.delete(id);
       if (fault !== undefined) {
         open?.reject(new Error(`the simulator stopped: ${fault}`));
         this.stop();
-      } else if (told.error) open?.reject(new Refused(told.error));
-      else open?.resolve({ ok: told.ok, seconds });
+      } else if (reply.error) open?.reject(new Refused(reply.error));
+      else open?.resolve({ ok: reply.ok, seconds });
     };
     this.#worker.onerror = (event) => {
       for (const { reject } of this.#open.values()) reject(new Error(`the worker failed: ${event.message ?? "loading failed"}`));

@@ -36,8 +36,8 @@ self.onmessage = async ({ data }) => {
   try {
     const exports = await instance;
     const start = performance.now();
-    const told = answer(exports, request);
-    self.postMessage({ id, told, seconds: (performance.now() - start) / 1000 });
+    const reply = answer(exports, request);
+    self.postMessage({ id, reply, seconds: (performance.now() - start) / 1000 });
   } catch (why) {
     self.postMessage({ id, fault: String(why?.message ?? why) });
   }

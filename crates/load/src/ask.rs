@@ -57,7 +57,7 @@ pub struct Asker<'a> {
     /// Outgoing interface of D3.
     pub interface: Interface,
     /// Called each second and at the end with the name of the carrier and the progress.
-    pub tell: &'a (dyn Fn(&str, &Live) + Sync),
+    pub on_progress: &'a (dyn Fn(&str, &Live) + Sync),
 }
 
 /// Result of one answer.
@@ -134,7 +134,7 @@ impl Asker<'_> {
             let elapsed = results.began.elapsed();
             if elapsed >= reported + REPORT_EVERY {
                 reported = elapsed;
-                (self.tell)(name, &results.live());
+                (self.on_progress)(name, &results.live());
             }
             if active && elapsed >= next && results.open < MAX_OPEN {
                 self.submit(client, &mut results, next, &sender);
@@ -148,7 +148,7 @@ impl Asker<'_> {
             };
             collect(&receiver, &mut results, wait.min(REPORT_EVERY));
         }
-        (self.tell)(name, &results.live());
+        (self.on_progress)(name, &results.live());
         results
     }
 

@@ -70,7 +70,7 @@ impl Origin {
     pub(crate) fn sources(self, folder: &Path) -> Box<dyn Sources> {
         let scenario = folder.join("scenario.toml");
         match self {
-            Self::Disk => Box::new(Files::beside(&scenario)),
+            Self::Disk => Box::new(Files::relative_to(&scenario)),
             Self::BuiltIn => Box::new(BuiltInFiles(folder.to_path_buf())),
         }
     }

@@ -23,7 +23,7 @@ pub struct Source {
 impl Source {
     fn new(text: String, file: PathBuf, settings: Vec<(String, String)>) -> PyResult<Self> {
         let shown = file.display().to_string();
-        let files = Files::beside(&file);
+        let files = Files::relative_to(&file);
         let scenario = duetime_study::load(&text, &shown, &settings, &files);
         let scenario = scenario.map_err(|error| errors::scenario(&error))?;
         Ok(Self {

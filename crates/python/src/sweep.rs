@@ -51,7 +51,7 @@ impl Plan {
         let mut request = source.request(transports);
         request.points = points(&request, axes).map_err(|of| errors::scenario(&of))?;
         py.detach(|| {
-            let beside = Files::beside(&request.file);
+            let beside = Files::relative_to(&request.file);
             let recording = Recording::new(&beside);
             let plan = duetime_study::Plan::reading(request, &recording);
             Ok(Self {

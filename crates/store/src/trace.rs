@@ -23,7 +23,7 @@ pub struct Files {
 
 impl Files {
     /// Resolves paths relative to the folder of the scenario file at `scenario`.
-    pub fn beside(scenario: &Path) -> Self {
+    pub fn relative_to(scenario: &Path) -> Self {
         Self {
             folder: scenario
                 .parent()

@@ -35,7 +35,7 @@ fn scenario_is_equal_from_copies() {
     )
     .unwrap();
     fs::write(at("sizes.csv"), "# unit: bytes\n1000,0\n2000,1\n").unwrap();
-    let files = Files::beside(&at("scenario.toml"));
+    let files = Files::relative_to(&at("scenario.toml"));
     let recording = Recording::new(&files);
     let read = load(SCENARIO, "scenario.toml", &[], &recording).unwrap();
     let copies = Copies(recording.into_files());
@@ -59,7 +59,7 @@ fn parquet_trace_is_equal_from_copy() {
     folder
         .write_run(&key, &records, &support::notes(), None)
         .unwrap();
-    let files = Files::beside(&folder.run_path(&key).join("run.json"));
+    let files = Files::relative_to(&folder.run_path(&key).join("run.json"));
     let recording = Recording::new(&files);
     let read = recording.read_trace("flows.parquet").unwrap();
     let copies = Copies(recording.into_files());

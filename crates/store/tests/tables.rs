@@ -99,7 +99,7 @@ fn traces_are_read_from_any_number_type() {
         flow(2, 1_500_250, 1, 0, 1, Some(Span::from_ms(2))),
     ];
     assert_eq!(read_trace_parquet(&path).unwrap(), expected);
-    let files = Files::beside(&scratch.join("scenario.toml"));
+    let files = Files::relative_to(&scratch.join("scenario.toml"));
     assert_eq!(files.read_trace("trace.parquet").unwrap(), expected);
     std::fs::write(scratch.join("sizes.csv"), "1,1\n").unwrap();
     assert_eq!(files.read_text("sizes.csv").unwrap(), "1,1\n");

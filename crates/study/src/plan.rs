@@ -70,7 +70,7 @@ pub struct Plan {
 impl Plan {
     /// Resolves every point. Fails with the error of the first invalid point.
     pub fn new(request: Request) -> Result<Plan, StudyError> {
-        let files = Files::beside(&request.file);
+        let files = Files::relative_to(&request.file);
         Plan::reading(request, &files)
     }
 

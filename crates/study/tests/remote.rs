@@ -95,7 +95,7 @@ fn remote_runs_equal_local_runs() {
     let here = base.join("here");
     execute(&plan, &here, &execution(), &Simulator, &Silent).unwrap();
 
-    let files_of = Files::beside(&plan.request.file);
+    let files_of = Files::relative_to(&plan.request.file);
     let recording = Recording::new(&files_of);
     Plan::reading(plan.request.clone(), &recording).unwrap();
     let copies = Copies(recording.into_files());
@@ -153,7 +153,7 @@ fn rejects_unknown_points_and_transports() {
     let base = place("remote-refused");
     let plan = Plan::new(request(&base)).unwrap();
     let manifest = duetime_study::manifest(&plan);
-    let files = Files::beside(&plan.request.file);
+    let files = Files::relative_to(&plan.request.file);
     let refused = |change: &dyn Fn(&mut RunSpec)| {
         let mut piece = piece(&plan, 0, base.join("0"));
         change(&mut piece);

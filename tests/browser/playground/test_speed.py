@@ -16,7 +16,7 @@ START = """async () => {
 }"""
 #: Sends a request to the worker; returns the answer and the elapsed seconds.
 ASK = """(request) => new Promise((resolve) => {
-    alone.onmessage = ({ data }) => resolve([data.told ?? data.fault, data.seconds]);
+    alone.onmessage = ({ data }) => resolve([data.reply ?? data.fault, data.seconds]);
     alone.postMessage({ id: 0, request });
 })"""
 

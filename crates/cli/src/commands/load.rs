@@ -75,7 +75,7 @@ fn query(args: &Query) -> Result<(), Failure> {
         load,
         servers: args.servers.clone(),
         interface: interface(args.interface),
-        tell: &report,
+        on_progress: &report,
     };
     let execution = Execution {
         jobs: 1,

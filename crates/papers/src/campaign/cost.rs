@@ -143,7 +143,7 @@ mod tests {
                  topology = {{ kind = \"star\", hosts = 41, link = {{ rate = \"1 Gbps\", latency = \"20 us\" }} }}\n\
                  [[workload]]\nkind = \"burst\"\nsenders = {senders}\nsize = \"20 KB\"\nrepeat = {repeat}\nevery = \"5 ms\"\n"
             );
-            let files = duetime_store::Files::beside(std::path::Path::new("scenario.toml"));
+            let files = duetime_store::Files::relative_to(std::path::Path::new("scenario.toml"));
             let scenario = duetime_scenario::load(&text, "scenario.toml", &[], &files);
             work(&scenario.unwrap_or_else(|error| panic!("{error}")))
         };

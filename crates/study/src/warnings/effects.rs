@@ -80,7 +80,7 @@ fn equal_points(plan: &Plan) -> Vec<Warning> {
 /// Warns about settings of the command line that do not change the scenario.
 fn unread(plan: &Plan) -> Vec<Warning> {
     let settings = &plan.request.settings;
-    let files = Files::beside(&plan.request.file);
+    let files = Files::relative_to(&plan.request.file);
     let without = |index: usize| -> Option<Scenario> {
         let mut request = plan.request.clone();
         request.settings.remove(index);
