@@ -1,11 +1,11 @@
-"""Which transport meets your service's deadlines, at which fan-in, and how tight can the budget be?
+"""Packet-level simulator of deadline-aware datacenter transports: TCP, DCTCP, D2TCP, D3 and RCPdc.
 
-A :class:`Scenario` describes a network, its traffic and the transports to compare. :func:`run` simulates it and gives a
-:class:`Result`: tables in Arrow's memory, and the same run folder as the command ``duetime``. :func:`sweep` does so at every
-point of a grid, here or on a cluster. :func:`capacity` searches for the most that each transport carries, :func:`compare`
-holds two results against each other, :func:`paper` repeats the papers' experiments, and :mod:`duetime.figures` draws.
-:func:`start` makes any of these calls in the background.
-:func:`fit` makes a scenario of what a service already has: packets, spans, or a table of its calls.
+A :class:`Scenario` describes a network, its traffic and the transports to compare. :func:`run` simulates it and returns a
+:class:`Result`: tables in Arrow's memory format, and the same run folder as the command ``duetime``. :func:`sweep` runs it at
+every point of a grid, on this machine or on a cluster. :func:`capacity` searches for the largest load or tightest budget of
+each transport, :func:`compare` compares two results, :func:`paper` repeats the papers' experiments, and
+:mod:`duetime.figures` draws figures. :func:`start` runs any of these calls in the background. :func:`fit` creates a scenario
+from packets, spans or a table of calls.
 
     >>> import duetime
     >>> scenario = duetime.Scenario.from_toml("scenarios/incast.toml").set("workload.senders", 20)
@@ -88,7 +88,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> "_ModuleType":
-    # Only who draws needs matplotlib.
+    # Import on first use: only figures need matplotlib.
     if name == "figures":
         return _importlib.import_module(".figures", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

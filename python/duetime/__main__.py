@@ -1,4 +1,4 @@
-"""``python -m duetime``: the command ``duetime``."""
+"""Entry point of ``python -m duetime``, the command ``duetime``."""
 
 from ._cli import main
 

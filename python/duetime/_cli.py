@@ -6,7 +6,7 @@ from . import _native
 
 
 def main() -> None:
-    """Does what the arguments of this process ask for, and ends it with the exit code of the command."""
+    """Run the command with this process's arguments and exit with its exit code."""
     sys.stdout.flush()
     sys.stderr.flush()
     sys.exit(_native.cli(["duetime", *sys.argv[1:]]))

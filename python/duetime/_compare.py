@@ -1,4 +1,4 @@
-"""Two run folders, or two transports of one, in pairs of runs."""
+"""Paired comparison of two run folders, or of two transports of one."""
 
 from __future__ import annotations
 
@@ -16,32 +16,35 @@ from ._types import StrPath, names
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two run folders differ in, by pairs of runs with the same seed. Its text is what ``duetime compare`` prints."""
+    """Differences between two run folders A and B, over pairs of runs with the same seed.
+
+    ``str`` of it is the output of ``duetime compare``.
+    """
 
     text: str
-    """The answer, the keys that differ, and the table, as text."""
+    """The summary, the keys that differ and the table, as text."""
     transports: list[str]
-    """Transports that are compared."""
+    """Compared transports."""
     seeds: int
-    """Different seeds among the pairs of runs."""
+    """Number of distinct seeds among the pairs of runs."""
     pairs: int
-    """Pairs of runs, over all transports and points."""
+    """Number of pairs of runs, over all transports and points."""
     in_time_of: Literal["queries", "flows"] | None
-    """What ``in_time`` is a share of; ``None``: nothing in both has a budget or a deadline."""
+    """The kind that ``in_time`` counts, or ``None`` if no budget or deadline is common to both folders."""
     in_time: dict[str, Any]
-    """The share in time: estimates ``a``, ``b`` and ``difference`` (B less A), shares of 1, each with ``value`` and
+    """Share in time: estimates ``a``, ``b`` and ``difference`` (B minus A), as fractions of 1, each with ``value`` and
     ``interval`` (``low``, ``high``, ``runs``); and ``differs``, as in ``rows``."""
     method: str
-    """What the intervals of differences are."""
+    """Method of the intervals of differences."""
     notes: list[str]
-    """What only one of them has, and which runs have no pair."""
+    """Contents that only one folder has, and runs without a pair."""
     settings: list[dict[str, str]]
-    """Keys on which the scenarios disagree: ``key``, and its values ``a`` and ``b``."""
+    """Keys with different values in the two scenarios: ``key``, and its values ``a`` and ``b``."""
     rows: list[dict[str, Any]]
-    """A row per number: ``point``, ``transport``, ``workload_name``, ``class``, ``number``, ``unit`` (``share``, ``s``,
-    ``bytes/s``, ``bytes`` or ``count``), ``pairs``, estimates ``a``, ``b`` and ``difference``, and ``differs``: ``higher``
-    or ``lower``: the interval leaves out 0; ``open``: it holds 0; ``equal``: in every pair; ``few-seeds``: fewer than four
-    pairs; ``None`` without a difference."""
+    """One row per metric: ``point``, ``transport``, ``workload_name``, ``class``, ``number`` (the metric), ``unit``
+    (``share``, ``s``, ``bytes/s``, ``bytes`` or ``count``), ``pairs``, estimates ``a``, ``b`` and ``difference``, and
+    ``differs``: ``higher`` or ``lower`` (the interval excludes 0), ``open`` (the interval contains 0), ``equal`` (in every
+    pair), ``few-seeds`` (fewer than four pairs), or ``None`` without a difference."""
 
     def __str__(self) -> str:
         return self.text
@@ -57,41 +60,41 @@ def compare(
     *,
     pair: tuple[str, str] | None = None,
 ) -> Comparison:
-    """Compares two results, or two transports of one result, in pairs of runs with the same seed, as ``duetime compare`` does.
+    """Compare two results, or two transports of one result, over pairs of runs with the same seed, like ``duetime compare``.
 
         >>> duetime.compare(result, pair=("dctcp", "d2tcp"))
 
-    Runs of the same number and ``seed`` have the same random draws. What the draws have in common cancels from the
-    difference, so its interval is narrower than what two intervals beside each other suggest. ``docs/compare.md`` says more.
+    Runs with equal run number and ``seed`` have the same random draws. Their common variation cancels from the difference,
+    so its interval is narrower than two separate intervals suggest. See ``docs/compare.md``.
 
-    :param a: a result, or the run folder of one: a path, or a URL that fsspec knows.
-    :param b: the result that is compared with it.
-    :param transports: compare only these, by name; default: those that both have.
-    :param pair: in place of ``b``, two transports of ``a``: the second is compared with the first. The transport of the rows
-        is ``"dctcp -> d2tcp"`` then.
-    :raises ScenarioError: they have nothing in common, or their ``seed`` differs.
-    :raises FolderError: one is no run folder, or cannot be read.
+    :param a: a result, or a run folder as a path or a URL that fsspec supports.
+    :param b: the result to compare with ``a``.
+    :param transports: names of the transports to compare; default: those that both results have.
+    :param pair: instead of ``b``, two transports of ``a``: the second is compared with the first. The rows then have the
+        transport ``"dctcp -> d2tcp"``.
+    :raises ScenarioError: the results have nothing in common, or their ``seed`` differs.
+    :raises FolderError: a folder is not a run folder or cannot be read.
     """
     if (b is None) == (pair is None):
         raise ValueError("compare: a second result, or pair=(\"dctcp\", \"d2tcp\")")
     if pair is not None and (transports is not None or isinstance(pair, str) or len(pair) != 2):
         raise ValueError(f"pair={pair!r}: two transports, without `transports`")
-    given = [a] if b is None else [a, b]
-    # A copy of what is behind a URL goes with its result.
-    results = [of if isinstance(of, Result) else load(of) for of in given]
+    sources = [a] if b is None else [a, b]
+    # A result loaded from a URL owns its temporary copy, so keep the results alive until the comparison is done.
+    results = [source if isinstance(source, Result) else load(source) for source in sources]
     if pair is not None:
-        text, told = _native.compare_transports(results[0].folder, *pair)
+        text, events_json = _native.compare_transports(results[0].folder, *pair)
     else:
-        text, told = _native.compare(results[0].folder, results[1].folder, names(transports))
-    for of, result in zip(given, results):
-        if not isinstance(of, Result) and url_of(of) is not None:
-            text = text.replace(str(result.folder), str(of))
-    events: list[tuple[str, dict[str, Any]]] = json.loads(told)
-    answer = dict(events[0][1])
-    del answer["a"], answer["b"]
+        text, events_json = _native.compare(results[0].folder, results[1].folder, names(transports))
+    for source, result in zip(sources, results):
+        if not isinstance(source, Result) and url_of(source) is not None:
+            text = text.replace(str(result.folder), str(source))
+    events: list[tuple[str, dict[str, Any]]] = json.loads(events_json)
+    summary = dict(events[0][1])
+    del summary["a"], summary["b"]
     return Comparison(
         text=text,
-        settings=[of for event, of in events if event == "setting"],
-        rows=[of for event, of in events if event == "difference"],
-        **answer,
+        settings=[fields for event, fields in events if event == "setting"],
+        rows=[fields for event, fields in events if event == "difference"],
+        **summary,
     )

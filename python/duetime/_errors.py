@@ -1,34 +1,34 @@
-"""What can go wrong."""
+"""Exceptions of the package."""
 
 from __future__ import annotations
 
 
 class DuetimeError(Exception):
-    """Any error of Duetime."""
+    """Base class of all errors of Duetime."""
 
 
 class ScenarioError(DuetimeError, ValueError):
-    """A scenario, a table of flows, or an input of :func:`fit`, that cannot be used. Nothing was run and nothing was written.
+    """Error in a scenario, a table of flows or an input of :func:`fit`. Nothing was run or written.
 
-    The exception's text shows the place and says what is allowed; the attributes are its parts.
+    The exception's text shows the position and the allowed values; the attributes hold its parts.
     """
 
     file: str | None
-    """The file; ``--set`` for a value that was set, ``<flows>`` for a table of flows; ``None`` if no place is known."""
+    """File; ``--set`` for a value that was set, ``<flows>`` for a table of flows; ``None`` if unknown."""
     line: int | None
-    """The line, from 1; of a table of flows the row, from 1; ``None`` if the mistake is in no line."""
+    """Line, from 1; row, from 1, of a table of flows; ``None`` if the error is not in a line."""
     column: int | None
-    """The column, from 1, in characters; ``None`` if the mistake is in no line."""
+    """Column in characters, from 1; ``None`` if the error is not in a line."""
     key: str | None
-    """The key's path, such as ``workload.fan_in``, or the name of the column of a table; ``None`` if there is none."""
+    """Key path, such as ``workload.fan_in``, or column name of a table; ``None`` if there is none."""
     value: str | None
-    """The value as it was written; ``None`` where a key is missing or unknown."""
+    """Value as written; ``None`` if a key is missing or unknown."""
     reason: str
-    """What is wrong with it."""
+    """Description of the error."""
     allowed: str | None
-    """What is allowed."""
+    """Allowed values."""
     help: str | None
-    """What to do about it."""
+    """Suggested fix."""
 
     def __init__(
         self,
@@ -55,16 +55,16 @@ class ScenarioError(DuetimeError, ValueError):
 
 
 class FolderError(DuetimeError):
-    """A run folder that cannot be written, read or trusted: it holds other results, is damaged, or is of another version."""
+    """Error in a run folder: it contains other results, is damaged, has another version, or cannot be read or written."""
 
 
 class RunError(DuetimeError):
-    """Runs that failed. What was finished is kept in the folder, if one was given."""
+    """Failed runs. If a folder was given, finished runs are kept there."""
 
 
 class FigureError(DuetimeError, ValueError):
-    """A figure for which the result has no data, such as queues where no link was sampled. It says what to change."""
+    """Data missing for a figure, such as queues if no link was sampled. The message says what to change."""
 
 
 class EngineError(DuetimeError):
-    """An engine that cannot be used: it is not installed, its cluster is not there, or a worker has another version."""
+    """Unusable engine: it is not installed, its cluster cannot be reached, or a worker has another version."""

@@ -1,4 +1,4 @@
-"""Scenarios fitted to what a service already has."""
+"""Scenarios fitted to recorded packets, spans or calls."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from ._types import StrPath, names
 
 @dataclass(frozen=True)
 class Fit:
-    """A scenario fitted to a file, and how well it reproduces what the file holds."""
+    """A scenario fitted to a file, and the quality of the fit."""
 
     scenario: Scenario
-    """The scenario; its text has comments."""
+    """The fitted scenario; its text has comments."""
     text: str
-    """What ``duetime fit`` prints: both sides as a table."""
+    """The output of ``duetime fit``: input and fitted scenario as a table."""
     answer: str
-    """Its first sentence: how well the input is reproduced."""
+    """First sentence of ``text``: how well the scenario reproduces the input."""
     rows: list[dict[str, Any]]
-    """Both sides, one ``quantity`` each, with its ``unit`` (``B``, ``ns``, ``/s``, ``share``, or nothing for counts),
-    ``input``, ``fitted``, ``difference`` (as a share of the input's; of the missed share the plain difference) and ``ks``, the
-    largest difference between both CDFs, 0 to 1. The missed share has ``input_interval`` and ``fitted_interval``, each with
-    ``low`` and ``high``, 95 %. ``None``: not known."""
+    """One row per ``quantity``, with its ``unit`` (``B``, ``ns``, ``/s``, ``share``, or empty for counts), ``input``,
+    ``fitted``, ``difference`` (as a share of the input's value; for the missed share the plain difference) and ``ks``, the
+    largest difference between both CDFs, 0 to 1. The missed share also has ``input_interval`` and ``fitted_interval``, each
+    with ``low`` and ``high`` of the 95 % interval. Unknown values are ``None``."""
     notes: list[str]
-    """What was left out, taken for granted, or is uncertain."""
+    """Omissions, assumptions and uncertainties."""
 
     def __str__(self) -> str:
         return self.text
@@ -46,25 +46,25 @@ def fit(
     transports: str | Iterable[str] | None = None,
     burst: str | Duration | None = None,
 ) -> Fit:
-    """Makes a scenario of what a service already has, and simulates it to say how well it reproduces that.
-    ``docs/fit.md`` says what each kind of file must hold, and what is fitted.
+    """Fit a scenario to recorded traffic and simulate it to measure the quality of the fit.
 
-    :param source: a capture of packets (pcap or pcapng), spans as JSON lines, or a table of calls in CSV.
-    :param kind: what the file holds; default: its first bytes tell.
-    :param budget: time within which all answers of a query must be there, such as ``"50 ms"``; default: the answers'
-        deadlines, or what 99 % of the queries took.
+    ``docs/fit.md`` describes the required contents of each kind of file, and the fitted quantities.
+
+    :param source: a packet capture (pcap or pcapng), spans as JSON lines, or a table of calls in CSV.
+    :param kind: format of the file; default: detected from its first bytes.
+    :param budget: time within which all answers of a query must arrive, such as ``"50 ms"``; default: the answers'
+        deadlines, or the time that 99 % of the queries took.
     :param link: rate of each host's link, such as ``"10 Gbps"``; default: 10 Gbps.
-    :param hosts: hosts of the network; default: those that the file shows.
-    :param buffer: buffers of the switches, such as ``"250 packets"`` for each port; default: ``"4 MB"``.
-    :param other_load: mean share of each host's link that other transfers take, such as ``"2 %"`` or 0.02; default: those
-        that the file shows, which spans and tables of calls do not.
-    :param transports: those of the scenario; the first is the one that the service used; default: ``tcp``, ``dctcp``,
+    :param hosts: number of hosts of the network; default: the hosts in the file.
+    :param buffer: buffer of the switches, such as ``"250 packets"`` for each port; default: ``"4 MB"``.
+    :param other_load: mean share of each host's link taken by other transfers, such as ``"2 %"`` or 0.02; default: the other
+        transfers in the file. Spans and tables of calls contain none.
+    :param transports: transports of the scenario; the first is the one that the service used; default: ``tcp``, ``dctcp``,
         ``d2tcp`` and ``d3``.
-    :param burst: calls of a client belong to one query if no gap between them is longer, such as ``"100 us"``; default: the
-        gaps themselves tell.
-    :raises ScenarioError: the file cannot be read or used, as one that ends in the middle: with its name, line and value.
+    :param burst: longest gap between calls of one query of a client, such as ``"100 us"``; default: derived from the gaps.
+    :raises ScenarioError: the file cannot be read or used, for example because it is truncated; has its name, line and value.
     """
-    told = _native.fit(
+    fields_json = _native.fit(
         source,
         kind=kind,
         budget=text_of("budget", budget),
@@ -75,6 +75,6 @@ def fit(
         transports=names(transports),
         burst=text_of("burst", burst),
     )
-    of: dict[str, Any] = json.loads(told)
-    of["scenario"] = Scenario.from_toml(of["scenario"])
-    return Fit(**of)
+    fields: dict[str, Any] = json.loads(fields_json)
+    fields["scenario"] = Scenario.from_toml(fields["scenario"])
+    return Fit(**fields)

@@ -1,4 +1,4 @@
-"""The axes of a sweep as columns: one name and one type in tables, the summary, arrays and figures."""
+"""Axes of a sweep as columns, with the same name and type in tables, the summary, arrays and figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, TypeAlias, Union
 
 Cell: TypeAlias = Union[bool, int, float, str]
-"""A value of an axis."""
+"""Value of an axis."""
 
 _UNITS: list[dict[str, int]] = [
     {
@@ -37,78 +37,79 @@ _UNITS: list[dict[str, int]] = [
     {"/s": 1, "per second": 1},
     {"%": 1},
 ]
-"""Units by dimension, the smallest first, each with its size in the smallest one."""
+"""Units by dimension, in increasing size, each as a multiple of the smallest one."""
 _NAMES = {"µs": "us", "packet": "packets", "B": "bytes", "/s": "per_s", "per second": "per_s", "%": "percent"}
-"""Units as the name of a column has them, where that is not the unit in small letters."""
+"""Spellings of units in column names that differ from the unit in lower case."""
 _SHORT = {word: word.upper() for word in ("ecn", "mss", "mtu", "nic", "rto")}
 _NUMBER = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*)")
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A key of the scenario that a sweep varies."""
+    """Scenario key that a sweep varies."""
 
     key: str
-    """The key, such as ``workload.deadline``."""
+    """Key path, such as ``workload.deadline``."""
     name: str
-    """The name of its column, which ends in the unit, such as ``workload_deadline_ms``."""
+    """Column name, which ends in the unit, such as ``workload_deadline_ms``."""
     unit: str | None
-    """The unit of its numbers, as the scenario has it; ``None`` without a unit."""
+    """Unit of the numbers, spelled as in the scenario, or ``None``."""
     values: dict[str, Cell]
-    """Its values by the texts of the scenario, in the order of the sweep. They are numbers if all of them are numbers of
-    one dimension."""
+    """Values by their text in the scenario, in the order of the sweep. Numbers if all texts are numbers of one dimension."""
 
     @property
     def is_numeric(self) -> bool:
         """True if the values are numbers."""
-        return all(isinstance(of, (int, float)) and not isinstance(of, bool) for of in self.values.values())
+        return all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in self.values.values())
 
     @property
     def label(self) -> str:
-        """The last part of the key in words, with the unit, as figures have it."""
+        """Axis label for figures: the last part of the key in words, with the unit."""
         words = [_SHORT.get(word, word) for word in self.key.rsplit(".", 1)[-1].split("_")]
         text = " ".join(words)
         return f"{text[:1].upper()}{text[1:]}" + (f" ({self.unit})" if self.unit else "")
 
     def at(self, point: Mapping[str, str]) -> Cell:
-        """Returns its value at a point: see :func:`settings_of`."""
+        """Return the value at a point, given the point's settings."""
         return self.values[point[self.key]]
 
 
 @dataclass(frozen=True)
 class Grid:
-    """The axes and the points of a sweep; both are empty without a sweep."""
+    """Axes and points of a sweep; both are empty without a sweep."""
 
     axes: list[Axis]
-    """The axes, the last one fastest."""
+    """Axes; the last one varies fastest."""
     points: dict[str, dict[str, str]]
-    """The settings of each point by the name of its folder."""
+    """Settings of each point, by the name of its folder."""
     labels: dict[str, str]
-    """The name of the folder of each point by its name in the summary."""
+    """Folder name of each point, by the point's name in the summary."""
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Grid:
-        """Returns the axes of a run folder."""
-        points = {of["id"]: {key: bare(value) for key, value in of["values"]} for of in manifest["points"]}
-        labels = {",".join(f"{key}={value}" for key, value in of["values"]): of["id"] for of in manifest["points"]}
+        """Return the grid of a run folder, given its manifest."""
+        points = {point["id"]: {key: bare(value) for key, value in point["values"]} for point in manifest["points"]}
+        labels = {
+            ",".join(f"{key}={value}" for key, value in point["values"]): point["id"] for point in manifest["points"]
+        }
         texts: dict[str, dict[str, None]] = {}
-        for point in points.values():
-            for key, text in point.items():
+        for settings in points.values():
+            for key, text in settings.items():
                 texts.setdefault(key, {})[text] = None
-        return cls([_axis(key, list(of)) for key, of in texts.items()], points, labels)
+        return cls([_axis(key, list(values)) for key, values in texts.items()], points, labels)
 
     def find(self, name: str) -> Axis | None:
-        """Returns the axis with this key, or with this name of a column; ``None`` if there is none."""
+        """Return the axis with this key or column name, or ``None`` if there is none."""
         return next((axis for axis in self.axes if name in (axis.key, axis.name)), None)
 
     @property
     def columns(self) -> list[Axis]:
-        """The axes that tables have as columns of their own: all but ``transport`` and ``seed``, which they have anyway."""
+        """Axes that are additional columns of tables: all but ``transport`` and ``seed``, which every table has."""
         return [axis for axis in self.axes if axis.name not in ("transport", "seed")]
 
     @property
     def independent(self) -> list[Axis]:
-        """The axes without those that change with an axis before them."""
+        """Axes without those that change together with an earlier axis."""
         sizes = 1
         for axis in self.axes:
             sizes *= len(axis.values)
@@ -121,13 +122,13 @@ class Grid:
         return found
 
     def leads(self, leader: Axis, follower: Axis) -> bool:
-        """Returns true if each value of ``leader`` comes with one value of ``follower``, and with more than one overall."""
+        """Return true if ``leader`` determines ``follower``, and ``follower`` has more than one value."""
         pairs = {(point[leader.key], point[follower.key]) for point in self.points.values()}
         return len(pairs) == len(leader.values) and len(follower.values) > 1
 
 
 def bare(value: str) -> str:
-    """Returns a value of a sweep without the quotes of TOML."""
+    """Return a value of a sweep without TOML quotes."""
     return value.strip('"')
 
 
@@ -140,8 +141,10 @@ def _axis(key: str, texts: list[str]) -> Axis:
 
 
 def numbers_of(texts: Iterable[str]) -> tuple[list[Cell], str | None]:
-    """Returns values as numbers with their unit: the smallest one that any of them has. They stay texts unless all are numbers
-    of one dimension; true and false become booleans."""
+    """Return the values as numbers in the smallest unit used, and that unit.
+
+    The values stay strings unless all are numbers of one dimension; true and false become booleans.
+    """
     texts = list(texts)
     if all(text in ("true", "false") for text in texts):
         return [text == "true" for text in texts], None
@@ -152,12 +155,12 @@ def numbers_of(texts: Iterable[str]) -> tuple[list[Cell], str | None]:
     units = {unit for _, unit in found}
     unit = None
     if units != {""}:
-        dimension = next((of for of in _UNITS if units <= of.keys()), None)
+        dimension = next((sizes for sizes in _UNITS if units <= sizes.keys()), None)
         if dimension is None:
             return [*texts], None
         unit = min(units, key=list(dimension).index)
         smallest = dimension[unit]
-        found = [(number * dimension[of] / smallest, of) for number, of in found]
+        found = [(number * dimension[part_unit] / smallest, part_unit) for number, part_unit in found]
     numbers = [number for number, _ in found]
     if all(number == number.to_integral_value() for number in numbers) and not any(_is_real(text) for text in texts):
         return [int(number) for number in numbers], unit
