@@ -1,4 +1,4 @@
-"""The driver's side of a sweep whose runs an engine's workers make."""
+"""Driver of a sweep whose runs are executed by an engine's workers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ._worker import make, staged
 from .engines._engine import Batch, Engine, Handle, Report
 
 ATTEMPTS = 3
-"""How often a run is given to workers that do not finish it, before it counts as failed."""
+"""Number of workers that may fail to finish a run before the run counts as failed."""
 
-_LOOK_S = 0.1
-"""Between two looks for Ctrl-C."""
-_TELL_S = 0.5
-"""Between two messages of how far things are."""
-_LAST_S = 5.0
-"""How long the folder of the workers is tried to be removed."""
+_POLL_S = 0.1
+"""Interval between checks for Ctrl-C, in seconds."""
+_PROGRESS_S = 0.5
+"""Interval between progress events, in seconds."""
+_CLEANUP_S = 5.0
+"""Time limit for removing the staging folder, in seconds."""
 _STAGING = ".workers-"
 
 
@@ -38,8 +38,8 @@ def drive(
     report: bool,
     on_event: Callable[[str], object] | None,
 ) -> _native.Folder:
-    """Has an engine make the runs that the folder ``out`` lacks."""
-    # Workers may have another current folder.
+    """Run the missing runs of the folder ``out`` on an engine."""
+    # Workers may have another current directory.
     out = out.resolve()
     staging = out / f"{_STAGING}{secrets.token_hex(8)}"
     order = {
@@ -52,17 +52,17 @@ def drive(
     workers = engine.start()
     try:
         if engine.answers_within_s is not None and plan.missing(None if overwrite else out):
-            _ask(engine, order, engine.answers_within_s)
-        made = _made(out)
+            _check_worker(engine, order, engine.answers_within_s)
+        created = _missing_folders(out)
         remote = _native.Remote(plan, out, overwrite)
-        _Driver(plan, remote, engine, workers, order, staging, on_event).drive(made)
+        _Driver(plan, remote, engine, workers, order, staging, on_event).drive(created)
     finally:
         engine.stop()
     return remote.summarise(report)
 
 
-def _ask(engine: Engine, order: dict[str, Any], within_s: float) -> None:
-    """Asks a worker for its version, with a batch of nothing."""
+def _check_worker(engine: Engine, order: dict[str, Any], within_s: float) -> None:
+    """Check the version of a worker by submitting an empty batch."""
     handles = engine.submit(make, order, [[]])
     until = time.monotonic() + within_s
     ended: list[Handle] = []
@@ -70,7 +70,7 @@ def _ask(engine: Engine, order: dict[str, Any], within_s: float) -> None:
         if time.monotonic() >= until:
             engine.cancel(handles)
             raise EngineError(f"no worker has answered within {within_s:g} s")
-        ended = engine.wait(handles, _LOOK_S)
+        ended = engine.wait(handles, _POLL_S)
     try:
         report = engine.result(ended[0])
     except Exception as error:
@@ -86,7 +86,7 @@ def _check(report: Report) -> None:
 
 
 class _Driver:
-    """One sweep, from its first batch to its last."""
+    """State of one sweep, from its first batch to its last."""
 
     def __init__(
         self,
@@ -107,9 +107,9 @@ class _Driver:
         self._runs = [(number, *run) for number, run in enumerate(plan.runs())]
         missing = remote.missing()
         if engine.batch_s is None:
-            # Each worker's share has runs of all kinds, as long ones tend to be neighbours.
+            # Interleave the shares, because runs of similar length tend to be neighbours.
             missing = [number for worker in range(workers) for number in missing[worker::workers]]
-        # Runs that are in no batch, and those that are neither kept nor failed.
+        # Runs that are in no batch, and runs that are neither stored nor failed.
         self._waiting = deque(missing)
         self._open = set(missing)
         self._attempts: dict[int, int] = {}
@@ -117,11 +117,11 @@ class _Driver:
         self._seconds = 0.0
         self._share = max(math.ceil(len(missing) / workers), 1)
 
-    def drive(self, made: list[Path]) -> None:
-        """Makes all runs; leaves a folder that can be read, however it ends."""
+    def drive(self, created: list[Path]) -> None:
+        """Execute all runs. The folder is readable however this call ends."""
         finished = unusable = False
         try:
-            self._tell()
+            self._forward_events()
             for left in self._staging.parent.glob(f"{_STAGING}*"):
                 shutil.rmtree(left, ignore_errors=True)
             self._staging.mkdir()
@@ -137,38 +137,38 @@ class _Driver:
                 _remove_staging(self._staging)
                 self._remote.end(not finished)
                 if unusable and not self._ended:
-                    _remove(self._staging.parent, made)
-        self._tell()
+                    _remove(self._staging.parent, created)
+        self._forward_events()
 
     def _work(self) -> None:
-        at_work: dict[Handle, Batch] = {}
-        told = 0.0
+        pending: dict[Handle, Batch] = {}
+        reported = 0.0
         try:
             while self._open:
                 batches: list[Batch] = []
-                while len(at_work) + len(batches) < self._workers * self._engine.batches_per_worker:
+                while len(pending) + len(batches) < self._workers * self._engine.batches_per_worker:
                     batch = self._batch()
                     if not batch:
                         break
                     batches.append(batch)
                 if batches:
                     handles = self._engine.submit(make, self._order, batches)
-                    at_work.update(zip(handles, batches))
-                for handle in self._engine.wait(list(at_work), _LOOK_S):
-                    self._take(handle, at_work.pop(handle))
-                if time.monotonic() - told > _TELL_S:
+                    pending.update(zip(handles, batches))
+                for handle in self._engine.wait(list(pending), _POLL_S):
+                    self._take(handle, pending.pop(handle))
+                if time.monotonic() - reported > _PROGRESS_S:
                     self._take_staged()
                     self._remote.tell(self._workers * self._engine.jobs_per_worker)
-                    told = time.monotonic()
-                self._tell()
+                    reported = time.monotonic()
+                self._forward_events()
         except BaseException:
-            # What the engine says now must not hide why the sweep ends.
+            # An error of the cancellation must not hide the original one.
             with contextlib.suppress(Exception):
-                self._engine.cancel(list(at_work))
+                self._engine.cancel(list(pending))
             raise
 
     def _batch(self) -> Batch:
-        """The next runs for a worker; empty if there are none."""
+        """Return the next runs for a worker; empty if none are left."""
         batch: Batch = []
         size = self._size()
         while self._waiting and len(batch) < size:
@@ -176,7 +176,7 @@ class _Driver:
             if number not in self._open:
                 continue
             if number in self._attempts and self._engine.batch_s is not None:
-                # What a worker was lost with is tried alone: it may be why.
+                # Retry a run that was in a lost batch alone: it may have crashed the worker.
                 size = 1
                 if batch:
                     self._waiting.appendleft(number)
@@ -185,7 +185,7 @@ class _Driver:
         return batch
 
     def _size(self) -> int:
-        """How many runs make a batch: few at the end, so that all workers end together."""
+        """Return the size of the next batch. It shrinks towards the end, so that all workers finish together."""
         if self._engine.batch_s is None:
             return self._share
         if not self._ended:
@@ -195,7 +195,7 @@ class _Driver:
         return max(1, min(round(wanted), fair))
 
     def _take(self, handle: Handle, batch: Batch) -> None:
-        """What became of a batch."""
+        """Process the end of a batch: store its runs, and requeue or fail the others."""
         why = "its worker ended without it"
         try:
             report = self._engine.result(handle)
@@ -215,12 +215,12 @@ class _Driver:
             for number, reason in report["failed"]:
                 self._fail(number, reason)
         self._take_staged()
-        # The other way round: what comes after a run that takes its worker with it comes before it then.
+        # Requeue in reverse order, so that runs after one that crashes its worker are retried before it.
         for number in reversed([run[0] for run in batch]):
             if number in self._open:
-                self._again(number, why)
+                self._retry(number, why)
 
-    def _again(self, number: int, why: str) -> None:
+    def _retry(self, number: int, why: str) -> None:
         attempts = self._attempts[number] = self._attempts.get(number, 0) + 1
         if attempts < ATTEMPTS:
             self._waiting.append(number)
@@ -233,7 +233,7 @@ class _Driver:
             self._open.discard(number)
 
     def _write(self, number: int, files: dict[str, bytes]) -> str:
-        """The files of a run that was made where the folder is not seen."""
+        """Write the files of a run from a worker without access to the folder. Return the name of the run's folder."""
         place = self._staging / f".{number}.sent"
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
@@ -242,7 +242,7 @@ class _Driver:
         return place.name
 
     def _take_staged(self) -> None:
-        """Keeps what workers have finished, of batches too that are not."""
+        """Store the finished runs in the staging folder, including those of unfinished batches."""
         if self._staging.is_dir():
             for number, name in staged(self._staging).items():
                 self._adopt(number, name)
@@ -253,7 +253,7 @@ class _Driver:
         try:
             seconds = self._remote.adopt(number, self._staging / name)
         except FolderError:
-            # Not whole: it is made again.
+            # The run is incomplete, so it is run again.
             shutil.rmtree(self._staging / name, ignore_errors=True)
             return
         self._open.discard(number)
@@ -261,31 +261,31 @@ class _Driver:
             self._ended += 1
             self._seconds += seconds
 
-    def _tell(self) -> None:
+    def _forward_events(self) -> None:
         for event in self._remote.events():
             if self._on_event is not None:
                 self._on_event(event)
 
 
 def _remove_staging(staging: Path) -> None:
-    """Removes the folder of the workers, also while one that has lost its cluster still writes to it."""
-    until = time.monotonic() + _LAST_S
+    """Remove the staging folder, even if a worker that lost its cluster still writes to it."""
+    until = time.monotonic() + _CLEANUP_S
     shutil.rmtree(staging, ignore_errors=True)
     while staging.exists() and time.monotonic() < until:
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _made(out: Path) -> list[Path]:
-    """The folders that are not there yet, innermost first."""
-    return [of for of in (out, *out.parents) if not of.exists()]
+def _missing_folders(out: Path) -> list[Path]:
+    """Return the folders of the path that do not exist yet, innermost first."""
+    return [folder for folder in (out, *out.parents) if not folder.exists()]
 
 
-def _remove(out: Path, made: Sequence[Path]) -> None:
-    """A folder in which there is no run goes again, if it was not there before."""
-    if out in made:
+def _remove(out: Path, created: Sequence[Path]) -> None:
+    """Remove the folder if this call created it, and its created parents if they are empty."""
+    if out in created:
         shutil.rmtree(out, ignore_errors=True)
-        for parent in made[1:]:
+        for parent in created[1:]:
             try:
                 parent.rmdir()
             except OSError:

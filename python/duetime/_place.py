@@ -1,4 +1,4 @@
-"""Where a run folder is: in the file system, or behind a URL that fsspec knows."""
+"""Location of a run folder: the file system, or a URL that fsspec supports."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _RUNS = ("runs/", "points/")
 
 
 def url_of(place: StrPath) -> str | None:
-    """The URL that a place is, unless it is a path."""
+    """Return the location as a URL, or ``None`` if it is a path or a ``file://`` URL."""
     text = os.fspath(place)
     return text if "://" in text and not text.startswith("file://") else None
 
 
 def path_of(place: StrPath) -> Path:
-    """Returns the path of a place, which may be the URL of a file.
+    """Return the path of a location, which may be a ``file://`` URL.
 
-    :raises FolderError: it is another URL.
+    :raises FolderError: the location is another URL.
     """
     text = os.fspath(place)
     if url_of(text) is not None:
@@ -37,33 +37,36 @@ def path_of(place: StrPath) -> Path:
 
 
 class Storage:
-    """A run folder on object storage, with a copy of it in the file system. Nothing there locks it: two sweeps must not write
-    to it at the same time."""
+    """Run folder on object storage, with a copy in the file system.
+
+    The folder is not locked: two sweeps must not write to it at the same time.
+    """
 
     def __init__(self, url: str) -> None:
-        """Of the folder at ``url``."""
+        """Open the storage of the folder at ``url``."""
         self.url = url
         try:
             import fsspec
         except ImportError as error:
             raise FolderError(f"`{url}` needs fsspec: pip install 'duetime[cloud]'") from error
-        with self._told("open"):
+        with self._folder_errors("open"):
             self._files, self._root = fsspec.core.url_to_fs(url)
-        self._sent: set[str] = set()
+        self._sent: set[str] = set()  # runs that the storage already has
 
     def require_empty(self, remedy: str) -> None:
-        """Raises an error that names the remedy if the folder contains anything."""
-        with self._told("read"):
+        """Raise an error that names the remedy if the folder contains anything."""
+        with self._folder_errors("read"):
             names = self._names()
         if names:
-            raise FolderError(f"`{self.url}` is there already, and not empty ({remedy})")
+            raise FolderError(f"`{self.url}` exists and is not empty ({remedy})")
 
     def fetch(self, copy: Path, *, without: bool = False) -> None:
-        """Copies the folder here. There may be none; what is there and is no run folder is refused.
+        """Copy the folder into ``copy``. Does nothing if the folder does not exist.
 
-        :param without: only look whether it is one; what it holds will be replaced.
+        :param without: only check that it is a run folder, because its contents will be replaced.
+        :raises FolderError: the folder is not empty and is not a run folder.
         """
-        with self._told("read"):
+        with self._folder_errors("read"):
             names = self._names()
             if not names:
                 return
@@ -78,7 +81,7 @@ class Storage:
             raise FolderError(f"`{self.url}/{_MANIFEST}` is damaged: it was not written by duetime")
         if without:
             return
-        with self._told("read"):
+        with self._folder_errors("read"):
             for name in names:
                 if name == _MANIFEST or name.startswith(_RUNS):
                     to = copy / name
@@ -86,46 +89,46 @@ class Storage:
                     self._files.get_file(f"{self._root}/{name}", str(to))
         self._sent = {name for name in names if name.startswith(_RUNS)}
 
-    def hears(self, copy: Path, then: Callable[[str], object] | None) -> Callable[[str], object]:
-        """Sends each run away as it is finished; ``then`` hears of every event too."""
+    def uploading(self, copy: Path, then: Callable[[str], object] | None) -> Callable[[str], object]:
+        """Return an event handler that uploads each finished run and then calls ``then``."""
 
-        def heard(text: str) -> None:
+        def handle(text: str) -> None:
             event: dict[str, Any] = json.loads(text)
             if event["event"] == "study-started":
                 self._send(copy, _MANIFEST)
             elif event["event"] == "run-finished":
                 run = Path(event["folder"]).resolve()
-                # What vouches for the other files comes last.
-                for path in sorted(run.iterdir(), key=lambda of: of.name == "run.json"):
+                # `run.json` marks the run as complete, so it goes last.
+                for path in sorted(run.iterdir(), key=lambda path: path.name == "run.json"):
                     self._send(copy, path.relative_to(copy.resolve()).as_posix())
             if then is not None:
                 then(text)
 
-        return heard
+        return handle
 
     def finish(self, copy: Path) -> None:
-        """Makes the folder there what the copy is; files of others stay."""
+        """Upload what is missing and remove runs that the copy does not have. Other files are not touched."""
         if not (copy / _MANIFEST).exists():
             return
         ours = [path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()]
         ours = [name for name in ours if not any(part.startswith(".") for part in name.split("/"))]
-        for name in sorted(ours, key=lambda of: (of == _MANIFEST, of.endswith("run.json"))):
+        for name in sorted(ours, key=lambda name: (name == _MANIFEST, name.endswith("run.json"))):
             if name not in self._sent or not name.startswith(_RUNS):
                 self._send(copy, name)
-        with self._told("write"):
+        with self._folder_errors("write"):
             for name in self._names():
                 if name.startswith(_RUNS) and name not in ours:
                     self._files.rm_file(f"{self._root}/{name}")
 
     def _send(self, copy: Path, name: str) -> None:
-        with self._told("write"):
+        with self._folder_errors("write"):
             to = f"{self._root}/{name}"
             self._files.makedirs(to.rpartition("/")[0], exist_ok=True)
             self._files.put_file(str(copy / name), to)
         self._sent.add(name)
 
     def _names(self) -> list[str]:
-        """Its files, by their paths within it."""
+        """Return the folder's files as paths relative to it."""
         try:
             found = self._files.find(self._root)
         except FileNotFoundError:
@@ -134,17 +137,17 @@ class Storage:
         return [path[len(start) :] for path in found if path.startswith(start)]
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
-        """What storage says is an error of the folder; the kinds are those of its library."""
+    def _folder_errors(self, action: str) -> Iterator[None]:
+        """Convert errors of the storage library to :class:`FolderError`. Each library has its own exception types."""
         try:
             yield
         except FolderError:
             raise
         except Exception as error:
-            raise FolderError(f"cannot {what} `{self.url}`: {error or type(error).__name__}") from error
+            raise FolderError(f"cannot {action} `{self.url}`: {error or type(error).__name__}") from error
 
 
 def temporary() -> tuple[tempfile.TemporaryDirectory[str], Path]:
-    """A folder that goes with its last user, and the place of a run folder within it."""
+    """Return a temporary folder, which is removed with its last reference, and the path of a run folder within it."""
     folder = tempfile.TemporaryDirectory(prefix="duetime-")
     return folder, Path(folder.name) / "run"

@@ -1,5 +1,7 @@
-"""Progress: a bar of tqdm where that is installed, otherwise a line of text. In a notebook without widgets, a line that is
-replaced: a published notebook has the last one alone."""
+"""Progress display: a tqdm bar if tqdm is installed, otherwise a line of text.
+
+In a notebook without widgets, one line is replaced, so a published notebook contains only the last one.
+"""
 
 from __future__ import annotations
 
@@ -17,22 +19,22 @@ from ._types import Event, Progress
 
 
 class _Bar(Protocol):
-    """What both kinds of bar do."""
+    """Interface of the progress displays."""
 
     def show(self, done: float, runs: int, note: str) -> None:
-        """Shows how many of the runs are done, with parts of those at work."""
+        """Show the number of finished runs, including fractions of running ones."""
 
     def close(self) -> None:
-        """Leaves what was shown last."""
+        """Close the display and keep the last state visible."""
 
 
-class Teller:
-    """Tells events to whoever was asked for; as a context, it leaves its bar in order."""
+class Reporter:
+    """Forwards events to a callback and a progress bar. As a context manager it closes the bar."""
 
     def __init__(self, progress: Progress) -> None:
-        """For the argument ``progress`` of a call."""
-        self._heard: Callable[[Event], object] | None = progress if callable(progress) else None
-        wanted = progress is True or (progress is None and _somebody_looks())
+        """Create a reporter for the argument ``progress`` of a call."""
+        self._callback: Callable[[Event], object] | None = progress if callable(progress) else None
+        wanted = progress is True or (progress is None and _is_interactive())
         self._bar: _Bar | None = _bar() if wanted else None
         self._runs = 0
         self._done = 0
@@ -41,13 +43,13 @@ class Teller:
 
     @property
     def on_event(self) -> Callable[[str], object] | None:
-        """What to call with the JSON of each event; ``None`` if nobody wants to know."""
-        return None if self._heard is None and self._bar is None else self._on
+        """Callback for the JSON of each event, or ``None`` if events are not needed."""
+        return None if self._callback is None and self._bar is None else self._on
 
     def _on(self, text: str) -> None:
         event: Event = json.loads(text)
-        if self._heard is not None:
-            self._heard(event)
+        if self._callback is not None:
+            self._callback(event)
         if self._bar is not None:
             self._show(event, self._bar)
 
@@ -68,7 +70,7 @@ class Teller:
             return
         bar.show(self._done + sum(self._parts.values()), self._runs, self._note)
 
-    def __enter__(self) -> Teller:
+    def __enter__(self) -> Reporter:
         return self
 
     def __exit__(
@@ -81,13 +83,13 @@ class Teller:
             self._bar.close()
 
 
-def _somebody_looks() -> bool:
-    """Whether this is a terminal or a notebook."""
+def _is_interactive() -> bool:
+    """Return true in a notebook or on a terminal."""
     return _in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
 
 
 def _in_notebook() -> bool:
-    # Other programs import ipykernel as well, such as those that start kernels.
+    # Programs that only start kernels import ipykernel too, so also check for an active shell.
     shell: Any = sys.modules.get("IPython")
     return "ipykernel" in sys.modules and shell is not None and shell.get_ipython() is not None
 
@@ -103,7 +105,7 @@ def _bar() -> _Bar:
 def _tqdm() -> _Bar | None:
     try:
         with warnings.catch_warnings():
-            # A notebook without ipywidgets gets a bar of text. That is no reason to warn.
+            # tqdm warns if ipywidgets is missing, but its text bar is fine.
             warnings.simplefilter("ignore")
             from tqdm.auto import tqdm
     except ImportError:
@@ -118,7 +120,7 @@ def _tqdm() -> _Bar | None:
                 shape = "{desc}{percentage:3.0f}%|{bar}| {n:.1f}/{total} runs [{elapsed}<{remaining}]"
                 self._bar = tqdm(total=runs, bar_format=shape)
             elif self._bar.total != runs:
-                # The widget of a notebook learns of another total only so.
+                # Notebook widgets update their total only on reset.
                 self._bar.reset(runs)
             self._bar.set_description(note, refresh=False)
             self._bar.n = round(done, 3)
@@ -132,7 +134,7 @@ def _tqdm() -> _Bar | None:
 
 
 class _Lines:
-    """One line of text that is written over, twice a second at most."""
+    """A line of text that is overwritten at most twice a second."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -161,14 +163,14 @@ class _Lines:
 
 
 class _Replaced(_Lines):
-    """One output of a notebook's cell, whose text is replaced."""
+    """A line of text in a notebook cell's output that is replaced in place."""
 
     _handle: Any = None
 
     def _write(self, line: str) -> None:
         text = {"text/plain": line}
         if self._handle is None:
-            # It has no types.
+            # IPython has no type annotations.
             shown: Any = importlib.import_module("IPython.display")
             self._handle = shown.display(text, raw=True, display_id=True)
         else:

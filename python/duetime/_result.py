@@ -1,4 +1,4 @@
-"""What a run leaves."""
+"""Results of runs: tables, summary and run folder."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from . import _native
 from ._errors import FolderError
 from ._grid import Cell, Grid
 from ._place import Storage, path_of, temporary, url_of
-from ._progress import Teller
+from ._progress import Reporter
 from ._scenario import Scenario
 from ._summary import Summary, table
 from ._types import Progress, StrPath
@@ -28,30 +28,30 @@ if TYPE_CHECKING:
     import pyarrow
 
 TableName: TypeAlias = Literal["queries", "flows", "ports", "servers", "queues", "throughput"]
-"""The tables of a run folder; ``docs/results.md`` has every column."""
+"""Name of a table of a run folder; ``docs/results.md`` lists the columns."""
 
 _SHOWN = 8
-"""Rows of a table that a notebook shows."""
+"""Number of rows in the HTML view of a table."""
 
 
 class Table:
-    """A table in Arrow's memory: one row per query, flow, port or sample of all runs, with its ``transport`` and ``run``.
+    """A table in Arrow's memory format: one row per query, flow, port or sample of all runs, with ``transport`` and ``run``.
 
-    It has the Arrow PyCapsule interface: ``polars.DataFrame(table)``, ``pyarrow.table(table)`` and DuckDB read it without
-    copying. Column names end in their units; what is absent is null. Each field has its meaning in the metadata under
-    ``description`` and, if it has a unit, the unit under ``unit``. The tables of a sweep have its axes in front, next to the
-    name of the ``point``: ``workload.deadline`` in milliseconds is the column ``workload_deadline_ms``.
+    The table has the Arrow PyCapsule interface: ``polars.DataFrame(table)``, ``pyarrow.table(table)`` and DuckDB read it
+    without copying. Column names end in their units; missing values are null. The metadata of each field has its meaning under
+    ``description`` and its unit, if any, under ``unit``. Tables of a sweep start with the name of the ``point`` and the axes:
+    ``workload.deadline`` in milliseconds is the column ``workload_deadline_ms``.
     """
 
     def __init__(self, table: _native.Table, name: TableName, additions: Mapping[str, str] | None = None) -> None:
-        """Of a table of the part in Rust; ``additions`` are its columns that are not in the files, with what they mean."""
+        """Wrap a native table. ``additions`` describes the columns that are not in the files, by name."""
         self._table = table
         self._name = name
         self._additions = dict(additions or {})
 
     @property
     def columns(self) -> dict[str, str]:
-        """What each column means, with its unit, by its name."""
+        """Meaning and unit of each column, by name."""
         meanings = {**dict(_native.columns(self._name)), **self._additions}
         return {name: meanings[name] for name in self._table.names}
 
@@ -60,37 +60,37 @@ class Table:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Number of rows and columns."""
         return self._table.num_rows, len(self._table.names)
 
     def __len__(self) -> int:
         return self._table.num_rows
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The table as an Arrow stream, without copying."""
+        """Return the table as an Arrow stream, without copying."""
         return self._table.__arrow_c_stream__(requested_schema)
 
     def __arrow_c_schema__(self) -> object:
-        """The columns as an Arrow schema."""
+        """Return the columns as an Arrow schema."""
         return self._table.__arrow_c_schema__()
 
     def to_arrow(self) -> pyarrow.Table:
-        """As a table of pyarrow, in the same memory. Needs pyarrow."""
+        """Return a pyarrow table that shares the memory. Requires pyarrow."""
         import pyarrow
 
         return pyarrow.table(self)
 
     def to_polars(self) -> polars.DataFrame:
-        """As a frame of polars; numbers stay where they are. Needs polars."""
+        """Return a polars frame; numbers are not copied. Requires polars."""
         import polars
 
         return polars.DataFrame(self)
 
     def to_pandas(self, *, arrow: bool = False) -> pandas.DataFrame:
-        """As a frame of pandas. Needs pandas and pyarrow.
+        """Return a pandas frame. Requires pandas and pyarrow.
 
-        Columns of integers with nulls become floats, as pandas has it. With ``arrow=True`` the columns keep Arrow's types
-        and memory.
+        Integer columns with nulls become floats, as usual in pandas. With ``arrow=True`` the columns keep Arrow's types and
+        memory.
         """
         import pandas
 
@@ -106,12 +106,12 @@ class Table:
         return f"<Table {self._name}: {rows} rows, {columns} columns>"
 
     def _repr_html_(self) -> str:
-        """The first rows where pyarrow or polars is installed, otherwise what the columns mean."""
+        """Return the first rows as HTML, or the meanings of the columns if neither pyarrow nor polars is installed."""
         title = f"<p>{html.escape(self._name)}: {self.shape[0]:,} rows, {self.shape[1]} columns</p>"
         rows = self._first(_SHOWN)
         if rows is None:
-            return title + table(["column", "meaning"], [[*of] for of in self.columns.items()])
-        return title + table(self._table.names, [["" if of is None else str(of) for of in row] for row in rows])
+            return title + table(["column", "meaning"], [[*column] for column in self.columns.items()])
+        return title + table(self._table.names, [["" if cell is None else str(cell) for cell in row] for row in rows])
 
     def _first(self, count: int) -> list[tuple[object, ...]] | None:
         try:
@@ -130,23 +130,23 @@ class Failure:
     """A run that failed."""
 
     point: str | None
-    """The point of the sweep, by the name of its folder; ``None`` without a sweep."""
+    """Folder name of the sweep's point; ``None`` without a sweep."""
     transport: str
-    """The transport."""
+    """Name of the transport."""
     run: int
-    """The run's number, from 0."""
+    """Run number, from 0."""
     reason: str
-    """Why."""
+    """Error message."""
 
 
 class Result:
-    """The runs of a scenario: tables, their summary, and the run folder behind them.
+    """The runs of a scenario: tables, summary and run folder.
 
-    A pickle has the path of the run folder, and of a temporary one all files.
+    A pickled result contains the path of its run folder or, if the folder is temporary, all of its files.
     """
 
     def __init__(self, folder: StrPath) -> None:
-        """Of a run folder that is there; :func:`run` makes one."""
+        """Open an existing run folder; :func:`run` creates one."""
         self._open(_native.Folder(folder), Path(folder), None)
 
     def _open(
@@ -157,38 +157,40 @@ class Result:
     ) -> None:
         self._folder = opened
         self._path = path
-        # A temporary folder goes with its last user.
+        # Keeps the temporary folder alive as long as the result.
         self._temporary = temporary
         self._tables: dict[tuple[str, bool], Table] = {}
 
     @property
     def folder(self) -> Path:
-        """The run folder. A temporary one is removed with the result: :meth:`save` keeps it."""
+        """Path of the run folder. A temporary folder is deleted with the result; :meth:`save` keeps it."""
         return self._path
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
-        """What was asked, by which version, on which machine, and how each run ended: ``manifest.json``."""
+        """Contents of ``manifest.json``: the request, version and machine, and the state of each run."""
         manifest: dict[str, Any] = json.loads(self._folder.manifest())
         return manifest
 
     @cached_property
     def scenario(self) -> Scenario:
-        """The scenario that was run."""
-        of = self.manifest
-        settings = [(key, value) for key, value in of["overrides"]]
-        source = _native.Source(of["scenario_text"], of["scenario_file"], settings)
+        """The simulated scenario."""
+        manifest = self.manifest
+        settings = [(key, value) for key, value in manifest["overrides"]]
+        source = _native.Source(manifest["scenario_text"], manifest["scenario_file"], settings)
         return Scenario._of(source)
 
     @property
     def transports(self) -> list[str]:
-        """The transports that were compared."""
+        """Names of the transports."""
         return list(self.manifest["transports"])
 
     @property
     def digests(self) -> dict[tuple[str, int], str]:
-        """The digest of each finished run by transport and number: equal for equal runs, on any machine. Of a sweep the
-        name has the point in front."""
+        """Digest of each finished run by transport and run number. Equal runs have equal digests on any machine.
+
+        In a sweep, the transport's name is preceded by the point's.
+        """
         done = (run for run in self.manifest["runs"] if run["digest"] is not None)
         names = (
             (f"{run['point']}, {run['transport']}" if run["point"] else run["transport"], run)
@@ -198,14 +200,17 @@ class Result:
 
     @property
     def failures(self) -> list[Failure]:
-        """Runs that failed, and why. Their reasons are in the folder too, as ``NUMBER.failed.txt`` where their results would
-        be. A run or a sweep that is taken up again tries them again."""
+        """Failed runs with their reasons.
+
+        The folder contains the reasons too, as ``NUMBER.failed.txt`` in place of the results. Resuming the run or sweep
+        repeats the failed runs.
+        """
         failed = (run for run in self.manifest["runs"] if run["state"] == "failed")
         return [Failure(run["point"], run["transport"], run["run"], run["reason"]) for run in failed]
 
     @cached_property
     def summary(self) -> Summary:
-        """What the runs amount to; ``print(result.summary)`` shows the tables that ``duetime run`` prints."""
+        """Summary over all runs; ``print(result.summary)`` prints the tables of ``duetime run``."""
         return Summary(text=self._folder.text(), **json.loads(self._folder.rows()), _grid=self._grid)
 
     @cached_property
@@ -213,11 +218,11 @@ class Result:
         return Grid.of(self.manifest)
 
     def table(self, name: TableName, *, all: bool = False) -> Table:
-        """Returns a table of all finished runs. It is read once and then shared.
+        """Return a table of all finished runs. The table is read once and then shared.
 
-        :param all: of queries and flows, every row; default: only the rows that :attr:`summary` counts. It leaves out
-            queries and flows that start before ``warm_up`` or from ``duration`` on, and answers that another question to
-            the same leaf made useless (column ``spare``).
+        :param all: return every row of queries and flows; default: only the rows that :attr:`summary` counts. These exclude
+            queries and flows that start before ``warm_up`` or from ``duration`` on, and answers that a hedge or retry made
+            redundant (column ``spare``).
         """
         if (name, all) not in self._tables:
             grid = self._grid
@@ -239,45 +244,48 @@ class Result:
 
     @property
     def queries(self) -> Table:
-        """One row per measured query, as the root of its tree sees it. ``met`` is false for a query that never had enough
-        answers. ``result.table("queries", all=True)`` has the others too."""
+        """One row per measured query, as seen by the root of its tree.
+
+        ``met`` is false for a query that never received enough answers. ``result.table("queries", all=True)`` includes
+        queries that are not measured.
+        """
         return self.table("queries")
 
     @property
     def flows(self) -> Table:
-        """One row per measured flow. ``result.table("flows", all=True)`` has the others too."""
+        """One row per measured flow. ``result.table("flows", all=True)`` includes flows that are not measured."""
         return self.table("flows")
 
     @property
     def ports(self) -> Table:
-        """One row per port, which is one direction of a link."""
+        """One row per port, the sending side of one direction of a link."""
         return self.table("ports")
 
     @property
     def servers(self) -> Table:
-        """One row per computing host: utilisation and waits of its servers. Empty where ``host.servers`` is unlimited."""
+        """One row per computing host: utilisation and waits of its servers. Empty if ``host.servers`` is unlimited."""
         return self.table("servers")
 
     @property
     def queues(self) -> Table:
-        """One row per sampled link and time: its queue. Empty unless the scenario has ``record.every``."""
+        """One row per sampled link and time: length of the queue. Empty unless the scenario has ``record.every``."""
         return self.table("queues")
 
     @property
     def throughput(self) -> Table:
-        """One row per sampled link and time: what crossed it. Empty unless the scenario has ``record.every``."""
+        """One row per sampled link and time: bytes sent. Empty unless the scenario has ``record.every``."""
         return self.table("throughput")
 
     def to_arrow(self, table: TableName = "flows") -> pyarrow.Table:
-        """Returns a table for pyarrow: see :meth:`table` and :meth:`Table.to_arrow`."""
+        """Return a table as a pyarrow table: see :meth:`table` and :meth:`Table.to_arrow`."""
         return self.table(table).to_arrow()
 
     def to_polars(self, table: TableName = "flows") -> polars.DataFrame:
-        """Returns a table for polars: see :meth:`table` and :meth:`Table.to_polars`."""
+        """Return a table as a polars frame: see :meth:`table` and :meth:`Table.to_polars`."""
         return self.table(table).to_polars()
 
     def to_pandas(self, table: TableName = "flows", *, arrow: bool = False) -> pandas.DataFrame:
-        """Returns a table for pandas: see :meth:`table` and :meth:`Table.to_pandas`."""
+        """Return a table as a pandas frame: see :meth:`table` and :meth:`Table.to_pandas`."""
         return self.table(table).to_pandas(arrow=arrow)
 
     @overload
@@ -287,14 +295,16 @@ class Result:
     def save(self, folder: str, *, report: bool = True, overwrite: bool = False) -> Path | str: ...
 
     def save(self, folder: StrPath, *, report: bool = True, overwrite: bool = False) -> Path | str:
-        """Writes the run folder to ``folder``, as ``duetime run --out`` does: whole, or not at all. Object storage cannot
-        replace a folder at once; the manifest, without which it is not a run folder, comes last there.
+        """Write the run folder to ``folder``, in the format of ``duetime run --out``.
 
-        :param folder: a path, or a URL that fsspec knows, such as ``s3://bucket/run``. It must be empty, unless
-            ``overwrite`` is set and it is a run folder.
-        :param report: with ``report.html``.
-        :param overwrite: replace the run folder that is there.
-        :returns: the path, or the URL.
+        A path is written completely or not at all. Object storage cannot replace a folder atomically, so the manifest, which
+        makes it a run folder, is written last.
+
+        :param folder: a path, or a URL that fsspec supports, such as ``s3://bucket/run``. It must be empty, or a run folder if
+            ``overwrite`` is set.
+        :param report: include ``report.html``.
+        :param overwrite: replace an existing run folder.
+        :returns: the path or the URL.
         """
         url = url_of(folder)
         if url is not None:
@@ -302,24 +312,24 @@ class Result:
             return url
         place = path_of(folder)
         self._write_report(report)
-        holds = place.exists() and (not place.is_dir() or any(place.iterdir()))
-        if holds and overwrite:
-            # Only a run folder gives way.
+        occupied = place.exists() and (not place.is_dir() or any(place.iterdir()))
+        if occupied and overwrite:
+            # Raises an error unless it is a run folder: nothing else is replaced.
             _native.Folder(place)
-        elif holds:
-            raise FolderError(f"`{place}` is there already, and not empty (overwrite=True)")
+        elif occupied:
+            raise FolderError(f"`{place}` exists and is not empty (overwrite=True)")
         place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent) as beside:
-            whole = Path(beside) / "run"
-            shutil.copytree(self._path, whole)
+        with tempfile.TemporaryDirectory(prefix=f".{place.name}.", dir=place.parent) as staging:
+            copy = Path(staging) / "run"
+            shutil.copytree(self._path, copy)
             if place.exists():
-                place.rename(Path(beside) / "old")
-            whole.rename(place)
+                place.rename(Path(staging) / "old")
+            copy.rename(place)
         return place
 
     def _send(self, storage: Storage, report: bool, overwrite: bool) -> None:
         if overwrite:
-            # Only a run folder gives way.
+            # Raises an error unless it is a run folder: nothing else is replaced.
             storage.fetch(self._path, without=True)
         else:
             storage.require_empty("overwrite=True")
@@ -331,7 +341,7 @@ class Result:
             self._folder.report()
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A temporary folder is gone once its last user is: its files go along.
+        # A temporary folder is deleted with its result, so the pickle contains its files.
         if self._temporary is None:
             return Result, (str(self._path.resolve()),)
         files = (path for path in self._path.rglob("*") if path.is_file())
@@ -346,10 +356,11 @@ class Result:
 
 
 def load(folder: StrPath) -> Result:
-    """Opens a run folder of :func:`run`, of :func:`sweep` or of the command.
+    """Open a run folder written by :func:`run`, :func:`sweep` or the command.
 
-    :param folder: its path, or a URL that fsspec knows: then it is copied to a temporary folder, which goes with the result.
-    :raises FolderError: there is none, it is damaged, or it is of another version.
+    :param folder: a path, or a URL that fsspec supports. A folder at a URL is copied to a temporary one, which is deleted with
+        the result.
+    :raises FolderError: the folder does not exist, is damaged, or has another version.
     """
     url = url_of(folder)
     if url is None:
@@ -358,7 +369,7 @@ def load(folder: StrPath) -> Result:
     try:
         Storage(url).fetch(copy)
         if not copy.exists():
-            raise FolderError(f"there is no run folder at `{url}`")
+            raise FolderError(f"no run folder at `{url}`")
         return result_of(_native.Folder(copy), copy, holder)
     except BaseException:
         holder.cleanup()
@@ -370,7 +381,7 @@ def _table_of(content: bytes, name: TableName, additions: Mapping[str, str]) -> 
 
 
 def _unpacked(files: Mapping[str, bytes]) -> Result:
-    """Returns a result whose files are in a new temporary folder."""
+    """Return a result with the given files in a new temporary folder."""
     holder, place = temporary()
     for name, content in files.items():
         path = place / name
@@ -384,13 +395,13 @@ def result_of(
     path: Path,
     temporary: tempfile.TemporaryDirectory[str] | None,
 ) -> Result:
-    """A result whose temporary folder, if it has one, goes with it."""
-    made = Result.__new__(Result)
-    made._open(opened, path, temporary)
-    return made
+    """Return a result that owns its temporary folder, if it has one."""
+    result = Result.__new__(Result)
+    result._open(opened, path, temporary)
+    return result
 
 
-def made(
+def execute(
     out: StrPath | None,
     progress: Progress,
     make: Callable[[Path, Callable[[str], object] | None], _native.Folder],
@@ -398,12 +409,12 @@ def made(
     overwrite: bool = False,
     resume: bool = True,
 ) -> Result:
-    """Makes runs into a folder and returns their result.
+    """Execute runs in a folder and return their result.
 
-    :param out: a path, or a URL, to which each run is copied once it is finished; ``None``: a temporary folder.
-    :param make: makes the runs at a path, and calls a function with every event.
-    :param overwrite: what is at the URL is replaced.
-    :param resume: what is at the URL is kept; if neither is set, it must be empty.
+    :param out: a path, or a URL to which each finished run is copied; ``None``: a temporary folder.
+    :param make: executes the runs in the folder and calls a function with every event.
+    :param overwrite: replace the contents of the URL.
+    :param resume: keep the contents of the URL. If neither option is set, the URL must be empty.
     """
     url = None if out is None else url_of(out)
     storage = None if url is None else Storage(url)
@@ -417,8 +428,8 @@ def made(
             if not (overwrite or resume):
                 storage.require_empty("resume=True, overwrite=True")
             storage.fetch(place, without=overwrite)
-        with Teller(progress) as teller:
-            on_event = teller.on_event if storage is None else storage.hears(place, teller.on_event)
+        with Reporter(progress) as reporter:
+            on_event = reporter.on_event if storage is None else storage.uploading(place, reporter.on_event)
             try:
                 folder = make(place, on_event)
             finally:
@@ -432,4 +443,4 @@ def made(
 
 
 TABLES: tuple[TableName, ...] = get_args(TableName)
-"""The names of all tables."""
+"""Names of all tables."""

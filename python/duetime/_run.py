@@ -1,4 +1,4 @@
-"""Runs."""
+"""Simulation of a scenario."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from . import _native
-from ._result import Result, made
+from ._result import Result, execute
 from ._scenario import Scenario, Value, scenario_of, source_of
 from ._types import Progress, StrPath, names
 
@@ -25,26 +25,26 @@ def run(
     threads: int = 1,
     progress: Progress = None,
 ) -> Result:
-    """Simulates a scenario under each of its transports and seeds.
+    """Simulate a scenario under each of its transports and seeds.
 
-    The GIL is released meanwhile. Ctrl-C stops within a second; finished runs stay in ``out``, and ``resume=True`` goes on
-    from there. The same scenario, seed and version give the same bytes, for any number of jobs and threads.
+    The call releases the GIL. Ctrl-C stops it within a second; finished runs stay in ``out``, and ``resume=True`` continues
+    from there. The same scenario, seed and version give the same bytes for any number of jobs and threads.
 
-    :param scenario: a scenario, or what one is made from: a file, a text or a dict.
-    :param transports: compare only these, by name; default: those of the scenario.
-    :param seeds: runs of each transport, each with random streams of its own; default: the scenario's.
+    :param scenario: a scenario, or a file, string or dict to create one from.
+    :param transports: names of the transports to compare; default: those of the scenario.
+    :param seeds: number of runs of each transport, each with separate random streams; default: the scenario's.
     :param seed: root of all random streams; default: the scenario's.
-    :param out: the run folder, as ``duetime run --out`` writes it: a path, or a URL that fsspec knows, such as
-        ``s3://bucket/run``; default: a temporary one, which goes with the result.
-    :param resume: keep finished runs of this very study in ``out``, and make only what is missing.
-    :param overwrite: replace what ``out`` holds.
-    :param report: write ``report.html`` as well; default: if ``out`` is given.
-    :param jobs: runs at the same time; default: one per core.
-    :param threads: threads that one run is split over.
-    :param progress: a function that gets every event; ``True``: a bar; ``False``: nothing; default: a bar on a terminal and
-        in a notebook.
+    :param out: run folder, as written by ``duetime run --out``: a path, or a URL that fsspec supports, such as
+        ``s3://bucket/run``; default: a temporary folder, which is deleted with the result.
+    :param resume: keep finished runs of the same study in ``out`` and run only the missing ones.
+    :param overwrite: replace the contents of ``out``.
+    :param report: also write ``report.html``; default: if ``out`` is given.
+    :param jobs: number of concurrent runs; default: one per core.
+    :param threads: number of threads of one run.
+    :param progress: a function that is called with every event; ``True``: show a bar; ``False``: show nothing; default: a bar
+        on a terminal or in a notebook.
     :raises ScenarioError: the scenario cannot be used; nothing was run or written.
-    :raises FolderError: ``out`` holds something else, or cannot be written.
+    :raises FolderError: ``out`` contains other results, or cannot be written.
     :raises RunError: runs failed.
     """
     if resume and overwrite:
@@ -55,14 +55,14 @@ def run(
         raise ValueError(f"threads={threads}: at least 1")
     wanted = {"seeds": seeds, "seed": seed}
     changes: dict[str, Value] = {key: value for key, value in wanted.items() if value is not None}
-    of = scenario_of(scenario)
+    resolved = scenario_of(scenario)
     if changes:
-        of = of.with_(changes)
+        resolved = resolved.with_(changes)
     with_report = out is not None if report is None else report
 
     def make(place: Path, on_event: Callable[[str], object] | None) -> _native.Folder:
         return _native.run(
-            source_of(of),
+            source_of(resolved),
             place,
             transports=names(transports),
             jobs=jobs,
@@ -72,4 +72,4 @@ def run(
             on_event=on_event,
         )
 
-    return made(out, progress, make, overwrite=overwrite, resume=resume)
+    return execute(out, progress, make, overwrite=overwrite, resume=resume)

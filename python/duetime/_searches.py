@@ -1,4 +1,4 @@
-"""The search for a capacity, and the papers' experiments."""
+"""Capacity searches and the papers' experiments."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ from typing import Any, Literal
 
 from . import _native
 from ._place import path_of
-from ._progress import Teller
+from ._progress import Reporter
 from ._scenario import Duration, Scenario, Value, scenario_of, source_of, text_of
 from ._types import Progress, StrPath, names
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """The most that a transport carries, or that any could."""
+    """Capacity of a transport, or the upper bound for any transport."""
 
     transport: str | None
-    """The transport; ``None``: what no transport can beat."""
+    """Name of the transport, or ``None`` for the bound."""
     value: float
-    """The largest value (of deadlines and budgets: the tightest) such that it and every easier one reach the target."""
+    """Largest value (tightest, for deadlines and budgets) such that it and every easier value reach the target."""
     unit: str
-    """Its unit; empty for counts and factors."""
+    """Unit of the value; empty for counts and factors."""
     low: float | None
-    """Lower end of the 95 % interval over seeds; ``None`` without one."""
+    """Lower end of the 95 % interval over seeds, or ``None``."""
     high: float | None
-    """Its upper end."""
+    """Upper end of the 95 % interval over seeds, or ``None``."""
     at_limit: bool
-    """Nothing harder can be tried: the capacity is this or more."""
+    """True if no harder value can be tried: the capacity is at least this value."""
     untried: int
-    """Easier values that were not tried."""
+    """Number of easier values that were not tried."""
     target: float
-    """The share that must be in time, in (0, 1]."""
+    """Share that must be in time, in (0, 1]."""
     on: str
-    """What must be in time: ``queries`` or ``answers``."""
+    """Subject of the target: ``queries`` or ``answers``."""
     runs: int
-    """Runs of each value."""
+    """Number of runs of each value."""
     keys: list[str]
-    """The keys of the scenario that the value stands for."""
+    """Scenario keys that the value sets."""
     deadlines_ms: list[float] | None
-    """The deadlines at that value, in milliseconds, where they are what is searched for."""
+    """Deadlines at the value, in milliseconds, if the search is for deadlines; otherwise ``None``."""
     loads: tuple[float, float] | None
-    """For a rate of queries: the load that it means, from the least to the most of the workloads; otherwise ``None``."""
+    """Smallest and largest load of the workloads at the value, if the search is for a rate; otherwise ``None``."""
     if_prompt: bool
-    """Of the best possible: it holds for transports that deliver queries at once."""
+    """True if the bound only applies to transports that deliver queries without delay."""
     curve: list[dict[str, Any]]
-    """All that was tried, as ``duetime capacity --json`` prints it: ``value``, ``met``, ``measured``, ``throughput`` with
-    ``low`` and ``high``, ``reached``."""
+    """Tried values, as printed by ``duetime capacity --json``: ``value``, ``met``, ``measured``, ``throughput`` with ``low``
+    and ``high``, ``reached``."""
 
 
 def capacity(
@@ -70,29 +70,31 @@ def capacity(
     jobs: int | None = None,
     progress: Progress = None,
 ) -> list[Capacity]:
-    """Searches for the most senders, the highest rate, the tightest deadlines or the tightest budget that each transport
-    carries; the last one is what no transport can beat, where that is known. ``docs/capacity.md`` says how.
+    """Search for the largest load (senders, fan-in, rate or load) or tightest deadlines or budget of each transport.
 
-    :param scenario: a scenario, or what one is made from.
-    :param of: what to search for. ``deadline``: a factor on those of the scenario; ``budget``: in milliseconds.
-    :param transports: search only for these; default: those of the scenario.
-    :param seeds: runs of each value; default: the scenario's.
+    The last element of the result is the bound for any transport, if known. ``docs/capacity.md`` describes the method.
+
+    :param scenario: a scenario, or a file, string or dict to create one from.
+    :param of: quantity to search for. ``deadline`` is a factor on the deadlines of the scenario; ``budget`` is in
+        milliseconds.
+    :param transports: names of the transports; default: those of the scenario.
+    :param seeds: number of runs of each value; default: the scenario's.
     :param seed: root of all random streams; default: the scenario's.
-    :param layer: which layer of trees ``fan-in`` is about; the root's is 1.
-    :param on: what must be in time; default: queries where a workload has an objective, otherwise answers.
-    :param target: the share that must be in time, such as ``0.99`` or ``"99%"``; default: the objective's.
-    :param workload: names of the workloads that change; default: those with deadlines.
-    :param step: resolution, such as ``2``, ``"50 /s"``, ``"1%"``, ``"0.1 ms"``.
-    :param check_all: try every value below the answer.
-    :param out: folder for the journal of runs: what it holds is not run again; default: a temporary one.
-    :param jobs: runs at the same time; default: one per core.
-    :param progress: as of :func:`run`.
+    :param layer: layer of the trees that ``fan-in`` changes; the root's is 1.
+    :param on: subject of the target; default: queries if a workload has an objective, otherwise answers.
+    :param target: share that must be in time, such as ``0.99`` or ``"99%"``; default: the objective's.
+    :param workload: names of the workloads to change; default: those with deadlines.
+    :param step: resolution, such as ``2``, ``"50 /s"``, ``"1%"`` or ``"0.1 ms"``.
+    :param check_all: try every easier value.
+    :param out: folder for the journal of runs; runs in the journal are not repeated; default: a temporary folder.
+    :param jobs: number of concurrent runs; default: one per core.
+    :param progress: see :func:`run`.
     :raises ScenarioError: the scenario cannot be used, or not for this search.
     """
     wanted = {"seeds": seeds, "seed": seed}
     changes: dict[str, Value] = {key: value for key, value in wanted.items() if value is not None}
     scenario = scenario_of(scenario).with_(changes)
-    with tempfile.TemporaryDirectory(prefix="duetime-") as temporary, Teller(progress) as teller:
+    with tempfile.TemporaryDirectory(prefix="duetime-") as temporary, Reporter(progress) as reporter:
         found = _native.capacity(
             source_of(scenario),
             Path(temporary) / "journal" if out is None else path_of(out),
@@ -105,7 +107,7 @@ def capacity(
             check_all=check_all,
             transports=names(transports),
             jobs=jobs,
-            on_event=teller.on_event,
+            on_event=reporter.on_event,
         )
     rows: list[dict[str, Any]] = json.loads(found)
     for row in rows:
@@ -121,39 +123,39 @@ class Experiment:
     paper: str
     """The paper: ``d3`` or ``d2tcp``."""
     experiment: str
-    """Its name, such as ``fig10``."""
+    """Name of the experiment, such as ``fig10``."""
     title: str
-    """What it shows."""
+    """Short description."""
     numbers: int
-    """Published numbers that ours are held against."""
+    """Number of published values to compare with."""
     checks: int
-    """Orderings, trends and bounds that are checked."""
+    """Number of orderings, trends and bounds to check."""
     runs: bool
-    """Whether there is something to run."""
+    """True if the experiment has runs."""
 
 
 @dataclass(frozen=True)
 class PaperResult:
-    """Experiments of the papers beside what the papers say."""
+    """Results of the papers' experiments, compared with the papers."""
 
     rows: list[dict[str, Any]]
-    """A row per number and check, as ``duetime paper --json`` prints them."""
+    """One row per published value and check, as printed by ``duetime paper --json``."""
     met: str
-    """Published numbers met, of how many."""
+    """Published values that are met, out of all."""
     orderings: str
-    """Stated orderings and trends that hold, of how many."""
+    """Published orderings and trends that are confirmed, out of all."""
     failures: list[str]
-    """Runs that failed, and why."""
+    """Failed runs with their reasons."""
     files: dict[str, Path]
-    """``page``, ``figures`` and ``rows`` in the folder."""
+    """Paths of ``page``, ``figures`` and ``rows``."""
 
 
 def experiments(*, papers: StrPath | None = None) -> list[Experiment]:
-    """The papers' experiments.
+    """Return the papers' experiments.
 
-    :param papers: folder of the experiments; default: those that the package brings.
+    :param papers: folder of the experiments; default: the experiments included in the package.
     """
-    return [Experiment(**of) for of in json.loads(_native.experiments(papers))]
+    return [Experiment(**fields) for fields in json.loads(_native.experiments(papers))]
 
 
 def paper(
@@ -164,21 +166,21 @@ def paper(
     jobs: int | None = None,
     progress: Progress = None,
 ) -> PaperResult:
-    """Runs experiments of the papers and holds what comes out against what the papers say.
+    """Run experiments of the papers and compare the results with the published values.
 
-    :param which: a paper, with or without names of its experiments, such as ``"d3", "fig10"``; or ``"all"``.
-    :param out: folder for the results; runs that it holds already are kept.
-    :param quick: fewer repetitions and points: wider intervals, in a fraction of the time.
-    :param papers: folder of the experiments; default: those that the package brings.
-    :param jobs: runs at the same time; default: one per core.
-    :param progress: as of :func:`run`.
+    :param which: a paper, optionally with names of its experiments, such as ``"d3", "fig10"``; or ``"all"``.
+    :param out: folder for the results; existing runs are kept.
+    :param quick: use fewer repetitions and points: wider intervals in a fraction of the time.
+    :param papers: folder of the experiments; default: the experiments included in the package.
+    :param jobs: number of concurrent runs; default: one per core.
+    :param progress: see :func:`run`.
     """
     if not which:
-        raise ValueError("which experiments? paper(\"all\", ...), or see experiments()")
-    with Teller(progress) as teller:
-        told = _native.paper(
-            list(which), path_of(out), quick=quick, papers=papers, jobs=jobs, on_event=teller.on_event
+        raise ValueError("no experiment: pass \"all\" or names from experiments()")
+    with Reporter(progress) as reporter:
+        fields_json = _native.paper(
+            list(which), path_of(out), quick=quick, papers=papers, jobs=jobs, on_event=reporter.on_event
         )
-    of: dict[str, Any] = json.loads(told)
-    of["files"] = {name: Path(path) for name, path in of["files"].items()}
-    return PaperResult(**of)
+    fields: dict[str, Any] = json.loads(fields_json)
+    fields["files"] = {name: Path(path) for name, path in fields["files"].items()}
+    return PaperResult(**fields)

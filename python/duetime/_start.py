@@ -1,4 +1,4 @@
-"""Runs in the background."""
+"""Calls on a background thread."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ T = TypeVar("T")
 
 
 class Run(Generic[T]):
-    """A call of :func:`run`, :func:`sweep` or :func:`capacity` that is made on another thread: see :func:`start`."""
+    """A call of :func:`run`, :func:`sweep` or :func:`capacity` on another thread, created by :func:`start`."""
 
     def __init__(self, call: Callable[..., T], arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-        """Makes the call on a new thread."""
+        """Start the call on a new thread."""
         progress = named.get("progress")
         if isinstance(progress, bool) or progress is None:
             progress = None
-        self._heard: Callable[[Event], object] | None = progress
+        self._callback: Callable[[Event], object] | None = progress
         self._stop = threading.Event()
         self._ended = threading.Event()
         self._value: T | None = None
         self._error: BaseException | None = None
         self._call: Callable[[], T] = lambda: call(*arguments, **{**named, "progress": self._on})
-        # The interpreter waits for the thread at exit: it cannot be stopped within Rust.
+        # Not a daemon thread: the interpreter waits for it at exit, because it cannot be stopped within Rust.
         threading.Thread(target=self._work, name="duetime").start()
 
     def _work(self) -> None:
@@ -41,28 +41,31 @@ class Run(Generic[T]):
     def _on(self, event: Event) -> None:
         if self._stop.is_set():
             raise CancelledError
-        if self._heard is not None:
-            self._heard(event)
+        if self._callback is not None:
+            self._callback(event)
 
     def done(self) -> bool:
-        """Returns true if the call has ended, in whatever way."""
+        """Return true if the call has returned, failed or was cancelled."""
         return self._ended.is_set()
 
     def cancelled(self) -> bool:
-        """Returns true if the call has ended because of :meth:`cancel`."""
+        """Return true if the call was ended by :meth:`cancel`."""
         return self.done() and isinstance(self._error, CancelledError)
 
     def cancel(self) -> None:
-        """Stops the call at its next event, which comes within a second, and returns at once. Finished runs stay in ``out``, and
-        the same call continues from there. A call that is already writing its summary ends normally."""
+        """Stop the call at its next event, which comes within a second, and return immediately.
+
+        Finished runs stay in ``out``, and the same call continues from there. A call that is already writing its summary ends
+        normally.
+        """
         self._stop.set()
 
     def result(self, timeout: float | None = None) -> T:
-        """Waits for the call, and returns or raises what it returns or raises. Ctrl-C meanwhile cancels the call.
+        """Wait for the call and return its result or raise its exception. Ctrl-C while waiting cancels the call.
 
         :param timeout: seconds to wait; default: until the call ends.
         :raises TimeoutError: the call has not ended.
-        :raises concurrent.futures.CancelledError: it was cancelled.
+        :raises concurrent.futures.CancelledError: the call was cancelled.
         """
         try:
             ended = self._ended.wait(timeout)
@@ -83,12 +86,11 @@ class Run(Generic[T]):
 
 
 def start(call: Callable[P, T], /, *arguments: P.args, **named: P.kwargs) -> Run[T]:
-    """Makes a call of :func:`run`, :func:`sweep` or :func:`capacity` in the background; other code can go on meanwhile, or
-    cancel it.
+    """Start a call of :func:`run`, :func:`sweep` or :func:`capacity` on another thread, and return immediately.
 
         >>> at_work = duetime.start(duetime.run, scenario, seeds=20, out="out/long")
         >>> at_work.cancel()
 
-    There is no bar: ``progress`` may be a function, which is called on the other thread.
+    No progress bar is shown. ``progress`` may be a function, which is called on the other thread.
     """
     return Run(call, arguments, dict(named))

@@ -1,4 +1,4 @@
-"""Sweeps: a grid of values, with all transports and seeds at each of its points."""
+"""Sweeps: all transports and seeds at every point of a grid of values."""
 
 from __future__ import annotations
 
@@ -11,43 +11,44 @@ from . import _native
 from ._drive import drive
 from ._keys import KnownKey
 from ._place import Storage, path_of, temporary, url_of
-from ._result import Result, made
+from ._result import Result, execute
 from ._scenario import Scenario, Value, scenario_of, source_of, toml_of
 from ._types import Progress, StrPath, names
 from .engines import Engine, Local
 
 
 Vary: TypeAlias = Union[Mapping[Union[KnownKey, str], Union[Iterable[Value], str]], Mapping[Any, Any]]
-"""The axes of a sweep: a key with its values, or a tuple of keys that change together, with a tuple of values for each point
-of the axis."""
+"""Axes of a sweep: a key with its values, or a tuple of keys that change together with a tuple of values per point of the
+axis."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep would run."""
+    """The runs of a sweep, not yet executed."""
 
     points: list[dict[str, str]]
-    """The points of the grid: of each the value of every key, as ``--vary`` of the command takes it."""
+    """Points of the grid: the value of every key, written as for ``--vary``."""
     transports: list[str]
-    """The transports that are compared."""
+    """Names of the transports."""
     runs: int
-    """Runs in all: points × transports × seeds."""
+    """Total number of runs: points × transports × seeds."""
     missing: int
-    """Runs that the folder does not hold."""
+    """Number of runs that the folder does not contain."""
     _plan: _native.Plan = field(repr=False, compare=False)
     _missing: list[int] = field(repr=False, compare=False)
 
     def estimate_s(self, jobs: int | None = None) -> float:
-        """Seconds that the missing runs may take on this machine: runs of the middle point are begun for a moment.
+        """Estimate the seconds that the missing runs take on this machine, by starting runs of the middle point briefly.
 
-        :param jobs: runs at the same time; default: one per core. Of a cluster like this machine: all of its workers.
+        :param jobs: number of concurrent runs; default: one per core. For a cluster of similar machines, the number of its
+            workers.
         """
         if jobs is not None and jobs < 1:
             raise ValueError(f"jobs={jobs}: at least 1")
         return self._plan.estimate_s(self._missing, jobs)
 
     def write(self, file: StrPath) -> Path:
-        """Writes the plan as ``duetime sweep FILE.json`` takes it; it is a ``manifest.json`` without runs.
+        """Write the plan as a ``manifest.json`` without runs, which ``duetime sweep FILE.json`` executes.
 
         :returns: ``file``.
         """
@@ -71,30 +72,30 @@ def plan(
     seed: int | None = None,
     out: StrPath | None = None,
 ) -> Plan:
-    """What :func:`sweep` would run with these arguments; nothing is written.
+    """Return the runs of :func:`sweep` with these arguments, without executing or writing anything.
 
-    :raises ScenarioError: a point cannot be run.
-    :raises FolderError: ``out`` holds other results.
+    :raises ScenarioError: a point cannot be simulated.
+    :raises FolderError: ``out`` contains other results.
     """
-    of = _plan(scenario, vary, transports, seeds, seed)
-    of.check()
+    native = _plan(scenario, vary, transports, seeds, seed)
+    native.check()
     url = None if out is None else url_of(out)
     if out is None:
-        missing = of.missing(None)
+        missing = native.missing(None)
     elif url is None:
-        missing = of.missing(path_of(out))
+        missing = native.missing(path_of(out))
     else:
         holder, copy = temporary()
         with holder:
             Storage(url).fetch(copy)
-            missing = of.missing(copy)
-    runs = of.runs()
+            missing = native.missing(copy)
+    runs = native.runs()
     return Plan(
-        points=[dict(point) for point in of.points],
+        points=[dict(point) for point in native.points],
         transports=list(dict.fromkeys(transport for _, transport, _ in runs)),
         runs=len(runs),
         missing=len(missing),
-        _plan=of,
+        _plan=native,
         _missing=missing,
     )
 
@@ -113,30 +114,31 @@ def sweep(
     report: bool | None = None,
     progress: Progress = None,
 ) -> Result:
-    """Simulates a scenario at every point of a grid, under each of its transports and seeds.
+    """Simulate a scenario at every point of a grid, under each of its transports and seeds.
 
-    Only what ``out`` lacks is run, so the same call goes on where an earlier one was stopped, and a larger grid or more seeds
-    add to what is there. The folder is that of ``duetime sweep``; either goes on where the other was stopped, and every engine
-    leaves the same bytes. Failed runs do not stop the others: :attr:`Result.failures` has them, and the next call tries them
-    again. Ctrl-C stops and keeps what is finished.
+    Only runs that ``out`` does not contain are executed, so the same call continues a stopped one, and a larger grid or more
+    seeds extend the folder. ``duetime sweep`` and this function can continue each other's folders, and every engine produces
+    the same bytes. Failed runs do not stop the others: :attr:`Result.failures` lists them, and the next call repeats them.
+    Ctrl-C stops the sweep and keeps finished runs.
 
-    :param scenario: a scenario, or what one is made from: a file, a text or a dict.
-    :param vary: the values of each key; the grid has all combinations, the last key fastest. A text in place of the values is
-        what ``--vary`` takes, such as ``"5..40:5"``. A tuple of keys is one axis, with a tuple of values each:
-        ``{("switch.buffer", "switch.ecn_threshold"): [("100 KB", "20 KB"), ("1 MB", "65 KB")]}``. Default: the ``[sweep]`` table of the scenario.
-    :param transports: compare only these, by name; default: those of the scenario.
-    :param seeds: runs of each transport at each point; default: the scenario's.
+    :param scenario: a scenario, or a file, string or dict to create one from.
+    :param vary: values of each key; the grid has all combinations, and the last key varies fastest. A string is parsed as for
+        ``--vary``, such as ``"5..40:5"``. A tuple of keys is one axis, with a tuple of values per point:
+        ``{("switch.buffer", "switch.ecn_threshold"): [("100 KB", "20 KB"), ("1 MB", "65 KB")]}``. Default: the ``[sweep]``
+        table of the scenario.
+    :param transports: names of the transports to compare; default: those of the scenario.
+    :param seeds: number of runs of each transport at each point; default: the scenario's.
     :param seed: root of all random streams; default: the scenario's.
-    :param out: the run folder: a path, or a URL that fsspec knows, such as ``s3://bucket/sweep``; default: a temporary one,
-        which goes with the result.
-    :param engine: where runs are made: ``"local"``, or one of :mod:`duetime.engines`.
-    :param jobs: runs at the same time on this machine; default: one per core. Other engines say themselves.
-    :param overwrite: replace what ``out`` holds.
-    :param report: write ``report.html`` as well; default: if ``out`` is given.
-    :param progress: as of :func:`run`.
-    :raises ScenarioError: a point cannot be run; nothing was run or written.
-    :raises FolderError: ``out`` holds something else, or cannot be written.
-    :raises EngineError: the engine is not installed, its cluster is not there, or a worker has another version.
+    :param out: run folder: a path, or a URL that fsspec supports, such as ``s3://bucket/sweep``; default: a temporary folder,
+        which is deleted with the result.
+    :param engine: ``"local"``, or an engine of :mod:`duetime.engines`.
+    :param jobs: number of concurrent runs on this machine; default: one per core. Only for the local engine.
+    :param overwrite: replace the contents of ``out``.
+    :param report: also write ``report.html``; default: if ``out`` is given.
+    :param progress: see :func:`run`.
+    :raises ScenarioError: a point cannot be simulated; nothing was run or written.
+    :raises FolderError: ``out`` contains other results, or cannot be written.
+    :raises EngineError: the engine is not installed, its cluster cannot be reached, or a worker has another version.
     :raises RunError: no run succeeded.
     """
     if isinstance(engine, str):
@@ -144,19 +146,19 @@ def sweep(
             raise ValueError(f"engine={engine!r}: it is \"local\" or an object of duetime.engines")
         engine = Local(jobs)
     elif jobs is not None:
-        raise ValueError("jobs: only for engine=\"local\"; other engines say themselves how many workers they use")
-    of = _plan(scenario, vary, transports, seeds, seed)
+        raise ValueError("jobs: only for engine=\"local\"; other engines set their own number of workers")
+    native = _plan(scenario, vary, transports, seeds, seed)
     with_report = out is not None if report is None else report
-    where = engine
+    chosen = engine
 
     def make(place: Path, on_event: Callable[[str], object] | None) -> _native.Folder:
-        if isinstance(where, Local):
+        if isinstance(chosen, Local):
             return _native.sweep(
-                of, place, jobs=where.jobs, overwrite=overwrite, report=with_report, on_event=on_event
+                native, place, jobs=chosen.jobs, overwrite=overwrite, report=with_report, on_event=on_event
             )
-        return drive(of, place, where, overwrite=overwrite, report=with_report, on_event=on_event)
+        return drive(native, place, chosen, overwrite=overwrite, report=with_report, on_event=on_event)
 
-    return made(out, progress, make, overwrite=overwrite)
+    return execute(out, progress, make, overwrite=overwrite)
 
 
 def _plan(
@@ -178,7 +180,7 @@ def _plan(
 
 
 def _axis(keys: str | tuple[str, ...], values: Any) -> list[tuple[str, str | list[str]]]:
-    """An axis: its key, or its keys, with their values in TOML."""
+    """Return an axis as a list of its keys, each with its values in TOML."""
     if isinstance(keys, str):
         return [(keys, values if isinstance(values, str) else [toml_of(keys, value) for value in values])]
     rows = [] if isinstance(values, str) else [row if isinstance(row, Sequence) else (row,) for row in values]
@@ -186,5 +188,5 @@ def _axis(keys: str | tuple[str, ...], values: Any) -> list[tuple[str, str | lis
         if isinstance(row, str) or len(row) != len(keys):
             raise ValueError(f"vary: {row!r} is not a tuple of {len(keys)} values, one for each of {', '.join(keys)}")
     if not rows or not keys:
-        raise ValueError(f"vary: {keys!r}: one or more keys, with a list of tuples of a value for each")
+        raise ValueError(f"vary: {keys!r}: needs one or more keys, and a list of tuples with a value for each key")
     return [(key, [toml_of(key, row[place]) for row in rows]) for place, key in enumerate(keys)]

@@ -1,4 +1,4 @@
-"""Types of arguments."""
+"""Types of arguments and events."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeAlias
 
 Event: TypeAlias = dict[str, Any]
-"""Something that happened, as ``duetime run --json`` prints it: ``docs/events.md`` has each ``event`` with its fields."""
+"""Event as a dict, as printed by ``duetime run --json``. ``docs/events.md`` lists each ``event`` with its fields."""
 
 Progress: TypeAlias = Callable[[Event], object] | bool | None
-"""Who hears of progress: a function that gets every :data:`Event`; ``True``: a bar; ``False``: nobody; ``None``: a bar where
-somebody looks, on a terminal and in a notebook."""
+"""Receiver of progress: a function that is called with every :data:`Event`; ``True``: a bar; ``False``: nothing; ``None``: a
+bar on a terminal or in a notebook."""
 
 StrPath: TypeAlias = str | os.PathLike[str]
-"""A path in the file system."""
+"""Path in the file system."""
 
 
 class ArrowStream(Protocol):
-    """Anything with the Arrow PyCapsule interface: frames of polars and pandas, tables of pyarrow, relations of DuckDB."""
+    """Object with the Arrow PyCapsule interface, such as a polars or pandas frame, a pyarrow table or a DuckDB relation."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """The table as a capsule named ``arrow_array_stream``."""
+        """Return the table as a capsule named ``arrow_array_stream``."""
         ...
 
 
-def names(of: str | Iterable[str] | None) -> list[str]:
-    """A list of names: one name, several, or names with commas as the command takes them."""
-    if of is None:
+def names(argument: str | Iterable[str] | None) -> list[str]:
+    """Return a list of names from an iterable or a comma-separated string."""
+    if argument is None:
         return []
-    if isinstance(of, str):
-        return [name.strip() for name in of.split(",")]
-    return list(of)
+    if isinstance(argument, str):
+        return [name.strip() for name in argument.split(",")]
+    return list(argument)

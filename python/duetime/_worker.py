@@ -1,6 +1,6 @@
-"""What a worker of a sweep does, in whatever process an engine has put it.
+"""Worker side of a sweep, in a process started by an engine.
 
-What passes between both sides is made of plain types, so that a worker of another version can still be told so.
+Driver and worker exchange only built-in types, so that a worker of another version can be recognized.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from .engines._engine import Batch, Report
 
 
 class Abandoned(Exception):
-    """Nobody waits for the runs any more."""
+    """The driver has removed the staging folder and no longer waits for the runs."""
 
 
 def make(order: dict[str, Any], batch: Batch) -> Report:
-    """Makes the runs of a batch.
+    """Execute the runs of a batch.
 
-    Where this process sees the folder ``staging`` of the order, each run appears there as a folder ``NUMBER.NAME``;
-    otherwise the report has the content of its files.
+    If this process can access the folder ``staging`` of the order, each run is stored there as a folder ``NUMBER.NAME``;
+    otherwise the report contains the run's files.
     """
     report: Report = {"version": _native.VERSION, "failed": [], "staged": {}, "files": {}}
     if order["version"] != _native.VERSION:
@@ -34,18 +34,18 @@ def make(order: dict[str, Any], batch: Batch) -> Report:
         shared = staging.is_dir()
         if not shared:
             staging = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="duetime-")))
-        # Another worker, thought to be dead, may be at the same runs.
+        # A worker that was presumed dead may still execute the same runs, so the name is unique.
         name = secrets.token_hex(6)
-        there = staged(staging)
-        todo = [run for run in batch if run[0] not in there]
+        finished = staged(staging)
+        todo = [run for run in batch if run[0] not in finished]
         pieces = [(*run[1:], staging / f"{run[0]}.{name}") for run in todo]
 
-        def heard(event: str) -> None:
+        def check_driver(event: str) -> None:
             if not staging.is_dir():
                 raise Abandoned
 
         failed = _native.make_runs(
-            order["manifest"], order["files"], pieces, jobs=order["jobs"], on_event=heard if shared else None
+            order["manifest"], order["files"], pieces, jobs=order["jobs"], on_event=check_driver if shared else None
         )
         report["failed"] = [(todo[index][0], why) for index, why in failed]
         found = staged(staging)
@@ -53,12 +53,12 @@ def make(order: dict[str, Any], batch: Batch) -> Report:
         if shared:
             report["staged"] = wanted
         else:
-            report["files"] = {number: _files(staging / of) for number, of in wanted.items()}
+            report["files"] = {number: _files(staging / folder) for number, folder in wanted.items()}
     return report
 
 
 def staged(staging: Path) -> dict[int, str]:
-    """The runs that are there, whole: the name of the folder of each, by its number."""
+    """Return the folder name of each complete run in the staging folder, by run number."""
     names = (name for name in os.listdir(staging) if not name.startswith("."))
     return {int(name.split(".")[0]): name for name in names}
 

@@ -153,7 +153,7 @@ def test_runs_land_on_object_storage(star: Scenario, url: str, tmp_path: Path, m
     kept = stored(url)
     assert "manifest.json" in kept and "report.html" in kept
     assert duetime.load(url).digests == first.digests
-    with pytest.raises(FolderError, match=f"`{url}` is there already"):
+    with pytest.raises(FolderError, match=f"`{url}` exists and is not empty"):
         duetime.run(star, out=url)
     assert stored(url) == kept
     events: list[duetime.Event] = []
@@ -171,7 +171,7 @@ def test_results_are_saved_to_a_url(star: Scenario, url: str, tmp_path: Path, mo
     again = duetime.load(url)
     assert again.digests == result.digests
     assert {name for name in files(result.folder) if not name.startswith(".")} == set(stored(url))
-    with pytest.raises(FolderError, match=r"is there already.*overwrite=True"):
+    with pytest.raises(FolderError, match=r"exists and is not empty.*overwrite=True"):
         result.save(url)
     duetime.run(star, "d3", seeds=1).save(url, overwrite=True)
     assert duetime.load(url).transports == ["d3"]
