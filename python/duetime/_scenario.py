@@ -1,4 +1,4 @@
-"""Scenarios."""
+"""Scenarios: construction, changes and conversion of values."""
 
 from __future__ import annotations
 
@@ -22,50 +22,50 @@ if TYPE_CHECKING:
     from ._keys import KnownKey
 
 Duration: TypeAlias = Union[datetime.timedelta, "numpy.timedelta64"]
-"""A duration, taken to the picosecond: a ``timedelta``, a ``Timedelta`` of pandas, or a ``timedelta64`` of NumPy."""
+"""Duration, exact to the picosecond: a ``timedelta``, a pandas ``Timedelta`` or a NumPy ``timedelta64``."""
 
 Value: TypeAlias = Union[str, int, float, bool, Duration, Sequence["Value"], Mapping[str, "Value"]]
-"""A value of a scenario. Quantities are texts with their unit, such as ``"10 Gbps"`` or ``"250 packets"``; a time may be a
-:data:`Duration` too."""
+"""Value of a scenario key. Quantities are strings with a unit, such as ``"10 Gbps"`` or ``"250 packets"``; a time may also be a
+:data:`Duration`."""
 
 Flows: TypeAlias = Union[ArrowStream, Mapping[str, Sequence[object]]]
-"""A table of flows: anything with the Arrow PyCapsule interface, or with ``to_dict``, or a dict of columns."""
+"""Table of flows: an object with the Arrow PyCapsule interface or ``to_dict``, or a dict of columns."""
 
 _TEXT = "<text>"
 _DICT = "<dict>"
 _SERVICE = "<service>"
 _SET = "--set"
 _SHOWN = 20_000
-"""Characters of a scenario that a notebook shows: a table of flows may be many millions."""
+"""Maximum number of characters in the HTML view: a table of flows may have many millions."""
 
 
 class Scenario:
     """An experiment: a network, its traffic, the transports to compare and the number of runs.
 
-    A scenario never changes: :meth:`set`, :meth:`with_` and :meth:`with_flows` give a new one. Each is checked when it is
-    made; a mistake is a :class:`ScenarioError`. ``docs/scenario.md`` has every key with its range and default.
+    Scenarios are immutable: :meth:`set`, :meth:`with_` and :meth:`with_flows` return a new one. Each scenario is checked when
+    it is created; errors raise :class:`ScenarioError`. ``docs/scenario.md`` lists every key with its range and default.
     """
 
     __slots__ = ("_source",)
     _source: _native.Source
 
     def __init__(self, source: StrPath | Mapping[str, object]) -> None:
-        """From a file, a text in TOML or a dict: as :meth:`from_toml` and :meth:`from_dict`."""
-        of = self.from_dict(source) if isinstance(source, Mapping) else self.from_toml(source)
-        self._source = of._source
+        """Create a scenario from a file, a TOML string or a dict: see :meth:`from_toml` and :meth:`from_dict`."""
+        created = self.from_dict(source) if isinstance(source, Mapping) else self.from_toml(source)
+        self._source = created._source
 
     @classmethod
     def _of(cls, source: _native.Source) -> Scenario:
-        made = cls.__new__(cls)
-        made._source = source
-        return made
+        scenario = cls.__new__(cls)
+        scenario._source = source
+        return scenario
 
     @classmethod
     def from_toml(cls, path_or_text: StrPath) -> Scenario:
-        """From a file, or from a text in TOML: a string of several lines, or with a ``=`` where no file has that name. An
-        empty string is an empty text.
+        """Create a scenario from a file or a TOML string.
 
-        Files that the scenario names are looked for beside its file; those of a text in the current folder.
+        A string is TOML if it is empty, has several lines, or contains ``=`` and no file has that name. Relative paths in a
+        file are relative to it; those in a string are relative to the current directory.
         """
         if isinstance(path_or_text, str):
             is_text = (
@@ -79,7 +79,7 @@ class Scenario:
 
     @classmethod
     def from_dict(cls, scenario: Mapping[str, object]) -> Scenario:
-        """From a dict with the keys of the file; workloads are a list of dicts under ``workload``."""
+        """Create a scenario from a dict with the keys of the file. Workloads are a list of dicts under ``workload``."""
         plain = _plain(scenario, "")
         return cls._of(_native.Source.from_json(json.dumps(plain), _DICT))
 
@@ -95,28 +95,29 @@ class Scenario:
         hosts: int | None = None,
         link: str | None = None,
     ) -> Scenario:
-        """A first scenario for a service, from numbers that its owner knows: what ``duetime new`` writes, with a comment for
-        every choice (:meth:`to_toml`). For a number that is not given a usual one is taken, the same as the command's.
+        """Create a starting scenario for a service, like ``duetime new``, with a comment for every choice (:meth:`to_toml`).
+
+        Omitted numbers have the command's defaults.
 
             >>> Scenario.for_service("search", fan_in=40, budget="50 ms", answer="20 KB", rate="2000 /s", hosts=48)
 
-        :param kind: ``search``: a root asks its leaves; ``feed``: a root asks aggregators, each asks its leaves;
-            ``storage``: a reader asks for fragments, of which a quarter are spare; ``inference``: inputs are as large as
-            outputs, and all outputs are needed.
-        :param fan_in: how many servers a query asks; of two layers ``(4, 10)``: aggregators, and leaves of each.
-        :param budget: time within which enough answers must be at the root, such as ``"50 ms"``.
+        :param kind: ``search``: a root queries its leaves; ``feed``: a root queries aggregators, which query their leaves;
+            ``storage``: a reader requests fragments, a quarter of which are redundant; ``inference``: inputs are as large as
+            outputs, and all outputs are required.
+        :param fan_in: number of servers that a query reaches; for two layers ``(4, 10)``: aggregators, and leaves of each.
+        :param budget: time within which enough answers must reach the root, such as ``"50 ms"``.
         :param answer: size of each answer, such as ``"20 KB"``.
-        :param rate: queries of the whole service, such as ``"2000 /s"``; a number is per second.
-        :param hosts: hosts of the network.
+        :param rate: query rate of the whole service, such as ``"2000 /s"``; a number is per second.
+        :param hosts: number of hosts of the network.
         :param link: rate of each host's link, such as ``"10 Gbps"``.
-        :raises ScenarioError: a number is none, or the network cannot carry the service; ``key`` is the argument, and
-            ``allowed`` says what would do.
+        :raises ScenarioError: a number is invalid, or the network cannot carry the service; ``key`` is the argument, and
+            ``allowed`` describes valid values.
         """
         if isinstance(fan_in, Sequence) and not isinstance(fan_in, str):
-            fan_in = ",".join(str(of) for of in fan_in)
+            fan_in = ",".join(str(count) for count in fan_in)
         if isinstance(rate, (int, float)):
             rate = f"{rate} /s"
-        given: dict[str, object] = {
+        numbers: dict[str, object] = {
             "fan-in": fan_in,
             "budget": text_of("budget", budget),
             "answer": answer,
@@ -124,13 +125,13 @@ class Scenario:
             "hosts": hosts,
             "link": link,
         }
-        answers = [(flag, str(value)) for flag, value in given.items() if value is not None]
+        answers = [(flag, str(value)) for flag, value in numbers.items() if value is not None]
         return cls._of(_native.Source(_native.service(kind, answers), _SERVICE, []))
 
     def set(self, key: KnownKey | str, value: Value) -> Scenario:
-        """The same scenario with another value at a key path, as ``--set`` of the command takes it.
+        """Return a copy of the scenario with a new value at a key path, as with the command's ``--set``.
 
-        ``workload.KEY`` is a key of the first workload, ``workload.NAME.KEY`` and ``workload[1].KEY`` of another.
+        ``workload.KEY`` is a key of the first workload; ``workload.NAME.KEY`` and ``workload[1].KEY`` address others.
 
             >>> scenario.set("workload.fan_in", 40).set("switch.buffer", "512 KB")
         """
@@ -139,7 +140,7 @@ class Scenario:
     def with_(
         self, changes: Mapping[KnownKey | str, Value] | None = None, /, **values: Value
     ) -> Scenario:
-        """The same scenario with several other values. Only all of them together must make sense.
+        """Return a copy of the scenario with several new values. The changes are checked after all of them are applied.
 
             >>> scenario.with_({"topology.hosts": 11, "workload.senders": 10}, seeds=3)
         """
@@ -156,27 +157,33 @@ class Scenario:
         beside: bool = False,
         accept_extra_columns: bool = False,
     ) -> Scenario:
-        """The same scenario with these flows as its traffic; ``beside=True``: beside its workloads.
+        """Return a copy of the scenario with these flows as its traffic.
 
-        A row is a flow. Its columns, of any order:
+        Each row is a flow. The columns, in any order, are:
 
         - ``src``, ``dst``: hosts of the topology, from 0;
-        - ``bytes``: what the application sends, 1 to 10¹²;
-        - ``start``: when, since the start of the run, in seconds or as a duration;
-        - ``deadline``: after the start, in seconds or as a duration; null: none. The column may be absent.
+        - ``bytes``: size of the message, 1 to 10¹²;
+        - ``start``: time since the start of the run, in seconds or as a duration;
+        - ``deadline``: time after the start, in seconds or as a duration; null if the flow has none. Optional.
 
-        The names of trace files serve as well: ``source``, ``destination``, ``size_bytes``, and ``start_ns`` and
+        The column names of trace files are accepted too: ``source``, ``destination``, ``size_bytes``, and ``start_ns`` and
         ``deadline_ns`` in nanoseconds. Numbers are rounded to the nanosecond; a duration that is not a whole number of
-        nanoseconds is an error. ``name`` is the workload's in the results. A column of any other name is an error;
-        ``accept_extra_columns=True`` leaves it out, also where its name is a misspelt ``deadline``. What was
-        set before becomes a part of the scenario's text, and so do the flows: run folders repeat without the table.
+        nanoseconds is an error. Earlier changes and the flows become part of the scenario's text, so run folders do not need
+        the table.
+
+        :param name: name of the workload in the results.
+        :param beside: keep the scenario's workloads and add the flows; default: replace them.
+        :param accept_extra_columns: ignore columns with other names, including a misspelt ``deadline``; default:
+            raise an error.
         """
         text = _native.flows_csv(_columns(flows), self._source.hosts, accept_extra_columns)
         return Scenario._of(self._source.with_trace(text, name, beside))
 
     def to_toml(self, path: StrPath | None = None) -> str:
-        """The scenario as TOML: as it was written or, where something was set, without comments. With a ``path`` it is
-        written there too; files that the scenario names are then looked for beside it."""
+        """Return the scenario as TOML: the original text or, if a value was changed, text without comments.
+
+        :param path: also write the text to this file. Relative paths in the scenario are then relative to the file.
+        """
         text = self._source.to_toml()
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
@@ -190,17 +197,17 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the scenario."""
         return self._source.name
 
     @property
     def seeds(self) -> int:
-        """Runs of each transport, each with random streams of its own."""
+        """Number of runs of each transport, each with separate random streams."""
         return self._source.seeds
 
     @property
     def hosts(self) -> int:
-        """Hosts of the topology; they are numbered from 0."""
+        """Number of hosts of the topology, which are numbered from 0."""
         return self._source.hosts
 
     @property
@@ -219,11 +226,11 @@ class Scenario:
         return self._source.duration_s
 
     def __reduce__(self) -> tuple[object, ...]:
-        of = self._source
-        return _restore, (of.text, os.fspath(of.file), of.settings)
+        source = self._source
+        return _restore, (source.text, os.fspath(source.file), source.settings)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are the same experiment: equal with every default filled in."""
+        """Return true if both scenarios are equal with every default filled in."""
         if not isinstance(other, Scenario):
             return NotImplemented
         return self._source.resolved() == other._source.resolved()
@@ -232,7 +239,7 @@ class Scenario:
         return hash(self._source.resolved())
 
     def _repr_html_(self) -> str:
-        """What it is in a line, and its text below."""
+        """Return the description of ``repr`` and the TOML text, as HTML."""
         text = html.escape(self.to_toml())
         if len(text) > _SHOWN:
             text = text[:_SHOWN] + "…"
@@ -246,23 +253,23 @@ class Scenario:
         )
 
 
-def scenario_of(of: Scenario | StrPath | Mapping[str, object]) -> Scenario:
-    """A scenario, or what one is made from."""
-    return of if isinstance(of, Scenario) else Scenario(of)
+def scenario_of(source: Scenario | StrPath | Mapping[str, object]) -> Scenario:
+    """Return the scenario, or create one from a file, string or dict."""
+    return source if isinstance(source, Scenario) else Scenario(source)
 
 
 def source_of(scenario: Scenario) -> _native.Source:
-    """What the part in Rust knows of it."""
+    """Return the native object of a scenario."""
     return scenario._source
 
 
 def toml_of(key: str, value: Value) -> str:
-    """A value for a key, in TOML."""
+    """Return a value for a key, in TOML."""
     return _toml(_plain(value, key))
 
 
 def text_of(name: str, value: str | float | Duration | None) -> str | None:
-    """Returns an argument that is a quantity as text, with its unit if it is a duration."""
+    """Return a quantity argument as a string; durations get a unit."""
     return None if value is None else str(_plain(value, name))
 
 
@@ -271,7 +278,7 @@ def _restore(text: str, file: str, settings: list[tuple[str, str]]) -> Scenario:
 
 
 def _plain(value: object, path: str) -> Any:
-    """A value of bools, numbers, texts, lists and dicts alone."""
+    """Return the value as booleans, numbers, strings, lists and dicts."""
     if isinstance(value, (str, bool, int)):
         return value
     if isinstance(value, float):
@@ -291,7 +298,7 @@ def _plain(value: object, path: str) -> Any:
                 raise _wrong(path, key, "a key that is no text")
             plain[key] = _plain(item, f"{path}.{key}" if path else key)
         return plain
-    # Numbers of numpy and the like. A number that has no counterpart in Python, and a date, remain what they are.
+    # NumPy scalars and similar. Dates, and numbers without a Python counterpart, are rejected.
     item_of = getattr(value, "item", None)
     if callable(item_of) and getattr(value, "ndim", 0) == 0:
         item = item_of()
@@ -318,9 +325,9 @@ def _wrong(path: str, value: object, reason: str) -> ScenarioError:
 
 
 def _toml(plain: Any) -> str:
-    """A plain value in TOML, on one line."""
+    """Return a plain value in TOML, on one line."""
     if isinstance(plain, dict):
-        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(of)}" for key, of in plain.items()) + " }"
+        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(item)}" for key, item in plain.items()) + " }"
     if isinstance(plain, list):
         return "[" + ", ".join(map(_toml, plain)) + "]"
     if isinstance(plain, str):
@@ -329,13 +336,13 @@ def _toml(plain: Any) -> str:
 
 
 def _columns(flows: Any) -> object:
-    """An Arrow stream in a capsule, or a dict of lists."""
+    """Return a table of flows as an Arrow stream in a capsule, or as a dict of lists."""
     stream = getattr(flows, "__arrow_c_stream__", None)
     if stream is not None:
         try:
             return stream()
         except ImportError:
-            # pandas needs pyarrow for it.
+            # pandas needs pyarrow for this interface.
             pass
     if not isinstance(flows, Mapping):
         as_dict = getattr(flows, "to_dict", None)
@@ -343,7 +350,7 @@ def _columns(flows: Any) -> object:
             raise TypeError(
                 f"flows: {type(flows).__name__} has neither the Arrow PyCapsule interface nor to_dict"
             )
-        # What pandas calls missing is NaN in some columns; elsewhere NaN is a mistake.
+        # pandas represents missing values as NaN in some columns; in other tables NaN is an error.
         missing = getattr(flows, "isna", None)
         if missing is not None:
             flows = flows.astype(object).where(~missing(), None)
@@ -359,9 +366,9 @@ def _columns(flows: Any) -> object:
 
 
 def _items(column: Any) -> list[Any]:
-    """Returns the items of a column or an array; durations and dates keep their types."""
+    """Return the items of a column or an array. Durations and dates keep their types."""
     if str(getattr(column, "dtype", "")).startswith("Duration"):
-        # The items of a series of polars are timedeltas, which have no nanoseconds.
+        # Items of a polars series are timedeltas, which lack nanoseconds.
         column = column.to_numpy()
     if kind_of(column) in ("m", "M") or not hasattr(column, "tolist"):
         return list(column)

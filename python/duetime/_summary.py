@@ -1,4 +1,4 @@
-"""The summary of a result: text, rows, and one row per number."""
+"""Summary of a result as text, as rows, and as a table with one row per metric."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 NUMBERS = {
     "workload": "Name of the workload; null for the network.",
     "kind": "`queries`, the class of the flows, or `network`.",
-    "metric": "Name of the number.",
-    "unit": "Its unit: `share`, `s`, `bytes/s`, `bytes` or `count`.",
-    "value": "The number over all runs.",
-    "low": "Lower end of its 95 % interval over runs; null without an interval.",
-    "high": "Upper end of its 95 % interval over runs; null without an interval.",
+    "metric": "Name of the metric.",
+    "unit": "Unit: `share`, `s`, `bytes/s`, `bytes` or `count`.",
+    "value": "Value over all runs.",
+    "low": "Lower end of the 95 % interval over runs; null without an interval.",
+    "high": "Upper end of the 95 % interval over runs; null without an interval.",
     "runs": "Runs behind the interval; null without an interval.",
 }
-"""Columns of a summary that are the same for all sweeps, next to ``point`` and ``transport``."""
+"""Columns that every summary has, in addition to ``point`` and ``transport``."""
 
 _ENDS = {"_bytes_per_s": "bytes/s", "_bytes": "bytes", "_s": "s", "_per_flow": "count"}
 _COUNTS = ("drops", "losses", "marks", "most_drops")
-# Names that say less alone than in their row.
-_OTHER = {
+# Metrics whose name is ambiguous outside of their row.
+_RENAMED = {
     "in_time": "answers_in_time_per_query",
     "below_95": "queries_below_95",
     "objective_in_time": "in_time",
@@ -43,56 +43,56 @@ _PERCENTILES = ("p50", "p90", "p95", "p99", "p999")
 
 @dataclass(frozen=True)
 class Number:
-    """A number of the summary."""
+    """A metric of the summary."""
 
     point: str | None
     """Name of the point's folder; ``None`` without a sweep."""
     transport: str
-    """The transport, or the name of a bound."""
+    """Name of the transport or of a bound."""
     workload: str | None
-    """The workload; ``None`` for the network."""
+    """Name of the workload; ``None`` for the network."""
     kind: str
     """``queries``, the class of the flows, or ``network``."""
     metric: str
-    """Its name."""
+    """Name of the metric."""
     unit: str
-    """Its unit."""
+    """Unit: ``share``, ``s``, ``bytes/s``, ``bytes`` or ``count``."""
     value: float
-    """The number over all runs."""
+    """Value over all runs."""
     low: float | None
-    """Lower end of its interval."""
+    """Lower end of the 95 % interval over runs, or ``None``."""
     high: float | None
-    """Upper end of its interval."""
+    """Upper end of the 95 % interval over runs, or ``None``."""
     runs: int | None
-    """Runs behind the interval."""
+    """Number of runs behind the interval, or ``None``."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What all runs of each transport amount to. Its text is the table that ``duetime run`` prints.
+    """Metrics over all runs of each transport. ``str`` of it is the table that ``duetime run`` prints.
 
     :meth:`to_pandas`, :meth:`to_polars` and :meth:`to_arrow` return a row per point, transport, workload and metric, with the
     95 % interval over runs. ``docs/python.md`` lists the columns.
     """
 
     text: str
-    """The tables as text, with warnings first."""
+    """The printed tables, preceded by warnings."""
     warnings: list[dict[str, Any]]
-    """What to know before any number: ``about`` and ``text``."""
+    """Warnings about the results: ``about`` and ``text``."""
     queries: list[dict[str, Any]]
-    """A row per transport and workload with queries that can be late, as ``duetime run --json`` prints them."""
+    """One row per transport and workload with queries that can be late, as printed by ``duetime run --json``."""
     best: list[dict[str, Any]]
-    """The same of what no transport can beat."""
+    """One row per bound on the share in time of any transport."""
     rows: list[dict[str, Any]]
-    """A row per transport, workload and class of flows."""
+    """One row per transport, workload and class of flows."""
     verdicts: list[dict[str, Any]]
-    """What limits the queries under the first transport, per workload: ``text`` says it, ``settings`` and ``command`` try
-    what may help, ``limits`` counts the late queries by what took most of their time. A sweep has none."""
+    """Causes that limit the queries under the first transport, one entry per workload: ``text`` describes them, ``settings``
+    and ``command`` may help, and ``limits`` counts the late queries by the cause of most of their time. Empty for a sweep."""
     _grid: Grid = field(default=Grid([], {}, {}), repr=False, compare=False)
 
     @cached_property
     def numbers(self) -> list[Number]:
-        """All numbers: a row of :meth:`to_pandas` each."""
+        """All metrics, one per row of :meth:`to_pandas`."""
         return list(self._numbers())
 
     def _numbers(self) -> Iterator[Number]:
@@ -108,17 +108,17 @@ class Summary:
         for row in self.best:
             yield from self._of(row, row["class"] or "queries", row, set())
 
-    def _of(self, row: Mapping[str, Any], kind: str, told: Mapping[str, Any], counts: set[str]) -> Iterator[Number]:
+    def _of(self, row: Mapping[str, Any], kind: str, values: Mapping[str, Any], counts: set[str]) -> Iterator[Number]:
         about = (self._point(row), row["transport"], row["workload_name"], kind)
         for count in sorted(counts, reverse=True):
-            yield Number(*about, count, "count", float(told[count]), None, None, None)
-        for path, of in _estimates(told):
-            metric, unit = _named(path)
-            # The bound's `in_time` is that of the queries or flows themselves.
-            if path == ["in_time"] and "asked" in told and "if_prompt" in told:
+            yield Number(*about, count, "count", float(values[count]), None, None, None)
+        for path, estimate in _estimates(values):
+            metric, unit = _metric_of(path)
+            # In a row of `best`, `in_time` is the share of the queries or flows, not of the answers per query.
+            if path == ["in_time"] and "asked" in values and "if_prompt" in values:
                 metric = "in_time"
-            interval = of["interval"] or {}
-            value, low, high = of["value"], interval.get("low"), interval.get("high")
+            interval = estimate["interval"] or {}
+            value, low, high = estimate["value"], interval.get("low"), interval.get("high")
             runs = interval.get("runs")
             yield Number(*about, metric, unit, value, low, high, runs)
             if kind == "queries" and path == ["objective", "in_time"]:
@@ -133,18 +133,18 @@ class Summary:
         axes = self._grid.axes
         columns: dict[str, list[Any]] = {}
         if axes:
-            columns["point"] = [of.point for of in numbers]
-            points = [self._grid.points[of.point] if of.point is not None else {} for of in numbers]
+            columns["point"] = [number.point for number in numbers]
+            points = [self._grid.points[number.point] if number.point is not None else {} for number in numbers]
             for axis in axes:
                 if axis.name != "transport":
                     columns[axis.name] = [axis.at(point) if point else None for point in points]
-        columns["transport"] = [of.transport for of in numbers]
+        columns["transport"] = [number.transport for number in numbers]
         for name in NUMBERS:
-            columns[name] = [getattr(of, name) for of in numbers]
+            columns[name] = [getattr(number, name) for number in numbers]
         return columns
 
     def to_arrow(self) -> pyarrow.Table:
-        """Returns a row per point, transport, workload and metric as a table of pyarrow. Needs pyarrow."""
+        """Return a pyarrow table with a row per point, transport, workload and metric. Requires pyarrow."""
         import pyarrow
 
         kinds = {"value": pyarrow.float64(), "low": pyarrow.float64(), "high": pyarrow.float64(), "runs": pyarrow.int64()}
@@ -160,23 +160,25 @@ class Summary:
         return pyarrow.table(arrays, schema=pyarrow.schema(fields))
 
     def to_polars(self) -> polars.DataFrame:
-        """Returns a row per point, transport, workload and metric as a frame of polars. Needs polars."""
+        """Return a polars frame with a row per point, transport, workload and metric. Requires polars."""
         import polars
 
         kinds = {"value": polars.Float64, "low": polars.Float64, "high": polars.Float64, "runs": polars.Int64}
         return polars.DataFrame(self._columns(), schema_overrides=kinds)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Returns a row per point, transport, workload and metric as a frame of pandas. Needs pandas."""
+        """Return a pandas frame with a row per point, transport, workload and metric. Requires pandas."""
         import pandas
 
         frame = pandas.DataFrame(self._columns())
         return frame.astype({"value": "float64", "low": "float64", "high": "float64", "runs": "Int64"})
 
     def to_xarray(self) -> xarray.Dataset:
-        """Returns the numbers as an ``xarray.Dataset``. Its dimensions are the axes of the sweep, ``transport`` and
-        ``subject``, such as ``"oldi queries"``. Each metric is a variable, next to its interval in ``METRIC_low`` and
-        ``METRIC_high``; what is absent is NaN. An axis that changes with another one is a coordinate along it.
+        """Return the metrics as an ``xarray.Dataset``.
+
+        Its dimensions are the axes of the sweep, ``transport`` and ``subject``, such as ``"oldi queries"``. Each metric is a
+        variable, with its interval in ``METRIC_low`` and ``METRIC_high``; missing values are NaN. An axis that changes with
+        another one is a coordinate along it.
 
         :raises ImportError: xarray is not installed: ``pip install 'duetime[xarray]'``.
         """
@@ -223,13 +225,13 @@ class Summary:
         return self.text
 
     def _repr_html_(self) -> str:
-        """The numbers of each transport as a table, with the text below."""
-        warnings = "".join(f"<p><b>Warning:</b> {html.escape(str(of['text']))}</p>" for of in self.warnings)
+        """Return the main metrics of each transport and the printed tables, as HTML."""
+        warnings = "".join(f"<p><b>Warning:</b> {html.escape(str(row['text']))}</p>" for row in self.warnings)
         whole = f"<details><summary>All tables</summary><pre>{html.escape(self.text)}</pre></details>"
         return warnings + self._table() + whole
 
     def _table(self) -> str:
-        """In time, median and 99th percentile of queries or, without queries, of flows."""
+        """Return share in time, median and 99th percentile of queries or, without queries, of flows, as HTML."""
         numbers: dict[tuple[str | None, str, str | None, str], dict[str, Number]] = {}
         for of in self.numbers:
             if of.kind != "network":
@@ -253,7 +255,7 @@ def _subject(of: Number) -> str:
 
 
 def _shown(of: Number | None) -> str:
-    """A number with its interval: shares in percent, times in milliseconds."""
+    """Format a number with its interval: shares in percent, times in milliseconds."""
     if of is None:
         return "–"
     factor, unit = (100, " %") if of.unit == "share" else (1e3, " ms")
@@ -264,26 +266,26 @@ def _shown(of: Number | None) -> str:
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
-    """Returns a table in HTML."""
-    names = "".join(f"<th>{html.escape(of)}</th>" for of in head)
-    lines = ["".join(f"<td>{html.escape(of)}</td>" for of in row) for row in rows]
-    body = "".join(f"<tr>{of}</tr>" for of in lines)
+    """Return a table in HTML."""
+    names = "".join(f"<th>{html.escape(name)}</th>" for name in head)
+    lines = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
     return f"<table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _estimates(told: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[list[str], Mapping[str, Any]]]:
-    """All estimates below a row, with their paths."""
-    for key, of in told.items():
-        if isinstance(of, Mapping):
+def _estimates(values: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[list[str], Mapping[str, Any]]]:
+    """Iterate over all estimates in a row, with their paths."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
             here = (*path, key)
-            if of.keys() >= {"value", "interval"}:
-                yield list(here), of
+            if value.keys() >= {"value", "interval"}:
+                yield list(here), value
             else:
-                yield from _estimates(of, here)
+                yield from _estimates(value, here)
 
 
-def _named(path: list[str]) -> tuple[str, str]:
-    """Name and unit of a number, of its path in a row: the unit is in the path, not in the name."""
+def _metric_of(path: list[str]) -> tuple[str, str]:
+    """Return name and unit of a metric from its path in a row. The path contains the unit, the name does not."""
     unit = "count" if path[-1] in _COUNTS else "share"
     parts = []
     for part in path:
@@ -293,4 +295,4 @@ def _named(path: list[str]) -> tuple[str, str]:
             part = part if end == "_per_flow" else part.removesuffix(end)
         parts.append(part)
     name = "_".join(parts)
-    return _OTHER.get(name, name), unit
+    return _RENAMED.get(name, name), unit
