@@ -1,4 +1,4 @@
-"""The part in Rust. Use the package ``duetime``, which gives it types: records of many fields pass here as JSON."""
+"""Native module in Rust. Use the package ``duetime`` instead; here, records with many fields are passed as JSON."""
 
 import os
 from collections.abc import Callable
@@ -31,63 +31,62 @@ __all__ = [
 ]
 
 VERSION: Final[str]
-"""The version of Duetime: results of the same scenario, seed and version are the same bytes."""
+"""Version of Duetime. Equal scenario, seed and version give equal bytes."""
 
 @final
 class Source:
-    """A scenario that was read and found to make sense. It never changes."""
+    """A valid scenario. Immutable."""
 
     def __new__(cls, text: str, file: str | os.PathLike[str], settings: list[tuple[str, str]]) -> Source:
-        """From a text and what is set over it; `file` is what errors call it, and where the files that it names are looked
-        for."""
+        """Create a scenario from TOML text and settings. Errors name `file`, and relative paths are relative to it."""
 
     @staticmethod
     def read(file: str | os.PathLike[str]) -> Source:
-        """From a file."""
+        """Read a scenario from a file."""
 
     @staticmethod
     def from_json(json: str, file: str | os.PathLike[str]) -> Source:
-        """From the JSON of an object with the keys of the file."""
+        """Create a scenario from a JSON object with the keys of the file."""
 
     def set(self, changes: list[tuple[str, str]]) -> Source:
-        """The same with other values, in TOML, at key paths. Only all of them together must make sense."""
+        """Return a copy with new values, in TOML, at key paths. The result is checked after all of them are applied."""
 
     def with_trace(self, flows: str, name: str, beside: bool) -> Source:
-        """The same with this trace in place of its workloads, or beside them."""
+        """Return a copy with this trace as its workload, or as an additional workload if `beside` is true."""
 
     def to_toml(self) -> str:
-        """As TOML: as it was written or, where something was set, without comments."""
+        """Return the scenario as TOML: the original text or, if there are settings, text without comments."""
 
     def resolved(self) -> str:
-        """As JSON, with every default filled in."""
+        """Return the scenario as JSON, with every default filled in."""
 
     @property
     def text(self) -> str:
-        """The scenario as it was written."""
+        """Original text of the scenario."""
 
     @property
     def file(self) -> Path:
-        """What errors call it."""
+        """File name in error messages."""
 
     @property
     def settings(self) -> list[tuple[str, str]]:
-        """Key paths and values, in TOML, that are set over it in turn."""
+        """Key paths and values, in TOML, applied to the text in this order."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the scenario."""
 
     @property
     def seeds(self) -> int:
-        """Runs of each transport."""
+        """Number of runs of each transport."""
 
     @property
     def hosts(self) -> int:
-        """Hosts of the topology."""
+        """Number of hosts of the topology."""
 
     @property
     def transports(self) -> list[str]:
-        """Names of the transports to compare."""
+        """Names of the transports."""
 
     @property
     def workloads(self) -> list[str]:
@@ -95,48 +94,48 @@ class Source:
 
     @property
     def duration_s(self) -> float:
-        """Simulated time until the sources stop, s."""
+        """Simulated time until the sources stop, in seconds."""
 
 @final
 class Table:
-    """A table in Arrow's memory, one batch per run."""
+    """A table in Arrow's memory format, with one batch per run."""
 
     @staticmethod
     def from_ipc(bytes: bytes) -> Table:
-        """Reads a table from the bytes of an Arrow IPC stream."""
+        """Read a table from the bytes of an Arrow IPC stream."""
 
     def to_ipc(self) -> bytes:
-        """Returns the table as the bytes of an Arrow IPC stream."""
+        """Return the table as the bytes of an Arrow IPC stream."""
 
     @property
     def num_rows(self) -> int:
-        """Rows."""
+        """Number of rows."""
 
     @property
     def names(self) -> list[str]:
         """Names of the columns."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> Any:
-        """The table as an Arrow stream, without copying."""
+        """Return the table as an Arrow stream, without copying."""
 
     def __arrow_c_schema__(self) -> Any:
-        """The columns as an Arrow schema."""
+        """Return the columns as an Arrow schema."""
 
 @final
 class Folder:
-    """A run folder, opened to read."""
+    """A run folder, open for reading."""
 
     def __new__(cls, path: str | os.PathLike[str]) -> Folder:
-        """Opens the run folder at `path`."""
+        """Open the run folder at `path`."""
 
     def manifest(self) -> str:
-        """`manifest.json`, as JSON."""
+        """Return the contents of `manifest.json`."""
 
     def text(self) -> str:
-        """The tables that `duetime run` prints."""
+        """Return the tables that `duetime run` prints."""
 
     def rows(self) -> str:
-        """The rows of those tables, as JSON: `warnings`, `queries`, `best`, `rows`, `verdicts`."""
+        """Return the rows of the printed tables as JSON: `warnings`, `queries`, `best`, `rows`, `verdicts`."""
 
     def table(
         self,
@@ -145,82 +144,86 @@ class Folder:
         axes: list[tuple[str, str | None, str, dict[str, bool | int | float | str]]],
         seed: tuple[str, str | None, str, dict[str, bool | int | float | str]],
     ) -> Table:
-        """Returns one table of all finished runs; unless `all`, only the rows that the summary counts. `axes` are columns in
-        front, `seed` is a column behind the number of the run: name, unit, meaning, and values by points."""
+        """Return a table of all finished runs. Unless `all` is true, it has only the rows that the summary counts.
+
+        `axes` are inserted as the first columns, `seed` after the run number; each is a name, unit, meaning, and values by
+        point.
+        """
 
     def report(self) -> Path:
-        """Writes `report.html`."""
+        """Write `report.html` and return its path."""
 
 @final
 class Plan:
-    """A sweep, resolved: points × transports × runs. It never changes."""
+    """The runs of a sweep: points × transports × seeds. Immutable."""
 
     def __new__(
         cls, source: Source, transports: list[str], axes: list[list[tuple[str, str | list[str]]]] | None
     ) -> Plan:
-        """Of a grid over these axes: their values, each in TOML, or as `--vary` takes them all; none: those of the
-        scenario. The keys of one axis change together."""
+        """Create the plan of a grid over these axes; default: the axes of the scenario.
+
+        The keys of one axis change together. Values are a list in TOML, or a string as for `--vary`.
+        """
 
     def check(self) -> None:
-        """Whether every point can be simulated; a sweep looks itself."""
+        """Raise an error unless every point can be simulated. `sweep` checks this itself."""
 
     @property
     def name(self) -> str:
-        """The scenario's name."""
+        """Name of the scenario."""
 
     @property
     def points(self) -> list[list[tuple[str, str]]]:
-        """The settings of each point."""
+        """Settings of each point."""
 
     def runs(self) -> list[tuple[int, str, int]]:
-        """Every run, in the order in which they are begun: the point's number, the transport, the run's number."""
+        """Return every run in the order of their start: index of the point, transport, and run number."""
 
     def manifest(self) -> str:
-        """`manifest.json` of the sweep before its first run."""
+        """Return the `manifest.json` of the sweep before its first run."""
 
     def files(self) -> dict[str, bytes]:
-        """The files that the scenario names, by the paths that it gives them."""
+        """Return the contents of the files that the scenario names, by their paths in the scenario."""
 
     def missing(self, out: str | os.PathLike[str] | None) -> list[int]:
-        """The numbers of the runs that the folder does not hold; an error if it holds another study."""
+        """Return the indices of the runs that the folder does not contain. Raise an error if it contains another study."""
 
     def estimate_s(self, missing: list[int], jobs: int | None) -> float:
-        """Wall time that the runs of these numbers may take here with so many at a time, s: some are begun."""
+        """Estimate the wall time of the runs with these indices, in seconds, by starting some of them. `jobs` run concurrently."""
 
 @final
 class Remote:
-    """The folder of a sweep whose runs other processes make."""
+    """Folder of a sweep whose runs are executed by other processes."""
 
     def __new__(cls, plan: Plan, out: str | os.PathLike[str], overwrite: bool) -> Remote:
-        """Makes the folder `out` ready to take runs over."""
+        """Prepare the folder `out` to receive runs."""
 
     def events(self) -> list[str]:
-        """What has happened since the last call: the JSON of each event."""
+        """Return the events since the last call, each as JSON."""
 
     def missing(self) -> list[int]:
-        """The numbers of the runs that are neither kept nor failed."""
+        """Return the indices of the runs that are neither stored nor failed."""
 
     def adopt(self, run: int, staged: str | os.PathLike[str]) -> float | None:
-        """Takes over the run that `make_runs` left at `staged`; gives its wall time, s, unless it is kept already."""
+        """Store the run that `make_runs` wrote to `staged`. Return its wall time in seconds, or `None` if already stored."""
 
     def fail(self, run: int, why: str) -> None:
-        """Notes that a run failed, and why."""
+        """Record a failed run with its reason."""
 
     def tell(self, at_once: int) -> None:
-        """Tells how far things are, with so many runs at a time."""
+        """Emit a progress event, given the number of concurrent runs."""
 
     def end(self, cancelled: bool) -> None:
-        """Finishes the manifest. Others may write to the folder from now on."""
+        """Complete the manifest and release the folder to other writers."""
 
     def summarise(self, report: bool) -> Folder:
-        """Writes the summary of what the folder holds, and its report, once it has ended."""
+        """Write the summary of the folder and, if `report` is true, its report. Requires that the sweep has ended."""
 
 def cli(arguments: list[str]) -> int:
-    """Does what the command `duetime` does with these arguments, the first of them the program's name; gives the exit
-    code."""
+    """Run the command `duetime` and return its exit code. The first argument is the program's name."""
 
 def schema() -> str:
-    """The JSON Schema of the scenario file, as JSON."""
+    """Return the JSON Schema of the scenario file."""
 
 def run(
     source: Source,
@@ -233,7 +236,7 @@ def run(
     report: bool,
     on_event: Callable[[str], object] | None,
 ) -> Folder:
-    """Makes the runs of a scenario that the folder `out` does not hold."""
+    """Execute the runs of a scenario that the folder `out` does not contain."""
 
 def sweep(
     plan: Plan,
@@ -244,7 +247,7 @@ def sweep(
     report: bool,
     on_event: Callable[[str], object] | None,
 ) -> Folder:
-    """Makes the runs of a sweep that the folder `out` does not hold, here."""
+    """Execute the runs of a sweep that the folder `out` does not contain, in this process."""
 
 def make_runs(
     manifest: str,
@@ -254,34 +257,40 @@ def make_runs(
     jobs: int,
     on_event: Callable[[str], object] | None,
 ) -> list[tuple[int, str]]:
-    """Makes runs of the sweep that a manifest describes, each a folder at a place of its own: the point's number, the
-    transport, the run's number, the place. Gives what failed: the index of the run, and why."""
+    """Execute runs of the sweep in a manifest, each into a separate folder. Return the index and reason of each failed run.
+
+    A run is the index of its point, its transport, its run number, and the path of its folder.
+    """
 
 def columns(table: str) -> list[tuple[str, str]]:
-    """The columns of a table: names and what they mean, with units."""
+    """Return the columns of a table: names and meanings with units."""
 
 def compare(
     a: str | os.PathLike[str], b: str | os.PathLike[str], transports: list[str]
 ) -> tuple[str, str]:
-    """What `duetime compare` prints of two run folders, and its events as JSON: pairs of a name and fields."""
+    """Return the output of `duetime compare` for two run folders, and its events as JSON: pairs of a name and fields."""
 
 def compare_transports(folder: str | os.PathLike[str], a: str, b: str) -> tuple[str, str]:
-    """Compares two transports of one run folder; returns what `compare` returns."""
+    """Compare two transports of one run folder. Returns the same types as `compare`."""
 
 def looks(names: list[str]) -> list[tuple[str, str, str, list[float]]]:
-    """How the series of these transports look in one figure: name for readers, colour as `#rrggbb`, name of the marker, and
-    lengths of strokes and gaps, none for a solid line."""
+    """Return the style of each transport's series in a figure.
+
+    A style is a display name, a colour as `#rrggbb`, a marker name, and dash lengths, empty for a solid line.
+    """
 
 def numbers(values: list[str]) -> tuple[list[float], str] | None:
-    """The values of a key of a scenario as numbers, and their unit; `None` if they are not numbers of one unit."""
+    """Return the values of a scenario key as numbers, and their unit, or `None` if they are not numbers of one unit."""
 
 def service(kind: str, answers: list[tuple[str, str]]) -> str:
-    """What `duetime new` writes for a service of this kind: `answers` are names of its flags with what they are given; for
-    the others usual values are taken."""
+    """Return the scenario that `duetime new` writes for a service. `answers` are flags with values; the others have defaults."""
 
 def flows_csv(table: object, hosts: int, accept_extra: bool) -> str:
-    """The text of a trace in CSV, sorted by start, of a table of flows: an Arrow stream in a capsule, or a dict of lists.
-    `hosts` is how many hosts the flows may be between. With `accept_extra`, columns of other names are left out."""
+    """Convert a table of flows to the CSV text of a trace, sorted by start.
+
+    The table is an Arrow stream in a capsule, or a dict of lists. `hosts` is the number of hosts of the topology. If
+    `accept_extra` is true, unknown columns are ignored.
+    """
 
 def capacity(
     source: Source,
@@ -298,7 +307,7 @@ def capacity(
     jobs: int | None,
     on_event: Callable[[str], object] | None,
 ) -> str:
-    """Searches for the most that each transport carries; gives the answers as JSON."""
+    """Search for the capacity of each transport. Return the results as JSON."""
 
 def fit(
     source: str | os.PathLike[str],
@@ -312,10 +321,10 @@ def fit(
     transports: list[str],
     burst: str | None,
 ) -> str:
-    """Fits a scenario to a file; gives it, what the command prints, and both sides as JSON."""
+    """Fit a scenario to a file. Return the scenario, the command's output and the comparison with the input as JSON."""
 
 def experiments(papers: str | os.PathLike[str] | None) -> str:
-    """The papers' experiments, as JSON."""
+    """Return the papers' experiments as JSON."""
 
 def paper(
     which: list[str],
@@ -326,4 +335,4 @@ def paper(
     jobs: int | None,
     on_event: Callable[[str], object] | None,
 ) -> str:
-    """Runs some of the papers' experiments; gives rows, counts and files as JSON."""
+    """Run some of the papers' experiments. Return rows, counts and files as JSON."""

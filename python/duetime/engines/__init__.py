@@ -1,7 +1,7 @@
-"""Where the runs of a sweep are made: on this machine, or by Ray, Dask or Slurm.
+"""Engines that execute the runs of a sweep: this machine, Ray, Dask or Slurm.
 
-Each engine takes batches of runs to workers and says how they ended; everything else is the same for all of them, and so
-are the results. A cluster of another kind is a class that implements :class:`Engine`.
+An engine only submits batches of runs to workers and collects their reports, so the results do not depend on it. To support
+another kind of cluster, implement :class:`Engine`.
 """
 
 from ._dask import Dask

@@ -1,4 +1,4 @@
-"""Dask."""
+"""Dask engine."""
 
 from __future__ import annotations
 
@@ -14,15 +14,17 @@ _SECONDS = 10
 
 
 class Dask(Engine):
-    """A cluster of dask.distributed, or one on this machine. A worker is one thread of Dask's workers; a batch whose worker
-    dies is made by another."""
+    """A dask.distributed cluster, or a temporary cluster on this machine.
+
+    Each thread of Dask's workers counts as a worker. If a worker dies, another one executes its batch.
+    """
 
     def __init__(self, cluster: Any = None, *, workers: int | None = None) -> None:
-        """Of a client, a cluster object or the address of a scheduler; ``None``: a cluster of its own that is started on this
-        machine and stopped again.
+        """Configure the engine.
 
-        :param cluster: such as ``"tcp://host:8786"``, a ``distributed.Client``, or a ``dask_jobqueue.SLURMCluster``.
-        :param workers: threads of workers to use; default: all.
+        :param cluster: address of a scheduler, such as ``"tcp://host:8786"``, a ``distributed.Client``, or a cluster object,
+            such as a ``dask_jobqueue.SLURMCluster``; default: a cluster that is started on this machine for each sweep.
+        :param workers: number of worker threads to use; default: all.
         """
         if workers is not None and workers < 1:
             raise ValueError(f"workers={workers}: at least 1")
@@ -39,7 +41,7 @@ class Dask(Engine):
             if not self._ours:
                 self._client = self.cluster
             elif self.cluster is None:
-                # Unlike a LocalCluster it does not run the user's script again in each worker.
+                # Unlike a LocalCluster, it does not execute the user's script again in each worker.
                 start = imported("distributed.deploy.subprocess", "dask").SubprocessCluster
                 self._own_cluster = start(
                     n_workers=self.workers, threads_per_worker=1, dashboard_address=None, silence_logs=logging.ERROR
@@ -49,7 +51,7 @@ class Dask(Engine):
                 self._client = distributed.Client(self.cluster, timeout=_SECONDS, set_as_default=False)
         except Exception as error:
             self.stop()
-            raise EngineError(f"there is no Dask cluster at {self.cluster!r}: {error}") from error
+            raise EngineError(f"no Dask cluster at {self.cluster!r}: {error}") from error
         try:
             self._client.wait_for_workers(1, timeout=_SECONDS)
         except Exception as error:
@@ -59,14 +61,14 @@ class Dask(Engine):
         return min(threads, self.workers or threads)
 
     def submit(self, work: Work, order: dict[str, Any], batches: Sequence[Batch]) -> list[Handle]:
-        # Not pure: a batch that is tried again is no result of before.
+        # Not pure: a retried batch must be executed again instead of returning an earlier result.
         handles = [self._client.submit(work, order, batch, pure=False) for batch in batches]
         for handle in handles:
             handle.add_done_callback(lambda _: self._ended.set())
         return handles
 
     def wait(self, handles: Sequence[Handle], timeout_s: float) -> list[Handle]:
-        # Not distributed.wait: the scheduler, which may be in this process, would hear of each look.
+        # Not distributed.wait, which would send a message to the scheduler on each poll.
         self._ended.clear()
         if not any(handle.done() for handle in handles):
             self._ended.wait(timeout_s)

@@ -1,4 +1,4 @@
-"""What an engine is."""
+"""Interface of the engines, and the local engine."""
 
 from __future__ import annotations
 
@@ -11,71 +11,77 @@ from typing import Any, TypeAlias
 from .._errors import EngineError
 
 Batch: TypeAlias = list[tuple[int, int, str, int]]
-"""Runs that a worker makes in one go: of each its number, its point's number, its transport, and its number among the runs
-of both."""
+"""Runs that a worker executes together. Each is the index of the run, the index of its point, its transport, and its run
+number."""
 
 Report: TypeAlias = dict[str, Any]
-"""What a worker says of a batch."""
+"""Result of a batch."""
 
 Work: TypeAlias = Callable[[Any, Batch], Report]
-"""What a worker does with an order and a batch. It can be pickled."""
+"""Function that a worker calls with an order and a batch. Can be pickled."""
 
 Handle: TypeAlias = Any
-"""A batch at work, as an engine names it. It can be hashed."""
+"""Hashable identifier of a submitted batch, chosen by the engine."""
 
 
 class Engine(ABC):
-    """Takes batches of runs to workers.
+    """Submits batches of runs to workers.
 
-    One call of :func:`duetime.sweep` starts it, uses it and stops it; then it can be used again.
+    Each call of :func:`duetime.sweep` starts, uses and stops the engine, which can then be used again.
     """
 
     batch_s: float | None = 1.0
-    """Seconds that a batch shall take; ``None``: each worker gets one batch, with its share of all runs."""
+    """Target duration of a batch in seconds; ``None``: each worker gets one batch with its share of all runs."""
     batches_per_worker: int = 2
-    """Batches that wait or are at work for each worker: with two, none waits for its next one."""
+    """Number of submitted batches per worker. With two, a worker does not wait for its next batch."""
     jobs_per_worker: int = 1
-    """Runs that a worker makes at the same time."""
+    """Number of concurrent runs of a worker."""
     answers_within_s: float | None = 60.0
-    """How long the first worker may take to answer before anything is written, in seconds; ``None``: it is not asked, since
-    workers may wait in a queue for long."""
+    """Time limit in seconds for the first worker to respond, before anything is written; ``None``: do not check, because
+    workers may wait in a queue for a long time."""
 
     @abstractmethod
     def start(self) -> int:
-        """Finds its cluster, within seconds; gives how many workers it has.
+        """Connect to the cluster within seconds and return its number of workers.
 
-        :raises EngineError: what it needs is not installed, or the cluster is not there.
+        :raises EngineError: a required package is not installed, or the cluster cannot be reached.
         """
 
     @abstractmethod
     def submit(self, work: Work, order: dict[str, Any], batches: Sequence[Batch]) -> list[Handle]:
-        """Has workers call ``work(order, batch)`` for each of these batches. ``order`` is the same object for all batches of
-        a sweep."""
+        """Schedule ``work(order, batch)`` on a worker for each batch and return the handles.
+
+        ``order`` is the same object for all batches of a sweep.
+        """
 
     @abstractmethod
     def wait(self, handles: Sequence[Handle], timeout_s: float) -> list[Handle]:
-        """Those of these batches that have ended, in any way; waits until there is one, for about so many seconds at
-        most."""
+        """Wait for at least one batch to end, for about ``timeout_s`` at most, and return the batches that have ended.
+
+        A failed batch has ended too.
+        """
 
     @abstractmethod
     def result(self, handle: Handle) -> Report:
-        """What ``work`` gave for a batch that has ended. An exception says why it did not: then its runs that are not
-        finished are tried again, unless it is an :class:`duetime.EngineError`, which ends the sweep."""
+        """Return the report of a batch that has ended, or raise the exception that ended it.
+
+        After an exception, the unfinished runs of the batch are retried. An :class:`duetime.EngineError` ends the sweep.
+        """
 
     @abstractmethod
     def cancel(self, handles: Sequence[Handle]) -> None:
-        """Stops these batches, as far as it can."""
+        """Cancel these batches, if possible."""
 
     def stop(self) -> None:
-        """Leaves the cluster, and stops what :meth:`start` started. Called whenever ``start`` was."""
+        """Disconnect from the cluster and stop everything that :meth:`start` started. Called after every ``start``."""
 
 
 @dataclass(frozen=True)
 class Local:
-    """This process: runs side by side on threads."""
+    """Engine that executes runs on threads of this process."""
 
     jobs: int | None = None
-    """Runs at the same time; ``None``: one per core."""
+    """Number of concurrent runs; ``None``: one per core."""
 
     def __post_init__(self) -> None:
         if self.jobs is not None and self.jobs < 1:
@@ -83,7 +89,7 @@ class Local:
 
 
 def imported(module: str, extra: str) -> Any:
-    """A module that an engine needs."""
+    """Import a module that an engine needs, or raise an error that names the extra to install."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Ray."""
+"""Ray engine."""
 
 from __future__ import annotations
 
@@ -13,22 +13,27 @@ from .._errors import EngineError
 from ._engine import Batch, Engine, Handle, Report, Work, imported
 
 
-_LOOK_S = 1.0
-"""Between two looks whether the cluster is alive."""
+_POLL_S = 1.0
+"""Interval between checks that the cluster is alive, in seconds."""
 _HEAD_S = 20.0
-"""How long the head of a cluster may take to return, as it does where it is started again. Ray itself waits for a minute."""
+"""Time limit in seconds for a cluster's head to come back after a restart. Ray itself waits for a minute."""
 
 
 class Ray(Engine):
-    """A Ray cluster, or Ray on this machine. A worker is one of its CPUs; a batch whose worker dies is made by another."""
+    """A Ray cluster, or a temporary one on this machine.
+
+    Each CPU counts as a worker. If a worker dies, another one executes its batch.
+    """
 
     def __init__(self, address: str | None = None, *, workers: int | None = None, **options: Any) -> None:
-        """Of the cluster at an address; ``None``: the one that this process is connected to or that RAY_ADDRESS names,
-        otherwise one of its own that is started on this machine and stopped again.
+        """Configure the engine.
 
-        :param address: as ``ray.init`` takes it: ``"auto"``, ``"host:6379"``, ``"ray://host:10001"``.
-        :param workers: CPUs to use; default: all.
-        :param options: further options of Ray's tasks, such as ``memory=2e9``; ``num_cpus`` is 1, ``max_retries`` 3.
+        :param address: address for ``ray.init``, such as ``"auto"``, ``"host:6379"`` or ``"ray://host:10001"``; default: the
+            cluster that this process is connected to or that RAY_ADDRESS names, otherwise one that is started on this machine
+            for each sweep.
+        :param workers: number of CPUs to use; default: all.
+        :param options: additional options of Ray tasks, such as ``memory=2e9``. ``num_cpus`` defaults to 1 and
+            ``max_retries`` to 3.
         """
         if workers is not None and workers < 1:
             raise ValueError(f"workers={workers}: at least 1")
@@ -39,7 +44,7 @@ class Ray(Engine):
         self._ours = False
         self._dead = False
         self._places: list[str] = []
-        self._next_look = 0.0
+        self._next_check = 0.0
         self._silent: dict[str, float] = {}
 
     def start(self) -> int:
@@ -48,8 +53,8 @@ class Ray(Engine):
         self._ours = not ray.is_initialized()
         if self._ours:
             address = self.address or os.environ.get("RAY_ADDRESS") or "local"
-            _reach(address)
-            # On a machine with other work, workers that give way to it all, as Ray has them, hardly move.
+            _check_reachable(address)
+            # By default, Ray lowers the priority of its workers, which starves them on a busy machine.
             fair = {"worker_niceness": 0}
             own = {"num_cpus": self.workers, "include_dashboard": False, "_system_config": fair}
             here = own if address == "local" else {}
@@ -67,24 +72,24 @@ class Ray(Engine):
         return min(cpus, self.workers or cpus)
 
     def submit(self, work: Work, order: dict[str, Any], batches: Sequence[Batch]) -> list[Handle]:
-        self._look()
-        with self._lost():
+        self._check_alive()
+        with self._connection_errors():
             if id(order) not in self._orders:
-                # One copy for all batches.
+                # Store one copy for all batches.
                 self._orders = {id(order): self._ray.put(order)}
                 self._work = self._ray.remote(**self.options)(work)
             return [self._work.remote(self._orders[id(order)], batch) for batch in batches]
 
     def wait(self, handles: Sequence[Handle], timeout_s: float) -> list[Handle]:
-        self._look()
-        with self._lost():
+        self._check_alive()
+        with self._connection_errors():
             ended, _ = self._ray.wait(list(handles), num_returns=1, timeout=timeout_s)
             more, _ = self._ray.wait(list(handles), num_returns=len(handles), timeout=0) if ended else ([], [])
         return list(more or ended)
 
     def result(self, handle: Handle) -> Report:
-        self._look()
-        with self._lost():
+        self._check_alive()
+        with self._connection_errors():
             report: Report = self._ray.get(handle)
         return report
 
@@ -97,19 +102,18 @@ class Ray(Engine):
 
     def stop(self) -> None:
         self._orders = {}
-        # Ray ends the process of a driver whose cluster has died, unless the driver leaves it.
+        # Ray terminates the process of a driver whose cluster has died unless the driver disconnects.
         if self._ours or self._dead:
             with contextlib.suppress(Exception):
                 self._ray.shutdown()
             self._ours = False
 
-    def _look(self) -> None:
-        """Raises an error if a service of the cluster that this process needs is gone. Ray itself would wait, and then end the
-        process."""
+    def _check_alive(self) -> None:
+        """Raise an error if a required service of the cluster is gone. Ray itself waits and then terminates the process."""
         now = time.monotonic()
-        if now < self._next_look:
+        if now < self._next_check:
             return
-        self._next_look = now + _LOOK_S
+        self._next_check = now + _POLL_S
         for place in self._places:
             try:
                 _connect(place)
@@ -119,11 +123,11 @@ class Ray(Engine):
                 if now - self._silent.setdefault(place, now) < patience:
                     continue
                 self._dead = True
-                raise EngineError(f"the Ray cluster has died: {place} does not answer ({error})") from error
+                raise EngineError(f"the Ray cluster has died: {place} does not respond ({error})") from error
 
     @contextlib.contextmanager
-    def _lost(self) -> Iterator[None]:
-        """A lost connection is an error of the engine, and not of a batch."""
+    def _connection_errors(self) -> Iterator[None]:
+        """Convert a lost connection to an error of the engine instead of the batch."""
         try:
             yield
         except (self._ray.exceptions.RaySystemError, ConnectionError) as error:
@@ -132,8 +136,10 @@ class Ray(Engine):
 
 
 def _places(ray: Any) -> list[str]:
-    """Returns the sockets of the services that a driver needs: of the cluster's head, and of this machine's node. There are
-    none where Ray does not say, as with ``ray://``."""
+    """Return the sockets of the services that a driver needs: the cluster's head and this machine's node.
+
+    Empty if Ray does not expose them, as with ``ray://``.
+    """
     places: list[str] = []
     with contextlib.suppress(Exception):
         node = ray._private.worker._global_node
@@ -151,12 +157,12 @@ def _connect(place: str) -> None:
     socket.create_connection((host.strip("[]"), int(port)), timeout=5).close()
 
 
-def _reach(address: str) -> None:
-    """Ray tries for a minute; a socket knows at once whether anybody is there."""
+def _check_reachable(address: str) -> None:
+    """Raise an error at once if nothing listens on the address. Ray itself retries for a minute."""
     host, _, port = address.rpartition("://")[2].rpartition(":")
     if not host or not port.isdigit():
         return
     try:
         socket.create_connection((host, int(port)), timeout=5).close()
     except OSError as error:
-        raise EngineError(f"there is no Ray cluster at {address!r}: {error}") from error
+        raise EngineError(f"no Ray cluster at {address!r}: {error}") from error

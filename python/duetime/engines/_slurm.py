@@ -1,4 +1,4 @@
-"""Slurm, by submitit."""
+"""Slurm engine, based on submitit."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ _PATIENCE_S = 5.0
 
 
 class Slurm(Engine):
-    """Jobs of Slurm, by submitit. A job is a worker with its share of all runs; all of them are one job array. What a job has
-    finished is kept when it ends early, and another job makes the rest."""
+    """Slurm jobs, submitted with submitit as one job array.
+
+    Each job is a worker with its share of all runs. If a job ends early, its finished runs are kept and another job executes
+    the remaining ones.
+    """
 
     batch_s = None
     batches_per_worker = 1
@@ -34,18 +37,18 @@ class Slurm(Engine):
         cluster: Literal["slurm", "local"] | None = None,
         **parameters: Any,
     ) -> None:
-        """With submitit's files in a folder that all nodes see.
+        """Configure the engine.
 
-        :param folder: for what submitit writes: scripts, logs, pickles.
-        :param jobs: jobs to submit.
-        :param jobs_per_worker: runs that a job makes at the same time; so many CPUs it asks for.
-        :param cluster: ``slurm``; ``local``: processes on this machine; ``None``: Slurm where it is, otherwise this machine.
-        :param parameters: what ``submitit.AutoExecutor.update_parameters`` takes, such as ``timeout_min=60``,
-            ``slurm_partition="short"``, ``mem_gb=4``.
+        :param folder: folder for submitit's scripts, logs and pickles, which must be visible to all nodes.
+        :param jobs: number of jobs to submit.
+        :param jobs_per_worker: number of concurrent runs of a job, and of CPUs that it requests.
+        :param cluster: ``"slurm"``, or ``"local"`` for processes on this machine; default: Slurm if installed, otherwise local.
+        :param parameters: arguments of ``submitit.AutoExecutor.update_parameters``, such as ``timeout_min=60``,
+            ``slurm_partition="short"`` or ``mem_gb=4``.
         """
-        for name, of in (("jobs", jobs), ("jobs_per_worker", jobs_per_worker)):
-            if of < 1:
-                raise ValueError(f"{name}={of}: at least 1")
+        for name, count in (("jobs", jobs), ("jobs_per_worker", jobs_per_worker)):
+            if count < 1:
+                raise ValueError(f"{name}={count}: at least 1")
         self.folder = Path(folder)
         self.jobs = jobs
         self.jobs_per_worker = jobs_per_worker
@@ -56,11 +59,11 @@ class Slurm(Engine):
         submitit = imported("submitit", "slurm")
         self._gone: dict[str, float] = {}
         if self.cluster == "slurm" and shutil.which("srun") is None:
-            raise EngineError("there is no Slurm here: no command srun")
+            raise EngineError("Slurm is not installed: command srun not found")
         try:
             self._executor = submitit.AutoExecutor(self.folder, cluster=self.cluster)
             self._executor.update_parameters(**self.parameters)
-            # Each look is one at the shared folder for every job.
+            # Each poll accesses the shared folder once per job.
             self._pause_s = 1.0 if self._executor.cluster == "slurm" else 0.05
         except Exception as error:
             raise EngineError(f"submitit cannot be used: {error}") from error
@@ -77,7 +80,7 @@ class Slurm(Engine):
         return ended
 
     def _has_ended(self, job: Any) -> bool:
-        """A job has ended once its result is there; one that ended without, after a while in which it may still appear."""
+        """Return true if the job's result exists, or if the job ended without one and the result has not appeared since."""
         if os.path.exists(job.paths.result_pickle):
             return True
         if not job.done():

@@ -156,7 +156,7 @@ def test_a_stop_keeps_what_is_finished(
     ],
     ids=["ray", "ray client", "ray auto", "dask", "slurm"],
 )
-def test_a_cluster_that_is_not_there_is_told(
+def test_unreachable_cluster_is_reported(
     star: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absent: Engine
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -167,7 +167,7 @@ def test_a_cluster_that_is_not_there_is_told(
     assert not Path("out").exists()
 
 
-def test_a_cluster_without_workers_is_told(star: Scenario, tmp_path: Path) -> None:
+def test_cluster_without_workers_is_reported(star: Scenario, tmp_path: Path) -> None:
     with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster:
         with pytest.raises(EngineError, match="no worker"):
             duetime.sweep(star, GRID, out=tmp_path / "out", engine=Dask(cluster.scheduler_address))
@@ -217,7 +217,7 @@ except duetime.EngineError as error:
 """
 
 
-def test_a_cluster_that_dies_is_told(star: Scenario, tmp_path: Path) -> None:
+def test_dead_cluster_is_reported(star: Scenario, tmp_path: Path) -> None:
     out = tmp_path / "out"
     # Ray ends the process of a driver that does not leave a dead cluster.
     done = subprocess.run(
