@@ -69,19 +69,19 @@ def _check_worker(engine: Engine, order: dict[str, Any], within_s: float) -> Non
     while not ended:
         if time.monotonic() >= until:
             engine.cancel(handles)
-            raise EngineError(f"no worker has answered within {within_s:g} s")
+            raise EngineError(f"no worker responded within {within_s:g} s")
         ended = engine.wait(handles, _POLL_S)
     try:
         report = engine.result(ended[0])
     except Exception as error:
-        raise EngineError(f"a worker cannot make runs: {error}") from error
+        raise EngineError(f"a worker cannot execute runs: {error}") from error
     _check(report)
 
 
 def _check(report: Report) -> None:
     if report["version"] != _native.VERSION:
         raise EngineError(
-            f"a worker has duetime {report['version']}, this is {_native.VERSION}: results of different versions do not mix"
+            f"a worker has duetime {report['version']}, this is {_native.VERSION}: results of different versions cannot be mixed"
         )
 
 
@@ -196,7 +196,7 @@ class _Driver:
 
     def _take(self, handle: Handle, batch: Batch) -> None:
         """Process the end of a batch: store its runs, and requeue or fail the others."""
-        why = "its worker ended without it"
+        why = "its worker ended without finishing it"
         try:
             report = self._engine.result(handle)
         except EngineError:
@@ -204,7 +204,7 @@ class _Driver:
         except Exception as error:
             for cause in (error, error.__cause__):
                 if isinstance(cause, ImportError):
-                    raise EngineError(f"a worker cannot make runs: {cause}") from error
+                    raise EngineError(f"a worker cannot execute runs: {cause}") from error
             why = str(error) or type(error).__name__
         else:
             _check(report)
@@ -225,7 +225,7 @@ class _Driver:
         if attempts < ATTEMPTS:
             self._waiting.append(number)
         else:
-            self._fail(number, f"given up after {attempts} workers: {why}")
+            self._fail(number, f"abandoned after {attempts} workers: {why}")
 
     def _fail(self, number: int, why: str) -> None:
         if number in self._open:

@@ -342,7 +342,7 @@ def test_each_function_says_what_is_missing(star: Scenario, result: Result) -> N
     with pytest.raises(FigureError, match="budget"):
         figures.budget(plain)
     assert figures.in_time(plain).axes[0].get_xlabel() == "Deadlines met (%)"
-    with pytest.raises(FigureError, match="no sweep"):
+    with pytest.raises(FigureError, match="not a sweep"):
         figures.sweep(plain)
     none = duetime.run(STAR.replace('deadline = "10 ms"\n', ""), seeds=1)
     without: list[Callable[..., Figure]] = [figures.in_time, figures.slack, figures.deadlines]

@@ -265,7 +265,7 @@ class Hopeless(Here):
 def test_runs_whose_workers_die_are_given_up(star: Scenario, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="4 of 4 runs failed") as caught:
         duetime.sweep(star, {"workload.senders": [2, 3]}, seeds=1, out=tmp_path / "out", engine=Hopeless())
-    assert "given up after 3 workers: the worker is gone" in str(caught.value)
+    assert "abandoned after 3 workers: the worker is gone" in str(caught.value)
     assert len(duetime.load(tmp_path / "out").failures) == 4
 
 

@@ -1,15 +1,15 @@
-"""Figures of a result, for notebooks and papers. Needs matplotlib and pyarrow: ``pip install 'duetime[figures]'``.
+"""Figures of a result, for notebooks and papers. Requires matplotlib and pyarrow: ``pip install 'duetime[figures]'``.
 
-Each function takes a :class:`duetime.Result`, or the path of a run folder, and gives a ``matplotlib.figure.Figure``: as wide
-as a column of a journal (3.5 in) or its page (7 in), with fonts in the file, in colours that colour-blind readers tell apart
-and that a transport has in every report of Duetime. Intervals are 95 % intervals over runs, those of ``result.summary``.
+Each function takes a :class:`duetime.Result` or the path of a run folder and returns a ``matplotlib.figure.Figure``. Figures
+are as wide as a journal's column (3.5 in) or page (7 in), have embedded fonts, and use the colours of the reports, which
+colour-blind readers can distinguish. Intervals are 95 % intervals over runs, as in ``result.summary``.
 
     >>> import duetime
     >>> duetime.figures.budget(result).savefig("budget.pdf")
 
-:func:`budget` is the one to look at first. :func:`in_time`, :func:`completion_times`, :func:`slack` and :func:`deadlines`
-show what became of queries and flows, :func:`queues` and :func:`throughput` what happened on links over time, and
-:func:`sweep` what changes along an axis, and :func:`heatmap` what changes over two axes.
+Start with :func:`budget`. :func:`in_time`, :func:`completion_times`, :func:`slack` and :func:`deadlines` show queries and
+flows, :func:`queues` and :func:`throughput` show links over time, and :func:`sweep` and :func:`heatmap` show a measure over
+one or two axes of a sweep.
 """
 
 try:

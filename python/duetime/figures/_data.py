@@ -1,4 +1,4 @@
-"""What figures take from a result."""
+"""Access of figures to a result."""
 
 from __future__ import annotations
 
@@ -19,82 +19,83 @@ from ._axes import Numbers
 from ._style import Look, looks
 
 Source: TypeAlias = Union[Result, StrPath]
-"""A result, or a run folder of any age that this version reads: its path, or a URL that fsspec knows."""
+"""Result, or run folder as a path or a URL that fsspec supports. Folders of older versions are accepted if this version can
+read them."""
 
 At: TypeAlias = Mapping[str, object]
-"""A point of a sweep: the values of its axes by their keys, such as ``{"workload.fan_in": 40}``, or by the names of their
-columns, such as ``{"workload_deadline_ms": 5}``."""
+"""Point of a sweep: values by axis key, such as ``{"workload.fan_in": 40}``, or by column name, such as
+``{"workload_deadline_ms": 5}``."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its 95 % interval over runs, as the summary has it."""
+    """Number of the summary with its 95 % interval over runs."""
 
     value: float
     low: float
-    """Lower end; the value itself where one run gives no interval."""
+    """Lower end; equal to the value if there is no interval."""
     high: float
-    """Upper end; likewise."""
+    """Upper end; equal to the value if there is no interval."""
 
     @classmethod
-    def of(cls, told: Mapping[str, Any] | None) -> Estimate | None:
-        """Of the JSON of an estimate."""
-        if told is None:
+    def of(cls, fields: Mapping[str, Any] | None) -> Estimate | None:
+        """Create an estimate from its JSON object. Return ``None`` for ``None``."""
+        if fields is None:
             return None
-        value: float = told["value"]
-        interval = told["interval"] or {"low": value, "high": value}
+        value: float = fields["value"]
+        interval = fields["interval"] or {"low": value, "high": value}
         return cls(value, interval["low"], interval["high"])
 
-    def less_than_one(self) -> Estimate:
-        """Of the share of the others."""
+    def complement(self) -> Estimate:
+        """Return the estimate of one minus a share."""
         return Estimate(1 - self.value, 1 - self.high, 1 - self.low)
 
     def around(self) -> tuple[list[list[float]], bool]:
-        """Lengths below and above the value, as ``Axes.errorbar`` takes them, and whether there is an interval."""
+        """Return the error lengths for ``Axes.errorbar``, and true if there is an interval."""
         sides = [[max(0.0, self.value - self.low)], [max(0.0, self.high - self.value)]]
         return sides, self.high > self.low
 
 
 class Data:
-    """The runs of a result under some of its transports, at one point of its sweep."""
+    """Selected runs of a result: some of its transports, at one point of its sweep."""
 
     def __init__(
         self, source: Source, transports: str | Iterable[str] | None, at: At | None = None
     ) -> None:
-        """Of all transports if there are no names."""
+        """Select transports of a result; default: all."""
         self.result = source if isinstance(source, Result) else load(source)
         wanted = names(transports)
-        there = self.result.transports
+        available = self.result.transports
         for name in wanted:
-            if name not in there:
-                raise FigureError(f"transports: `{name}` is not in this result; there are {', '.join(there)}")
-        self.looks: list[Look] = looks(wanted or there)
+            if name not in available:
+                raise FigureError(f"transports: `{name}` is not in this result; there are {', '.join(available)}")
+        self.looks: list[Look] = looks(wanted or available)
         self._at = at
 
     @cached_property
     def point(self) -> tuple[str, str] | None:
-        """Name and settings of the point that is shown; ``None``: it is not a sweep."""
+        """Name and settings of the selected point, or ``None`` if the result is not a sweep."""
         points = self.result.manifest["points"]
         if not points and self._at is None:
             return None
-        fits = [of for of in points if self.is_at(of["id"])]
+        fits = [point for point in points if self.is_at(point["id"])]
         if len(fits) != 1:
             wanted = {str(key): _as_written(value) for key, value in (self._at or {}).items()}
             axes = "; ".join(f"{axis.key} = {', '.join(axis.values)}" for axis in self.grid.axes)
             raise FigureError(
                 f"at={wanted}: {len(fits)} points of the sweep; choose one, or use sweep()"
-                f"\n   axes: {axes or 'none: it is no sweep'}"
+                f"\n   axes: {axes or 'none, because the result is not a sweep'}"
             )
         values = ",".join(f"{key}={value}" for key, value in fits[0]["values"])
         return fits[0]["id"], values
 
     @property
     def grid(self) -> Grid:
-        """The axes of the sweep, and its points."""
+        """Axes and points of the sweep."""
         return self.result._grid
 
     def is_at(self, point: str) -> bool:
-        """Returns true if a point has all the values of ``at``: each as the scenario has it, or as its column has it."""
+        """Return true if a point has all values of ``at``, each as in the scenario or as in its column."""
         for name, value in (self._at or {}).items():
             axis = self.grid.find(str(name))
             if axis is None:
@@ -105,13 +106,13 @@ class Data:
         return True
 
     def rows(self, which: str) -> list[dict[str, Any]]:
-        """Rows of the summary: ``queries``, ``rows`` or ``best``."""
+        """Return the rows ``queries``, ``rows`` or ``best`` of the summary, at the selected point."""
         found: list[dict[str, Any]] = getattr(self.result.summary, which)
         point = self.point
         return found if point is None else [row for row in found if row["point"] == point[1]]
 
     def table(self, name: TableName, columns: Sequence[str]) -> pyarrow.Table:
-        """Returns the column ``transport`` and others of a table, of the rows that the summary counts."""
+        """Return ``transport`` and other columns of a table, for the rows that the summary counts."""
         table = self.result.table(name).to_arrow()
         if self.point is not None:
             table = table.filter(pyarrow.compute.equal(table["point"], self.point[0]))
@@ -119,18 +120,18 @@ class Data:
 
 
 def _as_written(value: object) -> str:
-    """A value as an axis of a sweep has it."""
+    """Return a value in the notation of the axes."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def where(table: pyarrow.Table, **equal: object) -> pyarrow.Table:
-    """Rows whose columns equal these values."""
+    """Return the rows whose columns equal these values."""
     for column, value in equal.items():
         table = table.filter(pyarrow.compute.equal(table[column], value))
     return table
 
 
 def numbers(table: pyarrow.Table, column: str) -> Numbers:
-    """A column as numbers; NaN where it is null."""
+    """Return a column as numbers; null becomes NaN."""
     values = table[column].cast(pyarrow.float64()).to_numpy()
     return np.asarray(values, dtype=np.float64)

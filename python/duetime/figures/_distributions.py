@@ -1,4 +1,4 @@
-"""Completion times, slack and deadlines."""
+"""Figures of completion times, slack and deadlines."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from .._errors import FigureError
 from ._axes import Numbers, late_until, log_ticks, plain, share_axis, time_axis, time_unit
 from ._curves import across, curve, share_up_to
 from ._data import At, Data, Estimate, Source, numbers, where
-from ._style import GUIDE_COLOUR, Look, Style, Width, beside, drawing, legend, widths
+from ._style import GUIDE_COLOUR, Look, Style, Width, drawing, legend, offset_transform, widths
 
 _PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 _MANY = 1500
-"""More points than that become pixels in a vector file."""
+"""Number of points from which they are rasterized in vector files."""
 
 
 @dataclass(frozen=True)
 class _Group:
-    """Queries of a workload, or its flows of one class."""
+    """Queries of a workload, or flows of one of its classes."""
 
     title: str
     workload: int
     name: str
     flows: str | None
-    """The class; ``None``: queries."""
-    told: dict[str, dict[str, Any]]
-    """Rows of the summary by transport."""
+    """Class of the flows; ``None``: queries."""
+    summary: dict[str, dict[str, Any]]
+    """Rows of the summary, by transport."""
 
     def rows_of(self, table: Any) -> Any:
-        """Its rows of a table."""
+        """Return the group's rows of a table."""
         table = where(table, workload=self.workload)
         return table if self.flows is None else where(table, **{"class": self.flows})
 
@@ -44,13 +44,13 @@ class _Group:
 def _groups(data: Data, of: str, workload: str | None, flows: str | None) -> list[_Group]:
     found: dict[tuple[int, str | None], _Group] = {}
     for row in data.rows("queries" if of == "queries" else "rows"):
-        own = row.get("class") if of == "flows" else None
-        if workload not in (None, row["workload_name"]) or flows not in (None, own):
+        flow_class = row.get("class") if of == "flows" else None
+        if workload not in (None, row["workload_name"]) or flows not in (None, flow_class):
             continue
         name: str = row["workload_name"]
-        title = name if own in (None, name, "flow") else f"{name} {own}"
-        made = found.setdefault((row["workload"], own), _Group(title, row["workload"], name, own, {}))
-        made.told[row["transport"]] = row
+        title = name if flow_class in (None, name, "flow") else f"{name} {flow_class}"
+        group = found.setdefault((row["workload"], flow_class), _Group(title, row["workload"], name, flow_class, {}))
+        group.summary[row["transport"]] = row
     return list(found.values())
 
 
@@ -67,17 +67,19 @@ def completion_times(
     style: Style = "sans",
     width: Width | None = None,
 ) -> Figure:
-    """Distributions of completion times: the share of the measured queries or flows (vertical, in percent) that took at
-    most a time (horizontal; milliseconds, unless they are very short or long). What never ended counts as longer than
-    every time. Points are the 50th, 90th and 99th percentile with their 95 % intervals over runs, from ``result.summary``:
-    percentiles of all runs together, so on the curve. A percentile of too few of them is absent.
+    """Draw the distributions of completion times.
 
-    :param of: ``"queries"``: from a query's arrival until enough answers were at its root; ``"flows"``: from a flow's
-        start until its last byte was delivered; default: queries where there are any.
-    :param workload: only this workload, by name; default: a panel for each.
-    :param flows: only flows of this class: ``"query"``, ``"response"``, ``"flow"``; default: a panel for each.
-    :param log: times by logarithm; ``None``: if the longest is far from the usual.
-    :raises FigureError: there are none.
+    Curves show the share of measured queries or flows (vertical, in percent) that completed within a time (horizontal, in
+    milliseconds unless very short or long). Queries and flows that never finished count as longer than every time. Points
+    are the 50th, 90th and 99th percentile over all runs with their 95 % intervals, from ``result.summary``; percentiles of
+    too few samples are omitted.
+
+    :param of: ``"queries"``: from a query's arrival until its root has enough answers; ``"flows"``: from a flow's start until
+        its last byte is delivered; default: queries if the result has any.
+    :param workload: name of the only workload to draw; default: one panel each.
+    :param flows: the only class of flows to draw: ``"query"``, ``"response"`` or ``"flow"``; default: one panel each.
+    :param log: draw times logarithmically; ``None``: only if the longest is far from the median.
+    :raises FigureError: no such query or flow has finished.
 
     The other arguments are those of :func:`duetime.figures.in_time`.
     """
@@ -91,7 +93,7 @@ def completion_times(
     columns = ["workload", time, *(["class", "size_bytes"] if of == "flows" else [])]
     table = data.table("queries" if of == "queries" else "flows", columns)
     if of == "flows":
-        # Flows without an end have no completion time.
+        # Flows without a size never end, so they have no completion time.
         table = table.filter(pyarrow.compute.is_valid(table["size_bytes"]))
     table = _finished(table, time)
     groups = [group for group in groups if group.rows_of(table[0]).num_rows]
@@ -108,13 +110,13 @@ def completion_times(
 
 
 def _finished(table: Any, time: str) -> tuple[Any, Any]:
-    """Rows with a time, and all rows."""
+    """Return the rows with a time, and all rows."""
     return table.filter(pyarrow.compute.is_valid(table[time])), table
 
 
 def _times(ax: Axes, data: Data, group: _Group, table: Any, time: str, log: bool | None) -> None:
-    own = group.rows_of(table)
-    took = {look.transport: numbers(where(own, transport=look.transport), time) for look in data.looks}
+    rows = group.rows_of(table)
+    took = {look.transport: numbers(where(rows, transport=look.transport), time) for look in data.looks}
     together = np.concatenate(list(took.values()))
     unit, name = time_unit(float(np.nanmax(together)))
     time_axis(ax, together / unit, log=log)
@@ -125,9 +127,9 @@ def _times(ax: Axes, data: Data, group: _Group, table: Any, time: str, log: bool
         if not times.size:
             continue
         curve(ax, look, times, shares, begin=0.0, end=float(shares[-1]), right=right, width=line)
-        told = group.told.get(look.transport, {}).get("completion_s") or {}
+        percentiles = group.summary.get(look.transport, {}).get("completion_s") or {}
         for percentile, y in _PERCENTILES.items():
-            across(ax, look, Estimate.of(told.get(percentile)), y, unit / 1e9)
+            across(ax, look, Estimate.of(percentiles.get(percentile)), y, unit / 1e9)
     ax.set_xlim(right=right)
     ax.set_xlabel(f"Completion time ({name})")
 
@@ -143,13 +145,15 @@ def slack(
     style: Style = "sans",
     width: Width | None = None,
 ) -> Figure:
-    """Distributions of slack, which is deadline less finish: the share of the measured flows with deadlines (vertical, in
-    percent, by logarithm) that has at most a slack (horizontal; milliseconds, unless it is very short or long). What is
-    left of zero is late; what never ended is later than all. The point at zero is the share of missed deadlines with its
-    95 % interval over runs, from ``result.summary``.
+    """Draw the distributions of slack, which is deadline minus completion.
 
-    :param workload: only this workload, by name; default: a panel for each.
-    :param flows: only flows of this class: ``"query"``, ``"response"``, ``"flow"``; default: a panel for each.
+    Curves show the share of measured flows with deadlines (vertical, in percent, logarithmic) that have at most a slack
+    (horizontal, in milliseconds unless very short or long). Flows left of zero are late; flows that never finished count as
+    later than all others. The point at zero is the share of missed deadlines with its 95 % interval over runs, from
+    ``result.summary``.
+
+    :param workload: name of the only workload to draw; default: one panel each.
+    :param flows: the only class of flows to draw: ``"query"``, ``"response"`` or ``"flow"``; default: one panel each.
     :raises FigureError: no flow has a deadline.
 
     The other arguments are those of :func:`duetime.figures.in_time`.
@@ -173,20 +177,20 @@ def _with_deadlines(
     flows: str | None,
     columns: list[str],
 ) -> tuple[Data, list[_Group], Any]:
-    """The measured flows with deadlines, and the groups that have some."""
+    """Return the measured flows with deadlines, and the groups that have some."""
     data = Data(result, transports, at)
     table = data.table("flows", ["workload", "class", "deadline_ns", *columns])
     table = table.filter(pyarrow.compute.is_valid(table["deadline_ns"]))
-    groups = [of for of in _groups(data, "flows", workload, flows) if of.rows_of(table).num_rows]
+    groups = [group for group in _groups(data, "flows", workload, flows) if group.rows_of(table).num_rows]
     if not groups:
-        raise FigureError("no measured flow of this choice has a deadline (key `workload.deadline`)")
+        raise FigureError("no selected flow that is measured has a deadline (key `workload.deadline`)")
     return data, groups, table
 
 
 def _slack(ax: Axes, data: Data, group: _Group, table: Any) -> None:
-    own = group.rows_of(table)
-    has = {look.transport: numbers(where(own, transport=look.transport), "slack_ns") for look in data.looks}
-    together = np.concatenate(list(has.values()))
+    rows = group.rows_of(table)
+    slack_of = {look.transport: numbers(where(rows, transport=look.transport), "slack_ns") for look in data.looks}
+    together = np.concatenate(list(slack_of.values()))
     together = together[np.isfinite(together)]
     if not together.size:
         raise FigureError(f"{group.title}: no flow ended, so there is no slack to show")
@@ -194,7 +198,7 @@ def _slack(ax: Axes, data: Data, group: _Group, table: Any) -> None:
     unit, name = time_unit(max(abs(low), abs(high)))
     low, high = min(low, 0.0) / unit, max(high, 0.0) / unit
     if low < -4 * high and high > 0:
-        # Few are very late: what is usual keeps its place.
+        # A few flows are very late: compress their range so that the others stay readable.
         ax.set_xscale("symlog", linthresh=high, linscale=1.0)
         ax.xaxis.set_major_formatter(FuncFormatter(plain))
         left, right = low * 1.3, high * 1.1
@@ -204,24 +208,24 @@ def _slack(ax: Axes, data: Data, group: _Group, table: Any) -> None:
         ax.xaxis.set_major_formatter(FuncFormatter(plain))
         left, right = low - margin, high + margin
     ax.set_xlim(left, right)
-    fewest = min(1 / of.size for of in has.values() if of.size)
+    fewest = min(1 / slacks.size for slacks in slack_of.values() if slacks.size)
     share_axis(ax, lowest=fewest / 1.6)
     lines = widths(len(data.looks))
     for index, look in enumerate(data.looks):
-        slacks = has[look.transport]
+        slacks = slack_of[look.transport]
         if not slacks.size:
             continue
         never = float(np.isnan(slacks).mean())
         values, shares = share_up_to(slacks / unit)
-        # What never ended is left of all.
+        # Flows that never finished count as later than all others.
         shares = shares + never
         begin = max(never, fewest / 16)
         curve(ax, look, values, shares, begin=begin, end=1.0, right=right, width=lines[index])
-        deadlines = group.told.get(look.transport, {}).get("deadlines")
+        deadlines = group.summary.get(look.transport, {}).get("deadlines")
         missed = Estimate.of(deadlines["missed"]) if deadlines else None
         if missed is not None and missed.value > 0:
             lengths, has_interval = missed.around()
-            place = beside(ax, index, len(data.looks))
+            place = offset_transform(ax, index, len(data.looks))
             ax.errorbar([0.0], [missed.value], yerr=lengths if has_interval else None, transform=place, zorder=3, **look.dot)
     ax.set_xlim(left, right)
     late_until(ax, 0.0, "deadline")
@@ -240,13 +244,15 @@ def deadlines(
     style: Style = "sans",
     width: Width | None = None,
 ) -> Figure:
-    """Each measured flow with a deadline: the time it took, over the time it had. What is above the line is late; what
-    never ended is at the upper edge. One panel per transport, with the count of those that are late above it.
+    """Draw a point per measured flow with a deadline: its completion time over its deadline.
 
-    :param workload: only this workload, by name.
-    :param flows: only flows of this class: ``"query"``, ``"response"``, ``"flow"``.
-    :param against: horizontally: the deadline (milliseconds, by logarithm), the flow's size (KB) or its start
-        (milliseconds); default: the deadline if there are several, otherwise the size if there are several.
+    Flows above the line are late; flows that never finished are at the upper edge. Each transport has a panel with its number
+    of late flows in the title.
+
+    :param workload: name of the only workload to draw.
+    :param flows: the only class of flows to draw: ``"query"``, ``"response"`` or ``"flow"``.
+    :param against: horizontal axis: the deadline (milliseconds, logarithmic), the flow's size (KB) or its start (milliseconds);
+        default: the deadline if there are several, otherwise the size if there are several, otherwise the start.
     :param ax: axes to draw all transports into, in their own style; default: a new figure.
     :raises FigureError: no flow has a deadline.
 
@@ -269,8 +275,8 @@ def deadlines(
         for place, look in zip(places, shown):
             plane.scatter(place, look, where(rows, transport=look.transport))
             if ax is None:
-                told = [group.told[look.transport] for group in groups if look.transport in group.told]
-                place.set_title(look.label + _late(told))
+                summary = [group.summary[look.transport] for group in groups if look.transport in group.summary]
+                place.set_title(look.label + _late(summary))
         for place in dict.fromkeys(places):
             plane.finish(place)
         places[0].set_ylabel(f"Completion time ({plane.name})")
@@ -284,25 +290,25 @@ _AGAINST = {"deadline": "deadline_ns", "size": "size_bytes", "start": "start_ns"
 
 @dataclass(frozen=True)
 class _Plane:
-    """Completion times over something else."""
+    """Axes of completion time over deadline, size or start."""
 
     against: str
     column: str
     unit: float
-    """Nanoseconds per unit of the completion times."""
+    """Unit of the completion times, in nanoseconds."""
     name: str
-    """That unit."""
+    """Name of that unit."""
     x_unit: float
     words: str
     log_x: bool
     x_ends: tuple[float, float]
     y_ends: tuple[float, float]
     due: Numbers
-    """All deadlines, in that unit."""
+    """All deadlines, in ``unit``."""
 
     @classmethod
     def of(cls, rows: Any, against: str) -> _Plane:
-        """For the flows of all transports together."""
+        """Choose units and limits that fit the flows of all transports."""
         column = _AGAINST[against]
         x, took, due = (numbers(rows, name) for name in (column, "fct_ns", "deadline_ns"))
         unit, name = time_unit(float(np.nanmax(np.concatenate([took, due]))))
@@ -317,7 +323,7 @@ class _Plane:
         return cls(against, column, unit, name, x_unit, words, log_x, _ends(x / x_unit, log_x), y_ends, due / unit)
 
     def scatter(self, ax: Axes, look: Look, rows: Any) -> None:
-        """A point per flow; what never ended is a cross at the upper edge."""
+        """Draw a point per flow, and a cross at the upper edge for each flow that never finished."""
         x = numbers(rows, self.column) / self.x_unit
         took = numbers(rows, "fct_ns") / self.unit
         never = np.isnan(took)
@@ -338,7 +344,7 @@ class _Plane:
             ax.scatter(x[never], edge, s=10, marker="x", linewidths=0.8, **of_look)
 
     def finish(self, ax: Axes) -> None:
-        """Limits, ticks, and the line above which flows are late."""
+        """Set limits and ticks, and draw the line above which flows are late."""
         ax.set_xlim(*self.x_ends)
         ax.set_ylim(*self.y_ends)
         if self.log_x:
@@ -357,11 +363,11 @@ class _Plane:
             ax.axhline(float(value), **look)
 
 
-def _late(told: list[dict[str, Any]]) -> str:
-    """How many are late, by the summary."""
-    counts = [row["deadlines"] for row in told if row["deadlines"]]
-    flows = sum(of["flows"] for of in counts)
-    return f": {flows - sum(of['met'] for of in counts)} of {flows} late" if flows else ""
+def _late(summary: list[dict[str, Any]]) -> str:
+    """Return the number of late flows in the summary, for a title."""
+    counts = [row["deadlines"] for row in summary if row["deadlines"]]
+    flows = sum(count["flows"] for count in counts)
+    return f": {flows - sum(count['met'] for count in counts)} of {flows} late" if flows else ""
 
 
 def _wide(values: Numbers) -> bool:

@@ -1,4 +1,4 @@
-"""A measure over two axes of a sweep."""
+"""Heat map of a measure over two axes of a sweep."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ._sweep import Measure, axes_of, axis_of, check_measure, measured, only
 
 _MAP = "Blues"
 _DARK = 0.55
-"""Share of the colour scale above which text is white."""
+"""Position on the colour scale, 0 to 1, above which text is white."""
 
 
 def heatmap(
@@ -36,17 +36,18 @@ def heatmap(
     style: Style = "sans",
     width: Width | None = None,
 ) -> Figure:
-    """A measure over two axes of a sweep: a panel per transport and workload, a cell per point with its number, and one scale
-    of colour. The numbers are those of ``result.summary``.
+    """Draw a heat map of a measure over two axes of a sweep.
 
-    :param x: the axis from left to right: its key, such as ``"workload.fan_in"``, or the name of its column; default: the last
-        axis of the sweep.
-    :param y: the axis from bottom to top; default: the axis before it.
-    :param metric: what to show: see :data:`duetime.figures.Measure`.
-    :param transport: show only these, by name; default: those of the result.
-    :param workload: only this workload, by name.
-    :param at: the values of any further axes, such as ``{"workload.fan_in": 40}``.
-    :raises FigureError: the result has no two such axes, further axes have several values, or nothing was measured.
+    Each transport and workload has a panel, and each point a cell with its value from ``result.summary``. All panels share one
+    colour scale.
+
+    :param x: horizontal axis: a key, such as ``"workload.fan_in"``, or a column name; default: the last axis of the sweep.
+    :param y: vertical axis; default: the axis before it.
+    :param metric: measure to show: see :data:`duetime.figures.Measure`.
+    :param transport: names of the transports; default: all of the result.
+    :param workload: name of the only workload to draw.
+    :param at: values of the other axes, such as ``{"workload.fan_in": 40}``.
+    :raises FigureError: the result does not have both axes, other axes have several values, or nothing was measured.
 
     The other arguments are those of :func:`duetime.figures.in_time`.
     """
@@ -54,19 +55,20 @@ def heatmap(
     across, up = _pair(data, x, y)
     check_measure("metric", metric)
     only(data, [axis for axis in data.grid.axes if axis not in (across, up)], across, up)
-    own = [look.transport for look in data.looks]
+    selected = [look.transport for look in data.looks]
     cells: dict[tuple[str, str], Numbers] = {}
     label = ""
     for name, settings, title, words, estimate in measured(data, metric, workload, "metric"):
-        if name in own:
+        if name in selected:
             label = words
             cell = cells.setdefault((title, name), np.full((len(up.values), len(across.values)), np.nan))
             cell[_place(up, settings), _place(across, settings)] = estimate.value
     if not cells:
         raise FigureError(f"nothing was measured that metric={metric!r} shows")
     titles = {title for title, _ in cells}
-    panels = [(title, name) for title in dict.fromkeys(title for title, _ in cells) for name in own if (title, name) in cells]
-    labels = {look.transport: look.label for look in looks(own)}
+    ordered = dict.fromkeys(title for title, _ in cells)
+    panels = [(title, name) for title in ordered for name in selected if (title, name) in cells]
+    labels = {look.transport: look.label for look in looks(selected)}
     scale = _scale(list(cells.values()), label)
     with drawing(ax, len(panels), style=style, width=width, share=True) as (figure, drawn):
         mesh: Any = None
@@ -100,7 +102,7 @@ def _place(axis: Axis, settings: dict[str, str]) -> int:
 
 
 def _ticks(axis: Axis) -> list[str]:
-    """Values as ticks, in the unit that the label has."""
+    """Return the values as tick labels, in the unit of the axis label."""
     if not axis.is_numeric:
         return list(axis.values)
     return [plain(float(value)) for value in axis.values.values()]
@@ -110,7 +112,7 @@ def _scale(cells: list[Numbers], label: str) -> Normalize:
     values = np.concatenate([cell[np.isfinite(cell)] for cell in cells])
     low, high = float(values.min()), float(values.max())
     if "%" in label and high - low < 1:
-        # A scale over hundredths of a percent would colour noise.
+        # Show at least one percentage point, so that the colours do not amplify noise.
         low, high = max(0.0, min(low, 99.0)), min(100.0, max(high, low + 1))
     return Normalize(low, high if high > low else low + 1)
 

@@ -1,4 +1,4 @@
-"""Queues and throughput over time."""
+"""Figures of queues and throughput over time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ._axes import Numbers, plain, time_unit
 from ._data import At, Data, Source, numbers, where
 from ._style import Style, Width, drawing, legend, widths
 
-_MOST_LINKS = 12
+_MAX_LINKS = 12
 
 
 def queues(
@@ -30,12 +30,13 @@ def queues(
     style: Style = "sans",
     width: Width | None = None,
 ) -> Figure:
-    """The queue of sampled links (vertical, in KB, the packet in service included) over time (horizontal, in milliseconds
-    since the start of the run), in one run. One panel per link.
+    """Draw the queue of sampled links (in KB, including the packet in service) over time, in one run.
 
-    :param links: the links, such as ``"switch->host0"``; default: the one with the largest queue.
-    :param run: the number of the run, from 0.
-    :raises FigureError: no link was sampled (key ``record.every``), or not this one.
+    Each link has a panel. Time is in milliseconds since the start of the run, unless very short or long.
+
+    :param links: names of the links, such as ``"switch->host0"``; default: the link with the longest queue.
+    :param run: run number, from 0.
+    :raises FigureError: no link was sampled (key ``record.every``), or a selected one was not.
 
     The other arguments are those of :func:`duetime.figures.in_time`.
     """
@@ -53,12 +54,13 @@ def throughput(
     style: Style = "sans",
     width: Width | None = None,
 ) -> Figure:
-    """What crossed sampled links (vertical, in Gbps on the wire, in the mean from sample to sample) over time (horizontal,
-    in milliseconds since the start of the run), in one run. One panel per link.
+    """Draw the throughput of sampled links (in Gbps on the wire, averaged between samples) over time, in one run.
 
-    :param links: the links, such as ``"switch->host0"``; default: the one that carried most.
-    :param run: the number of the run, from 0.
-    :raises FigureError: no link was sampled (key ``record.every``), or not this one.
+    Each link has a panel. Time is in milliseconds since the start of the run, unless very short or long.
+
+    :param links: names of the links, such as ``"switch->host0"``; default: the link that carried the most bytes.
+    :param run: run number, from 0.
+    :raises FigureError: no link was sampled (key ``record.every``), or a selected one was not.
 
     The other arguments are those of :func:`duetime.figures.in_time`.
     """
@@ -88,14 +90,14 @@ def _series(
     if not table.num_rows:
         raise FigureError(f"run={run}: the runs are 0 to {data.result.manifest['seeds'] - 1}")
     chosen = names(links) or [_busiest(table, value)]
-    there = set(table["link"].unique().to_pylist())
+    sampled = set(table["link"].unique().to_pylist())
     for link in chosen:
-        if link not in there:
-            some = sorted(there)[:8]
-            more = " and others" if len(there) > len(some) else ""
+        if link not in sampled:
+            some = sorted(sampled)[:8]
+            more = " and others" if len(sampled) > len(some) else ""
             raise FigureError(f"links: `{link}` was not sampled in run {run}; there are {', '.join(some)}{more}")
-    if len(chosen) > _MOST_LINKS:
-        raise FigureError(f"links: {len(chosen)} are too many for one figure, {_MOST_LINKS} at most")
+    if len(chosen) > _MAX_LINKS:
+        raise FigureError(f"links: {len(chosen)} are too many for one figure, at most {_MAX_LINKS}")
     with drawing(ax, len(chosen), style=style, width=width, panel_height=1.9) as (figure, axes):
         for place, link in zip(axes, chosen):
             _lines(place, data, where(table, link=link), value)
@@ -115,11 +117,11 @@ def _busiest(table: Any, value: str) -> str:
 def _lines(ax: Axes, data: Data, table: Any, value: str) -> None:
     unit, name = time_unit(float(np.nanmax(numbers(table, "at_ns"))))
     for look, line in zip(data.looks, widths(len(data.looks))):
-        own = where(table, transport=look.transport).sort_by("at_ns")
-        at = numbers(own, "at_ns")
+        samples = where(table, transport=look.transport).sort_by("at_ns")
+        at = numbers(samples, "at_ns")
         if not at.size:
             continue
-        values = numbers(own, value)
+        values = numbers(samples, value)
         x, y = (at, values / 1e3) if value == "queue_bytes" else _rates(at, values)
         ax.plot(x / unit, y, **{**look.line, "lw": 0.8 * line})
     ax.set_ylim(bottom=0)
@@ -129,7 +131,7 @@ def _lines(ax: Axes, data: Data, table: Any, value: str) -> None:
 
 
 def _rates(at: Numbers, sent: Numbers) -> tuple[Numbers, Numbers]:
-    """Bytes since the last sample as Gbps, as steps over the interval of each."""
+    """Convert bytes since the last sample to Gbps, as steps over each interval."""
     edges = np.concatenate([[0.0], at])
     gbps = 8 * sent / np.diff(edges)
     return np.repeat(edges, 2)[1:-1], np.repeat(gbps, 2)

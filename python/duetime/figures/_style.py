@@ -1,4 +1,4 @@
-"""How figures look: sizes of journals, type, and the colours that transports have in Duetime's reports too."""
+"""Style of figures: journal sizes, fonts, and the colours that Duetime's reports use for the transports."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from matplotlib.transforms import ScaledTranslation, Transform
 from .. import _native
 
 Style: TypeAlias = Literal["sans", "serif"]
-"""The type of a figure's text."""
+"""Font family of a figure's text."""
 
 Width: TypeAlias = Literal["column", "page"] | float
-"""The width of a figure: of one column of a journal (3.5 in), of a page (7 in), or in inches."""
+"""Width of a figure: a journal's column (3.5 in), its page (7 in), or a number of inches."""
 
 COLUMN_IN = 3.5
 PAGE_IN = 7.0
@@ -31,45 +31,45 @@ PANEL_IN = 2.3
 TEXT_COLOUR = "#222222"
 GUIDE_COLOUR = "#444444"
 LATE_COLOUR = "#f1f1f1"
-"""Behind what is late."""
+"""Background of the late side."""
 BAND_ALPHA = 0.18
 
-# The first that is installed; matplotlib brings the last.
+# The first installed font is used; matplotlib includes the last one.
 _FONTS: dict[Style, list[str]] = {
     "sans": ["Arial", "Helvetica", "Liberation Sans", "DejaVu Sans"],
     "serif": ["Times New Roman", "Times", "Liberation Serif", "STIXGeneral"],
 }
 _MARKERS = {"circle": "o", "square": "s", "diamond": "D", "triangle": "^"}
-# Each marker's size for an area that looks equal, in points.
+# Marker sizes in points, chosen for equal visual area.
 _SIZES = {"circle": 4.2, "square": 3.9, "diamond": 3.7, "triangle": 4.6}
 
 
 @dataclass(frozen=True)
 class Look:
-    """How the series of a transport looks in every figure."""
+    """Style of a transport's series in every figure."""
 
     transport: str
-    """Its name in the scenario."""
+    """Name of the transport in the scenario."""
     label: str
-    """Its name for readers."""
+    """Display name."""
     colour: str
-    """``#rrggbb``."""
+    """Colour as ``#rrggbb``."""
     marker: str
-    """As matplotlib calls it."""
+    """Marker in matplotlib's notation."""
     size: float
-    """Of the marker, in points."""
+    """Size of the marker, in points."""
     dashes: tuple[float, ...]
-    """Lengths of strokes and gaps, in points; empty: a solid line."""
+    """Lengths of dashes and gaps, in points; empty for a solid line."""
 
     @property
     def line(self) -> dict[str, Any]:
-        """Arguments of ``Axes.plot`` for its lines."""
+        """Arguments of ``Axes.plot`` for lines."""
         style: Any = (0, self.dashes) if self.dashes else "-"
         return {"color": self.colour, "linestyle": style, "label": self.label}
 
     @property
     def dot(self) -> dict[str, Any]:
-        """Arguments of ``Axes.errorbar`` for its points with intervals."""
+        """Arguments of ``Axes.errorbar`` for points with intervals."""
         return {
             "color": self.colour,
             "marker": self.marker,
@@ -81,27 +81,30 @@ class Look:
 
 
 def looks(transports: Sequence[str]) -> list[Look]:
-    """How these transports look in one figure."""
+    """Return the styles of these transports in one figure."""
     found = _native.looks(list(transports))
     return [
-        Look(name, label, colour, _MARKERS[marker], _SIZES[marker], tuple(of / 2 for of in strokes))
+        Look(name, label, colour, _MARKERS[marker], _SIZES[marker], tuple(length / 2 for length in strokes))
         for name, (label, colour, marker, strokes) in zip(transports, found)
     ]
 
 
 class JournalFigure(Figure):
-    """A figure that keeps its style until it is drawn and saved: text stays text in PDF and PostScript, with the font in
-    the file, and becomes outlines in SVG. Notebooks show it once, with or without pyplot."""
+    """Figure that keeps its style until it is drawn or saved.
+
+    PDF and PostScript files have embedded fonts; SVG files have outlines. Notebooks show the figure once, with or without
+    pyplot.
+    """
 
     style_of_files: dict[str, Any] = {}
 
     def draw(self, renderer: Any) -> None:
-        """Draws it in its own style."""
+        """Draw the figure in its style."""
         with _rc(self.style_of_files):
             super().draw(renderer)
 
     def savefig(self, fname: Any, **options: Any) -> None:
-        """As ``matplotlib.figure.Figure.savefig``; pixels, where there are any, at 300 per inch."""
+        """Save the figure like ``matplotlib.figure.Figure.savefig``; the default resolution is 300 dpi."""
         with _rc(self.style_of_files):
             super().savefig(fname, **{"dpi": 300, **options})
 
@@ -126,13 +129,13 @@ def drawing(
     share: bool = False,
     panel_height: float = PANEL_IN,
 ) -> Iterator[tuple[Figure, list[Axes]]]:
-    """The figure with its axes, one per panel. With ``ax`` it is what is there, in the style that it has."""
+    """Provide a new figure with one pair of axes per panel, or the figure of ``ax`` in its existing style."""
     if ax is not None:
         if panels > 1:
             raise ValueError(f"ax: one pair of axes is too few for {panels} panels; choose a workload")
         figure = ax.get_figure(root=True)
         if figure is None:
-            raise ValueError("ax: it is in no figure")
+            raise ValueError("ax: the axes have no figure")
         yield figure, [ax]
         return
     inches = _inches(width, panels)
@@ -140,23 +143,23 @@ def drawing(
     across = math.ceil(panels / down)
     chosen = _rc_of(style)
     with _rc(chosen):
-        # Below the panels comes the legend.
-        made = JournalFigure(figsize=(inches, panel_height * down + 0.3), layout="constrained")
-        made.style_of_files = chosen
-        grid = made.subplots(down, across, squeeze=False, sharex=share, sharey=share)
+        # The extra height is for the legend below the panels.
+        new = JournalFigure(figsize=(inches, panel_height * down + 0.3), layout="constrained")
+        new.style_of_files = chosen
+        grid = new.subplots(down, across, squeeze=False, sharex=share, sharey=share)
         places: list[Axes] = list(grid.flat)
         for spare in places[panels:]:
             spare.remove()
         places = places[:panels]
         for place in places:
             place.grid(True)
-        yield made, places
+        yield new, places
         for index, place in enumerate(places):
             _label_outside(place, places[0], left=index % across == 0, below=index + across >= panels, share=share)
 
 
 def _label_outside(ax: Axes, first: Axes, *, left: bool, below: bool, share: bool) -> None:
-    """Labels at the left of each row and, where panels share their axes, below each column."""
+    """Keep labels only left of each row and, if panels share their axes, below each column."""
     if left:
         ax.set_ylabel(ax.get_ylabel() or first.get_ylabel())
     if share:
@@ -166,7 +169,7 @@ def _label_outside(ax: Axes, first: Axes, *, left: bool, below: bool, share: boo
 
 
 def legend(figure: Figure, axes: Sequence[Axes], *, title: str | None = None) -> None:
-    """What each series is: below the panels of a figure of ours, and within the axes of somebody else's."""
+    """Add a legend: below the panels of a :class:`JournalFigure`, or within the user's own axes."""
     by_label: dict[str, Any] = {}
     for ax in axes:
         handles, labels = ax.get_legend_handles_labels()
@@ -176,7 +179,7 @@ def legend(figure: Figure, axes: Sequence[Axes], *, title: str | None = None) ->
     if not isinstance(figure, JournalFigure):
         axes[0].legend(handles, labels, title=title)
         return
-    # As many columns as fit: a character takes about 0.052 in, the sample of a line and the space beside it 0.3 in.
+    # Use as many columns as fit: a character takes about 0.052 in, the line sample with its space 0.3 in.
     one = 0.3 + 0.052 * max(len(label) for label in labels)
     across = max(1, min(len(labels), int(figure.get_figwidth() / one)))
     lines = math.ceil(len(labels) / across) + (title is not None)
@@ -185,7 +188,7 @@ def legend(figure: Figure, axes: Sequence[Axes], *, title: str | None = None) ->
 
 
 def widths(count: int) -> list[float]:
-    """Widths of lines that are drawn one over another, in points: where they coincide, those below can be seen."""
+    """Return line widths in points, decreasing so that lines below others stay visible where they coincide."""
     return [1.0 + 0.3 * (count - 1 - index) for index in range(count)]
 
 
@@ -253,14 +256,14 @@ def _rc_of(style: Style) -> dict[str, Any]:
 
 
 def small() -> FontProperties:
-    """The type of notes within a panel."""
+    """Return the font of notes within a panel."""
     size = float(FontProperties(size=matplotlib.rcParams["font.size"]).get_size_in_points())
     return FontProperties(family=matplotlib.rcParams["font.family"], size=0.875 * size)
 
 
-def beside(ax: Axes, index: int, of: int) -> Transform:
-    """The data's coordinates, moved aside by a few points: so intervals at one place do not hide one another."""
+def offset_transform(ax: Axes, index: int, count: int) -> Transform:
+    """Return data coordinates shifted by a few points, so that intervals at the same value do not overlap."""
     figure = ax.get_figure(root=True)
     assert figure is not None
-    points = (index - (of - 1) / 2) * 3.2
+    points = (index - (count - 1) / 2) * 3.2
     return ax.transData + ScaledTranslation(points / 72, 0, figure.dpi_scale_trans)

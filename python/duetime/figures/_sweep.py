@@ -1,4 +1,4 @@
-"""What changes along an axis of a sweep."""
+"""Figure of a measure along an axis of a sweep."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from ._queries import BOUND
 from ._style import BAND_ALPHA, GUIDE_COLOUR, Look, Style, Width, drawing, legend
 
 Measure: TypeAlias = Literal["missed", "in_time", "p50", "p90", "p99", "p999", "goodput"]
-"""What :func:`sweep` shows. ``missed``: late queries or, where no query has a budget, missed deadlines of flows, in percent;
-``in_time``: the others, in percent; ``p50`` to ``p999``: percentiles of completion times, of queries where there are any,
-in milliseconds; ``goodput``: mean over the flows without deadlines, in Gbps."""
+"""Measure drawn by :func:`sweep` and :func:`heatmap`. ``missed``: late queries or, if no query has a budget, missed deadlines
+of flows, in percent; ``in_time``: the complement, in percent; ``p50`` to ``p999``: percentiles of completion times in
+milliseconds, of queries if there are any; ``goodput``: mean over the flows without deadlines, in Gbps."""
 
 Measured: TypeAlias = tuple[str, dict[str, str], str, str, Estimate]
-"""Transport, settings of the point, what the number is about, its label, and the number."""
+"""Transport, settings of the point, title of the panel, label of the axis, and value."""
 
-_FAR = 20
-"""Largest value of an axis over its smallest, from which on the axis is logarithmic."""
+_LOG_RATIO = 20
+"""Ratio of an axis's largest and smallest value from which the axis is logarithmic."""
 _PERCENTILES = ("p50", "p90", "p99", "p999")
 _WORDS = {"p50": "median", "p90": "90th percentile", "p99": "99th percentile", "p999": "99.9th percentile"}
 
 
 @dataclass
 class _Panel:
-    """A setting of the other axes, and a workload."""
+    """Panel for one setting of the other axes and one workload."""
 
     title: str
     label: str
@@ -55,18 +55,18 @@ def sweep(
     style: Style = "sans",
     width: Width | None = None,
 ) -> Figure:
-    """What a measure does along an axis of a sweep: a curve per transport with its 95 % intervals over runs as a band, and
-    what no transport can beat where that is known. One panel per workload, and per setting of the other axes. The numbers
-    are those of ``result.summary``.
+    """Draw a measure along an axis of a sweep.
 
-    :param x: the axis along which curves run: its key, such as ``"workload.fan_in"``, or the name of its column; default: the
-        axis with the most values.
-    :param y: what to show: see :data:`duetime.figures.Measure`.
-    :param workload: only this workload, by name.
-    :param facet: one panel per value of this axis, with the same scale. Any further axis needs its value in ``at``.
-    :param at: only points with these values, such as ``{"switch.buffer": "1 MB"}``.
-    :param log: the measure by logarithm; what is zero is left out there.
-    :raises FigureError: the result is no sweep, has no such axis, or nothing was measured that ``y`` shows.
+    Each transport has a curve with its 95 % intervals over runs as a band; the bound is drawn if known. Each workload and each
+    setting of the other axes has a panel. The numbers are those of ``result.summary``.
+
+    :param x: horizontal axis: a key, such as ``"workload.fan_in"``, or a column name; default: the axis with the most values.
+    :param y: measure to show: see :data:`duetime.figures.Measure`.
+    :param workload: name of the only workload to draw.
+    :param facet: an axis with one panel per value, all with the same scale. Any other axis then needs its value in ``at``.
+    :param at: only draw points with these values, such as ``{"switch.buffer": "1 MB"}``.
+    :param log: draw the measure logarithmically, without zero values.
+    :raises FigureError: the result is not a sweep, does not have the axis, or has no values of the measure.
 
     The other arguments are those of :func:`duetime.figures.in_time`.
     """
@@ -94,12 +94,12 @@ def sweep(
 
 
 def _ticks(ax: Axes, along: Axis) -> None:
-    """Names where the values are no numbers; a logarithmic axis, with a tick at each value, where they are far apart."""
+    """Label the axis with names if values are not numbers; make it logarithmic if they span a large range."""
     if not along.is_numeric:
         ax.set_xticks(range(len(along.values)), list(along.values))
         return
-    values = [float(of) for of in along.values.values()]
-    if min(values) > 0 and max(values) >= _FAR * min(values):
+    values = [float(value) for value in along.values.values()]
+    if min(values) > 0 and max(values) >= _LOG_RATIO * min(values):
         ax.set_xscale("log")
         ax.set_xticks(values)
         ax.xaxis.set_minor_formatter(NullFormatter())
@@ -107,33 +107,33 @@ def _ticks(ax: Axes, along: Axis) -> None:
 
 
 def axes_of(data: Data) -> list[Axis]:
-    """Returns the axes of the sweep; a result without any is an error."""
+    """Return the axes of the sweep, or raise an error if there are none."""
     if not data.grid.axes:
-        raise FigureError("this result is no sweep: make one with duetime.sweep() or `duetime sweep`")
+        raise FigureError("this result is not a sweep: create one with duetime.sweep() or `duetime sweep`")
     return data.grid.axes
 
 
 def axis_of(axes: list[Axis], argument: str, name: str) -> Axis:
-    """Returns the axis that an argument names by its key or by its column."""
+    """Return the axis that an argument names by its key or column."""
     for axis in axes:
         if name in (axis.key, axis.name):
             return axis
-    there = ", ".join(axis.key for axis in axes)
-    raise FigureError(f"{argument}={name!r}: no axis of this sweep; there are {there}")
+    available = ", ".join(axis.key for axis in axes)
+    raise FigureError(f"{argument}={name!r}: no axis of this sweep; there are {available}")
 
 
 def check_measure(argument: str, measure: str) -> None:
-    """Raises an error if there is no such measure."""
+    """Raise an error if the measure is unknown."""
     if measure not in (*_PERCENTILES, "missed", "in_time", "goodput"):
         allowed = "\"missed\", \"in_time\", \"p50\", \"p90\", \"p99\", \"p999\" or \"goodput\""
         raise ValueError(f"{argument}={measure!r}: {allowed}")
 
 
 def only(data: Data, others: list[Axis], *shown: Axis) -> list[Axis]:
-    """Returns the axes among the others that are shown, if all the remaining ones have one value at the points in question."""
+    """Return the shown axes among the others, or raise an error if a remaining axis has several values."""
     points = [point for name, point in data.grid.points.items() if data.is_at(name)]
     for axis in others:
-        if axis in shown or any(data.grid.leads(of, axis) for of in shown):
+        if axis in shown or any(data.grid.leads(leader, axis) for leader in shown):
             continue
         if len({point[axis.key] for point in points}) > 1:
             raise FigureError(f"{axis.key} varies as well: choose one of {', '.join(axis.values)} with at={{{axis.key!r}: …}}")
@@ -141,9 +141,9 @@ def only(data: Data, others: list[Axis], *shown: Axis) -> list[Axis]:
 
 
 def measured(data: Data, measure: Measure, workload: str | None, argument: str) -> list[Measured]:
-    """Returns what the summary has of a measure at the points that are shown, each with the settings of its point."""
+    """Return the summary's values of a measure at the selected points, each with the settings of its point."""
     found: list[Measured] = []
-    for row, title, label, estimate in _told(data, measure):
+    for row, title, label, estimate in _estimates(data, measure):
         point = data.grid.labels.get(row["point"])
         if point is None or estimate is None or workload not in (None, row["workload_name"]) or not data.is_at(point):
             continue
@@ -175,24 +175,24 @@ def _panels(
     return list(panels.values())
 
 
-_Told: TypeAlias = tuple[dict[str, Any], str, str, Estimate | None]
+_Row: TypeAlias = tuple[dict[str, Any], str, str, Estimate | None]
 
 
-def _told(data: Data, y: Measure) -> list[_Told]:
-    """Rows of the summary with what they are about, the label of the axis, and the number."""
+def _estimates(data: Data, y: Measure) -> list[_Row]:
+    """Return rows of the summary, each with the title of its panel, the label of the axis, and the value."""
     summary = data.result.summary
-    queries: list[_Told] = []
-    flows: list[_Told] = []
+    queries: list[_Row] = []
+    flows: list[_Row] = []
 
     def scaled(estimate: Estimate | None, factor: float) -> Estimate | None:
         if estimate is None:
             return None
         return Estimate(estimate.value * factor, estimate.low * factor, estimate.high * factor)
 
-    def share(told: dict[str, Any]) -> Estimate | None:
-        estimate = Estimate.of(told)
+    def share(fields: dict[str, Any]) -> Estimate | None:
+        estimate = Estimate.of(fields)
         if estimate is not None and y == "missed":
-            estimate = estimate.less_than_one()
+            estimate = estimate.complement()
         return scaled(estimate, 100)
 
     if y in ("missed", "in_time"):
@@ -205,7 +205,7 @@ def _told(data: Data, y: Measure) -> list[_Told]:
                 title = f"{row['workload_name']} {row['class']}"
                 flows.append((row, title, met, share(row["deadlines"]["application_throughput"])))
         named = {title for _, title, _, _ in (queries or flows)}
-        for row in (of for of in summary.best if of["transport"] == BOUND):
+        for row in (bound for bound in summary.best if bound["transport"] == BOUND):
             title = row["workload_name"] if row["class"] is None else f"{row['workload_name']} {row['class']}"
             if title in named:
                 (queries if queries else flows).append((row, title, "", share(row["in_time"])))
@@ -228,14 +228,14 @@ def _told(data: Data, y: Measure) -> list[_Told]:
 def _draw(ax: Axes, data: Data, panel: _Panel, log: bool) -> None:
     values = []
     for look in data.looks:
-        points = [(at, of) for at, of in panel.curves.get(look.transport, []) if of.value > 0 or not log]
+        points = [(at, estimate) for at, estimate in panel.curves.get(look.transport, []) if estimate.value > 0 or not log]
         if points:
             _curve(ax, look, points, log)
-            values += [of.value for _, of in points]
+            values += [estimate.value for _, estimate in points]
     known = data.result.transports
     for name, points in panel.curves.items():
         if name not in known:
-            x, y = [at for at, _ in points], [of.value for _, of in points]
+            x, y = [at for at, _ in points], [bound.value for _, bound in points]
             ax.plot(x, y, color=GUIDE_COLOUR, lw=0.9, dashes=(4, 2), label=name, zorder=1.8)
     if log and values:
         ax.set_yscale("log")
@@ -243,14 +243,15 @@ def _draw(ax: Axes, data: Data, panel: _Panel, log: bool) -> None:
         ax.set_ylim(low, high)
         log_ticks(ax, "y", low, high)
     elif "%" in panel.label:
-        # Around zero alone the axis would have negative shares.
+        # If all values are zero, the default limits would include negative shares.
         low, high = ax.get_ylim() if any(values) else (-0.04, 1.0)
         ax.set_ylim(max(low, -1.0), min(high, 102.0))
 
 
 def _curve(ax: Axes, look: Look, points: list[tuple[float, Estimate]], log: bool) -> None:
     x = [at for at, _ in points]
-    ax.plot(x, [of.value for _, of in points], marker=look.marker, ms=look.size, **look.line)
-    lowest = min((of.value for _, of in points), default=0) / 10 if log else None
-    low = [of.low if lowest is None else max(of.low, lowest) for _, of in points]
-    ax.fill_between(x, low, [of.high for _, of in points], color=look.colour, alpha=BAND_ALPHA, lw=0)
+    estimates = [estimate for _, estimate in points]
+    ax.plot(x, [estimate.value for estimate in estimates], marker=look.marker, ms=look.size, **look.line)
+    lowest = min((estimate.value for estimate in estimates), default=0) / 10 if log else None
+    low = [estimate.low if lowest is None else max(estimate.low, lowest) for estimate in estimates]
+    ax.fill_between(x, low, [estimate.high for estimate in estimates], color=look.colour, alpha=BAND_ALPHA, lw=0)
