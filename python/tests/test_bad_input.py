@@ -52,7 +52,7 @@ CALLS: list[Callable[[Any, Path], object]] = [
     ],
     ids=["file", "folder", "kind", "unit", "trace", "bytes"],
 )
-def test_a_scenario_that_cannot_be_used_leaves_nothing(
+def test_invalid_scenario_writes_nothing(
     call: Callable[[Any, Path], object], scenario: Any, line: int | None, words: str, tmp_path: Path
 ) -> None:
     if isinstance(scenario, bytes):
@@ -66,7 +66,7 @@ def test_a_scenario_that_cannot_be_used_leaves_nothing(
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_no_folder_to_write_to(star: Scenario, tmp_path: Path) -> None:
+def test_unwritable_folder(star: Scenario, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine", encoding="utf-8")
     with pytest.raises(FolderError, match="file"):
         duetime.run(star, seeds=1, out=tmp_path / "file")
@@ -91,7 +91,7 @@ COLUMNS: dict[str, list[Any]] = {"src": [1, 2], "dst": [0, 0], "bytes": [100.0, 
     ],
 )
 @pytest.mark.parametrize("frame", [pandas.DataFrame, polars.DataFrame], ids=["pandas", "polars"])
-def test_a_cell_that_cannot_be_used_has_its_row_and_column(
+def test_invalid_cell_reports_row_and_column(
     star: Scenario, frame: Callable[[Any], Any], column: str, values: list[Any], row: int
 ) -> None:
     with pytest.raises(ScenarioError) as caught:
@@ -136,7 +136,7 @@ READERS: list[Callable[[Path], object]] = [
 
 @pytest.mark.parametrize("read", READERS, ids=["flows", "summary", "in_time", "slack", "compare"])
 @pytest.mark.parametrize("damage", list(DAMAGES))
-def test_a_damaged_folder_is_told(damage: str, read: Callable[[Path], object], folder: Path) -> None:
+def test_damaged_folder_is_reported(damage: str, read: Callable[[Path], object], folder: Path) -> None:
     harm, words = DAMAGES[damage]
     harm(folder)
     before = files(folder)
@@ -149,7 +149,7 @@ def test_a_damaged_folder_is_told(damage: str, read: Callable[[Path], object], f
     assert files(folder) == before
 
 
-def test_results_of_an_older_version_are_read_as_they_are(folder: Path) -> None:
+def test_older_results_stay_readable(folder: Path) -> None:
     change(folder, duetime="0.0.1")
     old = duetime.load(folder)
     assert old.manifest["duetime"] == "0.0.1" and len(old.flows) > 0
@@ -157,7 +157,7 @@ def test_results_of_an_older_version_are_read_as_they_are(folder: Path) -> None:
     assert compared.in_time["differs"] == "few-seeds" or compared.in_time["differs"] == "equal"
 
 
-def test_nothing_is_saved_over_what_is_not_ours(folder: Path, tmp_path: Path) -> None:
+def test_save_keeps_foreign_files(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "note.txt").write_text("mine", encoding="utf-8")
     for overwrite in (False, True):

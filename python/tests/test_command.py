@@ -11,7 +11,7 @@ import duetime
 from samples import STAR
 
 
-def test_the_command_is_that_of_the_binary(command: str, tmp_path: Path) -> None:
+def test_command_matches_binary(command: str, tmp_path: Path) -> None:
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([command, *arguments], cwd=tmp_path, capture_output=True, text=True)
 

@@ -13,7 +13,7 @@ import duetime
 from duetime import FolderError, Scenario, ScenarioError
 
 
-def test_a_comparison_is_that_of_the_command(command: str, service: Scenario, tmp_path: Path) -> None:
+def test_comparison_matches_command(command: str, service: Scenario, tmp_path: Path) -> None:
     a = duetime.run(service, seeds=4, out=tmp_path / "a", report=False)
     b = duetime.run(service.set("switch.buffer", "20 KB"), seeds=4, out=tmp_path / "b", report=False)
     compared = duetime.compare(a, tmp_path / "b", "d3,dctcp")
@@ -36,7 +36,7 @@ def test_a_comparison_is_that_of_the_command(command: str, service: Scenario, tm
     assert duetime.compare(b, a, ["d3"]).transports == ["d3"]
 
 
-def test_transports_of_a_result_are_compared(service: Scenario, tmp_path: Path) -> None:
+def test_pair_compares_two_transports(service: Scenario, tmp_path: Path) -> None:
     result = duetime.run(service.set("workload.load", 0.5), "dctcp,d2tcp,d3", 4, out=tmp_path / "out", report=False)
     compared = duetime.compare(result, pair=("dctcp", "d3"))
     assert (compared.transports, compared.pairs, compared.settings) == (["dctcp -> d3"], 4, [])
@@ -64,7 +64,7 @@ def test_transports_of_a_result_are_compared(service: Scenario, tmp_path: Path) 
             duetime.compare(result, **arguments)
 
 
-def test_urls_are_compared(service: Scenario, url: str) -> None:
+def test_compare_accepts_urls(service: Scenario, url: str) -> None:
     a = duetime.run(service, out=url, report=False)
     b = duetime.run(service.set("switch.buffer", "20 KB"), report=False)
     compared = duetime.compare(url, b)
@@ -72,7 +72,7 @@ def test_urls_are_compared(service: Scenario, url: str) -> None:
     assert f"\nA  {url}\n" in str(compared)
 
 
-def test_what_has_no_pairs_is_refused(star: Scenario, service: Scenario, tmp_path: Path) -> None:
+def test_results_without_pairs_are_rejected(star: Scenario, service: Scenario, tmp_path: Path) -> None:
     a = duetime.run(star, seeds=2)
     with pytest.raises(ScenarioError, match="seed 1.*seed 7"):
         duetime.compare(a, duetime.run(star, seeds=2, seed=7))

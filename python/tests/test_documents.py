@@ -20,7 +20,7 @@ def blocks_of(document: str) -> list[str]:
     return [part.split("```")[0] for part in text.split("```python\n")[1:]]
 
 
-def test_five_lines_lead_to_a_table_and_a_figure(
+def test_readme_example_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -41,7 +41,7 @@ def test_five_lines_lead_to_a_table_and_a_figure(
 
 
 @pytest.mark.parametrize("document", ["docs/python.md", "docs/sweeps.md"])
-def test_its_code_runs(document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_document_code_runs(document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(ROOT / "scenarios", tmp_path / "scenarios")
     monkeypatch.chdir(tmp_path)
     blocks = blocks_of(document)

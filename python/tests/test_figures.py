@@ -83,7 +83,7 @@ def estimate(told: Any) -> tuple[float, float, float]:
 COLOURS = {"dctcp": "#d55e00", "d3": "#009e73"}
 
 
-def test_the_shares_are_those_of_the_summary(result: Result) -> None:
+def test_in_time_matches_summary(result: Result) -> None:
     figure = figures.in_time(result)
     ax = figure.axes[0]
     assert ax.get_xlabel() == "Queries in time (%)"
@@ -93,7 +93,7 @@ def test_the_shares_are_those_of_the_summary(result: Result) -> None:
     assert [label.get_text() for label in ax.get_yticklabels()] == ["DCTCP", "D3", "no transport\ncan do better"]
 
 
-def test_the_curves_against_the_budget_are_those_of_the_table(result: Result) -> None:
+def test_budget_curves_match_table(result: Result) -> None:
     figure = figures.budget(result)
     ax = figure.axes[0]
     assert re.fullmatch(r"Time until enough answers \((µs|ms)\)", ax.get_xlabel())
@@ -120,7 +120,7 @@ def test_the_curves_against_the_budget_are_those_of_the_table(result: Result) ->
 
 
 @pytest.mark.parametrize("of", ["queries", "flows"])
-def test_completion_times_go_through_their_percentiles(result: Result, of: Any) -> None:
+def test_completion_curves_pass_percentiles(result: Result, of: Any) -> None:
     figure = figures.completion_times(result, of)
     rows = result.summary.queries if of == "queries" else result.summary.rows
     assert len(figure.axes) == len({(row["workload"], row.get("class")) for row in rows})
@@ -145,7 +145,7 @@ def test_completion_times_go_through_their_percentiles(result: Result, of: Any) 
             assert share == pytest.approx((took <= middle).mean())
 
 
-def test_slack_crosses_zero_at_the_missed_share(result: Result) -> None:
+def test_slack_crosses_zero_at_missed_share(result: Result) -> None:
     figure = figures.slack(result, flows="response")
     ax = figure.axes[0]
     assert ax.get_xlabel().startswith("Slack (")
@@ -160,7 +160,7 @@ def test_slack_crosses_zero_at_the_missed_share(result: Result) -> None:
             assert COLOURS[row["transport"]] not in drawn
 
 
-def test_every_flow_with_a_deadline_is_a_point(result: Result) -> None:
+def test_deadlines_draws_every_flow(result: Result) -> None:
     figure = figures.deadlines(result, against="size")
     flows = result.flows.to_polars().filter(polars.col("deadline_ns").is_not_null())
     assert [title(ax).split(":")[0] for ax in figure.axes] == ["DCTCP", "D3"]
@@ -171,7 +171,7 @@ def test_every_flow_with_a_deadline_is_a_point(result: Result) -> None:
         assert title(ax).endswith(f": {told['flows'] - told['met']} of {told['flows']} late")
 
 
-def test_series_are_those_of_the_tables(result: Result) -> None:
+def test_series_match_tables(result: Result) -> None:
     table = result.queues.to_polars().filter(polars.col("run") == 0)
     largest = table.sort("queue_bytes", "link", descending=[True, False])["link"][0]
     ax = figures.queues(result).axes[0]
@@ -192,7 +192,7 @@ def test_series_are_those_of_the_tables(result: Result) -> None:
     assert 0 < y.max() <= 1 + 1500 * 8 / 100e3
 
 
-def test_several_budgets_are_multiples_of_each_query_s_own() -> None:
+def test_several_budgets_are_normalized() -> None:
     several = Scenario.from_toml(TIGHT).with_(
         {
             "workload.trees": 4,
@@ -211,7 +211,7 @@ def test_several_budgets_are_multiples_of_each_query_s_own() -> None:
     assert y[numpy.searchsorted(x, 1.0, side="right") - 1] == pytest.approx(late)
 
 
-def test_a_sweep_has_the_numbers_of_its_summary(swept: Result) -> None:
+def test_sweep_figure_matches_summary(swept: Result) -> None:
     figure = figures.sweep(swept, "workload.fan_in", "in_time")
     titles = [title(ax) for ax in figure.axes]
     assert sorted(titles) == [f"oldi, switch.buffer = {of}" for of in ("1 MB", "100 KB")]
@@ -231,7 +231,7 @@ def test_a_sweep_has_the_numbers_of_its_summary(swept: Result) -> None:
     assert list(numpy.asarray(by_size.axes[0].lines[0].get_xdata())) == [100, 1000]
 
 
-def test_a_facet_is_a_panel_of_one_scale(swept: Result) -> None:
+def test_facets_share_one_scale(swept: Result) -> None:
     figure = figures.sweep(swept, "workload.fan_in", "p50", facet="switch_buffer_kb")
     assert [title(ax) for ax in figure.axes] == ["switch.buffer = 100 KB", "switch.buffer = 1 MB"]
     assert len({ax.get_ylim() for ax in figure.axes}) == 1
@@ -251,7 +251,7 @@ def test_a_facet_is_a_panel_of_one_scale(swept: Result) -> None:
 
 
 @pytest.mark.parametrize(("metric", "name", "factor"), [("in_time", "in_time", 100.0), ("p50", "completion_p50", 1e3)])
-def test_a_heat_map_has_the_numbers_of_the_summary(swept: Result, metric: Any, name: str, factor: float) -> None:
+def test_heatmap_matches_summary(swept: Result, metric: Any, name: str, factor: float) -> None:
     figure = figures.heatmap(swept, "workload.fan_in", "switch_buffer_kb", metric)
     panels = figure.axes[:2]
     assert [title(ax) for ax in panels] == ["DCTCP", "D3"]
@@ -271,7 +271,7 @@ def test_a_heat_map_has_the_numbers_of_the_summary(swept: Result, metric: Any, n
     assert panels[0].collections[0].norm is panels[1].collections[0].norm
 
 
-def test_a_heat_map_needs_two_axes(swept: Result, star: Scenario) -> None:
+def test_heatmap_requires_two_axes(swept: Result, star: Scenario) -> None:
     (panel, _) = figures.heatmap(swept, transport="d3").axes
     assert (panel.get_xlabel(), panel.get_ylabel()) == ("Buffer (KB)", "Fan in")
     with pytest.raises(FigureError, match="two axes"):
@@ -294,7 +294,7 @@ def test_a_heat_map_needs_two_axes(swept: Result, star: Scenario) -> None:
         figures.sweep(third, "switch.buffer", facet="workload.senders")
 
 
-def test_a_point_of_a_sweep_is_chosen(swept: Result) -> None:
+def test_at_selects_a_point(swept: Result) -> None:
     for draw in (figures.in_time, figures.budget, figures.completion_times, figures.slack, figures.deadlines):
         draw(swept, at={"workload.fan_in": 5, "switch.buffer": "1 MB"})
         with pytest.raises(FigureError, match="workload.fan_in = 2, 5, 8"):
@@ -303,7 +303,7 @@ def test_a_point_of_a_sweep_is_chosen(swept: Result) -> None:
             draw(swept, at={"workload.fan_in": 6})
 
 
-def test_an_old_folder_is_drawn_without_a_run(result: Result) -> None:
+def test_old_folder_is_drawn_without_runs(result: Result) -> None:
     before = {path: path.stat().st_mtime_ns for path in result.folder.rglob("*")}
     for draw in ALL:
         draw(result.folder)
@@ -311,7 +311,7 @@ def test_an_old_folder_is_drawn_without_a_run(result: Result) -> None:
     assert {path: path.stat().st_mtime_ns for path in result.folder.rglob("*")} == before
 
 
-def test_files_are_of_a_journal_s_width_with_their_fonts(result: Result, tmp_path: Path) -> None:
+def test_files_have_journal_width_and_fonts(result: Result, tmp_path: Path) -> None:
     for draw in ALL:
         figure = draw(result, width="column")
         assert figure.get_figwidth() == 3.5
@@ -325,7 +325,7 @@ def test_files_are_of_a_journal_s_width_with_their_fonts(result: Result, tmp_pat
     assert figures.slack(result, width="page").get_figwidth() == 7
 
 
-def test_axes_of_one_s_own_are_drawn_into(result: Result) -> None:
+def test_draws_into_given_axes(result: Result) -> None:
     for draw in ALL:
         mine = Figure(figsize=(4, 3))
         ax = mine.subplots()
@@ -334,7 +334,7 @@ def test_axes_of_one_s_own_are_drawn_into(result: Result) -> None:
         assert ax.get_xlabel() and ax.has_data()
 
 
-def test_each_function_says_what_is_missing(star: Scenario, result: Result) -> None:
+def test_missing_data_is_reported(star: Scenario, result: Result) -> None:
     plain = duetime.run(star.set("workload.deadline", "10 ms"), seeds=1)
     for draw in ALL[-2:]:
         with pytest.raises(FigureError, match=r"record\.every"):
@@ -366,7 +366,7 @@ def test_each_function_says_what_is_missing(star: Scenario, result: Result) -> N
         figures.budget("no-such-folder")
 
 
-def test_a_sweep_says_which_axes_it_has(swept: Result) -> None:
+def test_unknown_axis_lists_axes(swept: Result) -> None:
     with pytest.raises(FigureError, match=r"workload\.fan_in, switch\.buffer"):
         figures.sweep(swept, "workload.load")
     with pytest.raises(FigureError, match="goodput"):
@@ -375,13 +375,13 @@ def test_a_sweep_says_which_axes_it_has(swept: Result) -> None:
         figures.sweep(swept, y="p98")  # type: ignore[arg-type]
 
 
-def test_a_notebook_shows_a_figure(result: Result) -> None:
+def test_figure_has_png_view(result: Result) -> None:
     shown: Any = figures.budget(result)
     pixels, size = shown._repr_png_()
     assert pixels.startswith(b"\x89PNG") and size["width"] == 385
 
 
-def test_the_package_needs_no_matplotlib(tmp_path: Path) -> None:
+def test_package_imports_without_matplotlib(tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['matplotlib'] = None; import duetime; from duetime import *\n"
         "try: duetime.figures\n"

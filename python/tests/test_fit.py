@@ -29,7 +29,7 @@ def calls(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_table_of_calls_becomes_a_scenario(calls: Path) -> None:
+def test_fit_of_calls(calls: Path) -> None:
     fit = duetime.fit(calls, budget=datetime.timedelta(milliseconds=2), link="10 Gbps", transports="dctcp")
     assert fit.answer.startswith("The fitted scenario reproduces answer size, fan-in and load")
     assert fit.text.startswith(fit.answer) and str(fit) == fit.text
@@ -43,7 +43,7 @@ def test_a_table_of_calls_becomes_a_scenario(calls: Path) -> None:
     assert duetime.Scenario.from_toml(fit.scenario.to_toml()).resolved == fit.scenario.resolved
 
 
-def test_other_transfers_may_be_told(calls: Path) -> None:
+def test_fit_with_other_load(calls: Path) -> None:
     for told in ("3 %", 0.03):
         fit = duetime.fit(calls, budget="2 ms", transports="dctcp", other_load=told)
         assert "load = 0.03 " in fit.scenario.to_toml()
@@ -51,7 +51,7 @@ def test_other_transfers_may_be_told(calls: Path) -> None:
         assert missed["fitted_interval"]["low"] <= missed["fitted"] <= missed["fitted_interval"]["high"]
 
 
-def test_a_mistake_names_file_line_and_value(calls: Path) -> None:
+def test_error_names_file_line_and_value(calls: Path) -> None:
     text = calls.read_text(encoding="utf-8").splitlines()
     text[3] = text[3].replace("f,s", "f,s,", 1)
     calls.write_text("\n".join(text), encoding="utf-8")
@@ -65,7 +65,7 @@ def test_a_mistake_names_file_line_and_value(calls: Path) -> None:
             duetime.fit(calls, **arguments)
 
 
-def test_a_capture_that_ends_in_the_middle_is_refused(tmp_path: Path) -> None:
+def test_truncated_capture_is_rejected(tmp_path: Path) -> None:
     head = bytes.fromhex("d4c3b2a1 0200 0400 00000000 00000000 00000400 65000000")
     packet = bytes.fromhex("01000000 02000000 14000000 14000000") + bytes([0x45]) + bytes(19)
     file = tmp_path / "cut.pcap"

@@ -38,7 +38,7 @@ class Plain:
 
 
 @pytest.mark.parametrize("frame", [*FRAMES, Plain], ids=lambda of: of.__name__)
-def test_flows_are_run_as_given(star: Scenario, frame: Callable[[Any], Any]) -> None:
+def test_flows_run_as_given(star: Scenario, frame: Callable[[Any], Any]) -> None:
     scenario = star.with_flows(frame(COLUMNS), name="mine")
     assert scenario.workloads == ["mine"]
     flows = duetime.run(scenario, transports="d3", seeds=1).to_polars().sort("start_ns", "source")
@@ -50,7 +50,7 @@ def test_flows_are_run_as_given(star: Scenario, frame: Callable[[Any], Any]) -> 
     ]
 
 
-def test_times_may_be_durations_or_nanoseconds(star: Scenario) -> None:
+def test_times_as_durations_or_nanoseconds(star: Scenario) -> None:
     wanted = star.with_flows(COLUMNS)
     start = [timedelta(seconds=of) for of in COLUMNS["start"]]
     deadline = [None if of is None else timedelta(seconds=of) for of in COLUMNS["deadline"]]
@@ -102,19 +102,19 @@ def test_nanosecond_durations_are_exact(star: Scenario) -> None:
     ],
     ids=["picoseconds", "months"],
 )
-def test_durations_that_do_not_fit_fail(star: Scenario, start: Any, reason: str) -> None:
+def test_invalid_durations_are_rejected(star: Scenario, start: Any, reason: str) -> None:
     with pytest.raises(ScenarioError, match=reason) as caught:
         star.with_flows({**COLUMNS, "start": start})
     assert (caught.value.file, caught.value.key) == ("<flows>", "start")
 
 
-def test_dates_are_refused(star: Scenario) -> None:
+def test_dates_are_rejected(star: Scenario) -> None:
     dates: Any = numpy.array([1, 2, 3], "M8[ns]")
     with pytest.raises(ScenarioError, match="not a time"):
         star.with_flows({**COLUMNS, "start": dates})
 
 
-def test_flows_of_a_result_run_again(star: Scenario) -> None:
+def test_result_flows_can_be_replayed(star: Scenario) -> None:
     first = duetime.run(star, transports="d3", seeds=1)
     columns = ["start_ns", "source", "destination", "size_bytes", "deadline_ns"]
     again = star.with_flows(first.to_polars().select(columns))
@@ -123,7 +123,7 @@ def test_flows_of_a_result_run_again(star: Scenario) -> None:
 
 
 @pytest.mark.parametrize("frame", FRAMES, ids=lambda of: of.__name__)
-def test_extra_columns_are_accepted_if_asked(star: Scenario, frame: Callable[[Any], Any]) -> None:
+def test_extra_columns_are_optional(star: Scenario, frame: Callable[[Any], Any]) -> None:
     more = frame({**COLUMNS, "user": ["a", "b", "c"], "deadlin": [1.0, 2.0, 3.0]})
     with pytest.raises(ScenarioError, match="unknown column `user`") as caught:
         star.with_flows(more)
@@ -133,7 +133,7 @@ def test_extra_columns_are_accepted_if_asked(star: Scenario, frame: Callable[[An
         star.with_flows(frame({"source_host": [1], "dst": [0]}), accept_extra_columns=True)
 
 
-def test_a_table_of_flows_runs_again_as_it_is(star: Scenario) -> None:
+def test_flow_table_replays_unchanged(star: Scenario) -> None:
     first = duetime.run(star, transports="d3", seeds=1)
     second = duetime.run(star.with_flows(first.flows, accept_extra_columns=True), transports="d3", seeds=1)
     columns = ["start_ns", "source", "destination", "size_bytes", "deadline_ns"]
@@ -141,13 +141,13 @@ def test_a_table_of_flows_runs_again_as_it_is(star: Scenario) -> None:
     assert tables[0].equals(tables[1])
 
 
-def test_flows_stand_beside_other_workloads(star: Scenario) -> None:
+def test_flows_with_other_workloads(star: Scenario) -> None:
     both = star.set("workload.senders", 3).with_flows(COLUMNS, beside=True)
     assert both.workloads == ["burst", "flows"]
     assert both.resolved["workloads"][0]["does"]["senders"] == 3
 
 
-def test_a_folder_repeats_without_the_table(star: Scenario, tmp_path: Path) -> None:
+def test_folder_repeats_without_table(star: Scenario, tmp_path: Path) -> None:
     result = duetime.run(star.with_flows(COLUMNS), seeds=1, out=tmp_path / "out")
     again = duetime.run(duetime.load(tmp_path / "out").scenario)
     assert again.digests == result.digests
@@ -172,7 +172,7 @@ WRONG: list[tuple[dict[str, Any], str, int | None, str]] = [
 
 @pytest.mark.parametrize("frame", FRAMES, ids=lambda of: of.__name__)
 @pytest.mark.parametrize(("wrong", "key", "row", "allowed"), WRONG, ids=lambda of: str(of)[:30])
-def test_a_wrong_table_is_refused(
+def test_invalid_table_is_rejected(
     star: Scenario,
     frame: Callable[[Any], Any],
     wrong: dict[str, Any],
@@ -189,7 +189,7 @@ def test_a_wrong_table_is_refused(
 
 
 @pytest.mark.parametrize("column", ["src", "bytes", "start", "deadline"])
-def test_nan_is_refused(star: Scenario, column: str) -> None:
+def test_nan_is_rejected(star: Scenario, column: str) -> None:
     values = [1.0, float("nan"), 3.0]
     for frame in (dict, polars.DataFrame):
         with pytest.raises(ScenarioError) as caught:
@@ -198,7 +198,7 @@ def test_nan_is_refused(star: Scenario, column: str) -> None:
         assert "not a number" in str(caught.value)
 
 
-def test_a_missing_column_is_refused(star: Scenario) -> None:
+def test_missing_column_is_rejected(star: Scenario) -> None:
     for column in ("src", "dst", "bytes", "start"):
         left = {key: values for key, values in COLUMNS.items() if key != column}
         with pytest.raises(ScenarioError, match=f"column `{column}` is missing"):
@@ -207,7 +207,7 @@ def test_a_missing_column_is_refused(star: Scenario) -> None:
     assert star.with_flows(polars.DataFrame(left)).workloads == ["flows"]
 
 
-def test_what_is_no_table_is_refused(star: Scenario) -> None:
+def test_non_table_is_rejected(star: Scenario) -> None:
     nothings: list[Any] = [polars.DataFrame(), {}, polars.DataFrame(COLUMNS).head(0)]
     for nothing in nothings:
         with pytest.raises(ScenarioError):

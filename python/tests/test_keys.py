@@ -42,7 +42,7 @@ def paths(table: dict[str, Any], prefix: str) -> set[str]:
     return found
 
 
-def test_the_keys_are_those_of_the_schema() -> None:
+def test_keys_match_schema() -> None:
     keys = sorted(paths(json.loads(_native.schema()), ""))
     assert "workload.fan_in" in keys and "switch.buffer" in keys and "seeds" in keys
     text = HEAD + "".join(f'    "{key}",\n' for key in keys) + "]\n\"\"\"A key path that scenarios have.\"\"\"\n"
@@ -51,7 +51,7 @@ def test_the_keys_are_those_of_the_schema() -> None:
     assert FILE.read_text(encoding="utf-8") == text, "UPDATE=1 script/python"
 
 
-def test_each_key_is_known_to_set(star: duetime.Scenario) -> None:
+def test_set_accepts_every_key(star: duetime.Scenario) -> None:
     # What is unknown is refused as such; what is wrong otherwise, such as the value, has another reason.
     try:
         star.set("topology.hots", "nothing")

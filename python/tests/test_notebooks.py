@@ -26,12 +26,12 @@ def outputs(notebook: Any) -> Iterator[Any]:
         yield from cell.get("outputs", [])
 
 
-def test_there_are_three() -> None:
+def test_three_notebooks_exist() -> None:
     assert [path.stem for path in NOTEBOOKS] == ["capacity", "comparison", "trace"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_is_stored_without_outputs(path: Path) -> None:
+def test_notebook_has_no_outputs(path: Path) -> None:
     notebook = json.loads(path.read_text(encoding="utf-8"))
     for cell in notebook["cells"]:
         assert cell["cell_type"] == "markdown" or (cell["outputs"], cell["execution_count"]) == ([], None), (
@@ -40,7 +40,7 @@ def test_it_is_stored_without_outputs(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_runs(path: Path, tmp_path: Path) -> None:
+def test_notebook_runs(path: Path, tmp_path: Path) -> None:
     notebook = nbformat.read(path, 4)  # type: ignore[no-untyped-call]
     began = time.monotonic()
     nbclient.NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
@@ -61,7 +61,7 @@ def run_cell(code: str, tmp_path: Path) -> list[Any]:
 RUN = f"import duetime\nresult = duetime.run({STAR!r})"
 
 
-def test_a_widget_shows_progress(tmp_path: Path) -> None:
+def test_widget_shows_progress(tmp_path: Path) -> None:
     shown = run_cell(RUN, tmp_path)
     widgets = [of for of in shown if "application/vnd.jupyter.widget-view+json" in of.get("data", {})]
     assert len(widgets) == len(shown) == 1
@@ -69,7 +69,7 @@ def test_a_widget_shows_progress(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("without", ["ipywidgets", "tqdm"])
-def test_one_line_shows_progress_without_widgets(tmp_path: Path, without: str) -> None:
+def test_progress_line_without_widgets(tmp_path: Path, without: str) -> None:
     hide = f"import sys\nsys.modules[{without!r}] = None\n"
     shown = run_cell(hide + RUN, tmp_path)
     # A published notebook has one line, and not one for each step.
@@ -79,14 +79,14 @@ def test_one_line_shows_progress_without_widgets(tmp_path: Path, without: str) -
     assert "100%  4.0 of 4 runs" in text and "\n" not in text and "\r" not in text
 
 
-def test_a_figure_is_shown_once(tmp_path: Path) -> None:
+def test_figure_is_shown_once(tmp_path: Path) -> None:
     for before in ("", "import matplotlib.pyplot\n"):
         code = f"{before}import duetime\nduetime.figures.slack(duetime.run({STAR!r}, progress=False))"
         shown = run_cell(code, tmp_path)
         assert ["image/png" in of.get("data", {}) for of in shown] == [True]
 
 
-def test_an_interrupt_stops_a_run(tmp_path: Path) -> None:
+def test_interrupt_stops_run(tmp_path: Path) -> None:
     manager: KernelManager
     client: BlockingKernelClient
     manager, client = start_new_kernel(kernel_name="python3", cwd=str(tmp_path))

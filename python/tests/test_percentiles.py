@@ -59,14 +59,14 @@ def run(seeds: int, load: float, duration: str, out: Path) -> Result:
     return duetime.run(scenario, seeds=seeds, out=out, report=False)
 
 
-def test_percentiles_are_of_all_runs(tmp_path: Path) -> None:
+def test_percentiles_cover_all_runs(tmp_path: Path) -> None:
     result = run(4, 0.5, "150 ms", tmp_path / "out")
     queries = result.queries.to_polars()
     assert check(result.summary.queries, queries.with_columns(took=queries["enough_ns"]), "took") >= 6
     assert check(result.summary.rows, result.flows.to_polars(), "fct_ns") >= 6
 
 
-def test_few_queries_have_no_percentile(tmp_path: Path) -> None:
+def test_no_percentile_of_few_queries(tmp_path: Path) -> None:
     result = run(1, 0.02, "40 ms", tmp_path / "out")
     for row in result.summary.queries:
         assert row["queries"] < 20

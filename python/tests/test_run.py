@@ -49,7 +49,7 @@ def test_results_are_tables(service: Scenario) -> None:
     assert result.to_polars("ports").height == len(result.ports)
 
 
-def test_the_verdict_counts_the_late_queries(service: Scenario) -> None:
+def test_verdict_counts_late_queries(service: Scenario) -> None:
     late = service.with_({"workload.compute": "exponential 2 ms"})
     result = duetime.run(late)
     (verdict,) = result.summary.verdicts
@@ -61,7 +61,7 @@ def test_the_verdict_counts_the_late_queries(service: Scenario) -> None:
     assert verdict["text"] in result.summary.text.replace("\n", " ")
 
 
-def test_tables_have_the_rows_of_the_summary(service: Scenario) -> None:
+def test_tables_have_rows_of_summary(service: Scenario) -> None:
     hedged = service.with_({"warm_up": "20 ms", "workload.hedge": {"after": "100 us"}})
     result = duetime.run(hedged)
     queries, flows = result.queries.to_polars(), result.flows.to_polars()
@@ -80,7 +80,7 @@ def test_tables_have_the_rows_of_the_summary(service: Scenario) -> None:
     assert every["ports"].equals(result.ports.to_polars())
 
 
-def test_tables_share_their_memory(star: Scenario) -> None:
+def test_tables_share_memory(star: Scenario) -> None:
     flows = duetime.run(star, transports="d3", seeds=1).flows
     column = flows.to_arrow()["size_bytes"].chunk(0)
     address = column.buffers()[1].address
@@ -102,7 +102,7 @@ def test_tables_outlive_their_result(star: Scenario) -> None:
     assert table["size_bytes"].to_pylist()[0] >= 2000
 
 
-def test_the_summary_is_what_the_command_prints(star: Scenario, command: str, tmp_path: Path) -> None:
+def test_summary_matches_command(star: Scenario, command: str, tmp_path: Path) -> None:
     (tmp_path / "star.toml").write_text(STAR, encoding="utf-8")
     arguments = [command, "run", "star.toml", "--set", "workload.senders=5", "--out", "cli", "--wide"]
     done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=True)
@@ -126,7 +126,7 @@ def test_the_summary_is_what_the_command_prints(star: Scenario, command: str, tm
     assert duetime.load(tmp_path / "cli").digests == result.digests
 
 
-def test_a_result_is_saved_whole(star: Scenario, tmp_path: Path) -> None:
+def test_save_is_atomic(star: Scenario, tmp_path: Path) -> None:
     result = duetime.run(star, seeds=1)
     place = result.save(tmp_path / "new" / "kept")
     assert (place / "report.html").is_file()
@@ -147,7 +147,7 @@ def test_a_result_is_saved_whole(star: Scenario, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-def test_runs_land_on_object_storage(star: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_are_uploaded(star: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     first = duetime.run(star, out=url)
     kept = stored(url)
@@ -164,7 +164,7 @@ def test_runs_land_on_object_storage(star: Scenario, url: str, tmp_path: Path, m
     assert list(tmp_path.iterdir()) == []
 
 
-def test_results_are_saved_to_a_url(star: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_save_to_url(star: Scenario, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = duetime.run(star, seeds=1)
     assert result.save(url) == url
@@ -184,14 +184,14 @@ def test_results_are_saved_to_a_url(star: Scenario, url: str, tmp_path: Path, mo
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_url_of_a_file_is_its_path(star: Scenario, tmp_path: Path) -> None:
+def test_file_url_is_a_path(star: Scenario, tmp_path: Path) -> None:
     result = duetime.run(star, seeds=1, out=(tmp_path / "run").as_uri())
     assert result.folder == tmp_path / "run"
     assert result.save((tmp_path / "kept").as_uri()) == tmp_path / "kept"
     assert duetime.load((tmp_path / "kept").as_uri()).digests == result.digests
 
 
-def test_urls_need_fsspec(star: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_urls_require_fsspec(star: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     result = duetime.run(star, seeds=1)
     monkeypatch.setitem(sys.modules, "fsspec", None)
@@ -216,7 +216,7 @@ def test_other_folders_are_paths(star: Scenario, tmp_path: Path, monkeypatch: py
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_is_resumed_or_replaced(star: Scenario, tmp_path: Path) -> None:
+def test_resume_and_overwrite(star: Scenario, tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = duetime.run(star, out=out, report=False)
     with pytest.raises(FolderError):
@@ -229,7 +229,7 @@ def test_a_folder_is_resumed_or_replaced(star: Scenario, tmp_path: Path) -> None
         duetime.run(star.set("workload.senders", 3), out=out, resume=True)
 
 
-def test_progress_is_told(star: Scenario, capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_is_reported(star: Scenario, capsys: pytest.CaptureFixture[str]) -> None:
     events: list[duetime.Event] = []
     duetime.run(star, progress=events.append)
     kinds = [event["event"] for event in events]
@@ -240,7 +240,7 @@ def test_progress_is_told(star: Scenario, capsys: pytest.CaptureFixture[str]) ->
     assert "4" in capsys.readouterr().err
 
 
-def test_lines_show_progress_without_tqdm(
+def test_progress_lines_without_tqdm(
     star: Scenario, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
@@ -248,7 +248,7 @@ def test_lines_show_progress_without_tqdm(
     assert "of 4 runs" in capsys.readouterr().err
 
 
-def test_an_error_of_the_callback_stops_the_runs(long: Scenario) -> None:
+def test_callback_error_stops_runs(long: Scenario) -> None:
     def stop(event: duetime.Event) -> None:
         raise KeyError(event["event"])
 
@@ -256,7 +256,7 @@ def test_an_error_of_the_callback_stops_the_runs(long: Scenario) -> None:
         duetime.run(long, progress=stop)
 
 
-def test_other_threads_go_on_meanwhile(long: Scenario) -> None:
+def test_run_releases_gil(long: Scenario) -> None:
     ticks = 0
     started = threading.Event()
     stop = threading.Event()
@@ -300,7 +300,7 @@ except KeyboardInterrupt:
 """
 
 
-def test_ctrl_c_stops_a_run(long: Scenario, tmp_path: Path) -> None:
+def test_ctrl_c_stops_run(long: Scenario, tmp_path: Path) -> None:
     out = tmp_path / "out"
     process = subprocess.Popen(
         [sys.executable, "-c", WAITS, str(out)],
@@ -326,12 +326,12 @@ def test_ctrl_c_stops_a_run(long: Scenario, tmp_path: Path) -> None:
     assert "done" not in states
 
 
-def test_the_same_bytes_for_any_number_of_jobs(service: Scenario) -> None:
+def test_jobs_do_not_change_results(service: Scenario) -> None:
     digests = [duetime.run(service, jobs=jobs, threads=threads).digests for jobs, threads in ((1, 1), (4, 2))]
     assert digests[0] == digests[1] and len(digests[0]) == 4
 
 
-def test_transports_are_chosen(star: Scenario) -> None:
+def test_transports_are_selected(star: Scenario) -> None:
     assert duetime.run(star, transports="d3", seeds=1).transports == ["d3"]
     assert duetime.run(star, transports=["tcp", "d3"], seeds=1).transports == ["tcp", "d3"]
     assert duetime.run(star, "d3,tcp", 1).transports == ["d3", "tcp"]
@@ -343,13 +343,13 @@ def test_transports_are_chosen(star: Scenario) -> None:
     "wrong",
     [{"jobs": 0}, {"threads": 0}, {"seeds": 0}, {"resume": True, "overwrite": True}],
 )
-def test_wrong_arguments_are_refused(star: Scenario, tmp_path: Path, wrong: dict[str, Any]) -> None:
+def test_invalid_arguments_are_rejected(star: Scenario, tmp_path: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         duetime.run(star, out=tmp_path / "out", **wrong)
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_is_none_is_refused(tmp_path: Path, star: Scenario) -> None:
+def test_non_run_folder_is_rejected(tmp_path: Path, star: Scenario) -> None:
     with pytest.raises(FolderError):
         duetime.load(tmp_path)
     out = duetime.run(star, seeds=1, out=tmp_path / "out").folder
@@ -364,7 +364,7 @@ def test_a_folder_that_is_none_is_refused(tmp_path: Path, star: Scenario) -> Non
         duetime.load(out).flows
 
 
-def test_a_sweep_of_the_command_is_read(command: str, tmp_path: Path) -> None:
+def test_command_sweep_is_readable(command: str, tmp_path: Path) -> None:
     (tmp_path / "star.toml").write_text(STAR, encoding="utf-8")
     arguments = [command, "sweep", "star.toml", "--vary", "workload.senders=3,5", "--out", "out", "--seeds", "1"]
     subprocess.run(arguments, cwd=tmp_path, capture_output=True, check=True)
@@ -376,7 +376,7 @@ def test_a_sweep_of_the_command_is_read(command: str, tmp_path: Path) -> None:
     assert isinstance(result.to_pandas(), pandas.DataFrame)
 
 
-def test_a_run_in_the_background_is_cancelled(long: Scenario, tmp_path: Path) -> None:
+def test_background_run_is_cancelled(long: Scenario, tmp_path: Path) -> None:
     at_work = threading.Event()
 
     def told(event: duetime.Event) -> None:
@@ -398,7 +398,7 @@ def test_a_run_in_the_background_is_cancelled(long: Scenario, tmp_path: Path) ->
     assert "done" not in states
 
 
-def test_a_call_in_the_background_gives_what_it_gives(star: Scenario) -> None:
+def test_background_call_returns_result(star: Scenario) -> None:
     wanted = duetime.run(star, "d3", 1)
     run = duetime.start(duetime.run, star, "d3", seeds=1)
     sweep = duetime.start(duetime.sweep, star, {"workload.senders": [2]}, "d3", 1)

@@ -18,7 +18,7 @@ from duetime import Scenario, ScenarioError
 from samples import STAR
 
 
-def test_a_text_a_file_and_a_dict_are_the_same_scenario(tmp_path: Path) -> None:
+def test_text_file_and_dict_are_equal(tmp_path: Path) -> None:
     file = tmp_path / "star.toml"
     file.write_text(STAR, encoding="utf-8")
     text = Scenario.from_toml(STAR)
@@ -30,7 +30,7 @@ def test_a_text_a_file_and_a_dict_are_the_same_scenario(tmp_path: Path) -> None:
     assert text.resolved["topology"]["hosts"] == 11
 
 
-def test_a_change_makes_a_new_scenario(star: Scenario) -> None:
+def test_set_returns_new_scenario(star: Scenario) -> None:
     changed = star.set("workload.senders", 5)
     assert changed != star
     assert changed.resolved["workloads"][0]["does"]["senders"] == 5
@@ -40,7 +40,7 @@ def test_a_change_makes_a_new_scenario(star: Scenario) -> None:
     assert pickle.loads(pickle.dumps(changed)) == changed
 
 
-def test_values_of_every_kind_can_be_set(star: Scenario) -> None:
+def test_set_accepts_all_value_types(star: Scenario) -> None:
     values: dict[str, duetime.Value] = {
         "transport": ["tcp", "d2tcp"],
         "seeds": 7,
@@ -103,26 +103,26 @@ def test_arrays_of_durations_are_exact(service: Scenario) -> None:
     ],
     ids=repr,
 )
-def test_durations_without_exact_value_fail(star: Scenario, value: Any, reason: str) -> None:
+def test_inexact_durations_are_rejected(star: Scenario, value: Any, reason: str) -> None:
     with pytest.raises(ScenarioError, match=reason) as caught:
         star.set("topology.link.latency", value)
     assert (caught.value.file, caught.value.key) == ("--set", "topology.link.latency")
 
 
-def test_service_budget_may_be_any_duration() -> None:
+def test_service_budget_accepts_durations() -> None:
     expected = Scenario.for_service("search", budget="50 ms")
     for budget in (numpy.timedelta64(50, "ms"), pandas.Timedelta("50ms"), datetime.timedelta(milliseconds=50)):
         assert Scenario.for_service("search", budget=budget) == expected
 
 
-def test_changes_only_need_to_make_sense_together(star: Scenario) -> None:
+def test_changes_are_validated_together(star: Scenario) -> None:
     both = star.with_({"workload.senders": 30, "topology.hosts": 31})
     assert both.hosts == 31
     with pytest.raises(ScenarioError):
         star.set("workload.senders", 30)
 
 
-def test_a_mistake_in_a_file_has_its_place(tmp_path: Path) -> None:
+def test_file_error_has_position(tmp_path: Path) -> None:
     file = tmp_path / "wrong.toml"
     file.write_text(STAR.replace("senders = 8", "senders = 800"), encoding="utf-8")
     with pytest.raises(ScenarioError) as caught:
@@ -144,7 +144,7 @@ def test_a_mistake_in_a_file_has_its_place(tmp_path: Path) -> None:
         ("", "<text>", 1),
     ],
 )
-def test_what_is_no_scenario_is_refused(source: str, file: str, line: int | None) -> None:
+def test_non_scenario_is_rejected(source: str, file: str, line: int | None) -> None:
     with pytest.raises(ScenarioError) as caught:
         Scenario.from_toml(source)
     assert (caught.value.file, caught.value.line) == (file, line)
@@ -163,14 +163,14 @@ def test_what_is_no_scenario_is_refused(source: str, file: str, line: int | None
         ("seeds", 2**70),
     ],
 )
-def test_a_wrong_change_is_refused(star: Scenario, key: str, value: object) -> None:
+def test_invalid_change_is_rejected(star: Scenario, key: str, value: object) -> None:
     with pytest.raises(ScenarioError) as caught:
         star.set(key, value)  # type: ignore[arg-type]
     assert caught.value.file == "--set"
     assert caught.value.key is not None
 
 
-def test_none_and_nan_in_a_dict_are_refused() -> None:
+def test_none_and_nan_are_rejected() -> None:
     wrong = tomllib.loads(STAR)
     wrong["topology"]["hosts"] = None
     with pytest.raises(ScenarioError, match=r"topology\.hosts"):

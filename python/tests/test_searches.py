@@ -14,7 +14,7 @@ from duetime import Scenario, ScenarioError
 from samples import STAR
 
 
-def test_a_capacity_is_that_of_the_command(command: str, tmp_path: Path) -> None:
+def test_capacity_matches_command(command: str, tmp_path: Path) -> None:
     file = tmp_path / "star.toml"
     file.write_text(STAR, encoding="utf-8")
     told: list[duetime.Event] = []
@@ -30,7 +30,7 @@ def test_a_capacity_is_that_of_the_command(command: str, tmp_path: Path) -> None
     assert "value-finished" in {event["event"] for event in told}
 
 
-def test_a_search_that_makes_no_sense_is_refused(star: Scenario) -> None:
+def test_invalid_search_is_rejected(star: Scenario) -> None:
     with pytest.raises(ScenarioError):
         duetime.capacity(star, "rate", seeds=1)
     for wrong in ({"of": "hosts"}, {"of": "senders", "on": "flows"}, {"of": "senders", "target": 2}):
@@ -38,12 +38,12 @@ def test_a_search_that_makes_no_sense_is_refused(star: Scenario) -> None:
             duetime.capacity(star, **wrong)
 
 
-def test_the_papers_experiments_are_listed() -> None:
+def test_experiments_are_listed() -> None:
     listed = {(of.paper, of.experiment) for of in duetime.experiments()}
     assert {"d3", "d2tcp"} <= {paper for paper, _ in listed}
 
 
-def test_an_experiment_is_run(tmp_path: Path) -> None:
+def test_experiment_runs(tmp_path: Path) -> None:
     result = duetime.paper("d3", "fig01", out=tmp_path / "out", quick=True)
     assert result.rows and not result.failures
     assert result.files["page"].is_file()

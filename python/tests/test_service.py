@@ -13,7 +13,7 @@ from duetime import Scenario, ScenarioError
 
 
 @pytest.mark.parametrize("kind", ["search", "feed", "storage", "inference"])
-def test_it_is_what_the_command_writes(command: str, tmp_path: Path, kind: Any) -> None:
+def test_service_matches_command(command: str, tmp_path: Path, kind: Any) -> None:
     def new(*flags: str) -> str:
         arguments = [command, "new", kind, "--defaults", "--quiet", *flags]
         return subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
@@ -24,7 +24,7 @@ def test_it_is_what_the_command_writes(command: str, tmp_path: Path, kind: Any) 
     assert changed.to_toml() == new(*flags)
 
 
-def test_numbers_come_in_several_forms() -> None:
+def test_service_number_formats() -> None:
     wanted = Scenario.for_service("feed", fan_in="4,10", budget="50 ms", rate="1500 /s")
     layers = Scenario.for_service("feed", fan_in=(4, 10), budget=datetime.timedelta(milliseconds=50), rate=1500)
     assert wanted.to_toml() == layers.to_toml()
@@ -48,7 +48,7 @@ def test_numbers_come_in_several_forms() -> None:
         ({"kind": "web"}, "kind", "web", "search, feed, storage, inference"),
     ],
 )
-def test_a_wrong_number_is_refused(wrong: dict[str, Any], key: str, value: str, allowed: str) -> None:
+def test_invalid_number_is_rejected(wrong: dict[str, Any], key: str, value: str, allowed: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         Scenario.for_service(**wrong)
     error = caught.value
@@ -57,7 +57,7 @@ def test_a_wrong_number_is_refused(wrong: dict[str, Any], key: str, value: str, 
     assert str(error).count(value) >= 1 and "--" not in str(error)
 
 
-def test_a_usual_value_that_does_not_fit_says_so() -> None:
+def test_invalid_default_is_marked() -> None:
     with pytest.raises(ScenarioError, match="was not given") as caught:
         Scenario.for_service("search", hosts=10)
     assert caught.value.key == "fan_in"

@@ -76,7 +76,7 @@ def reference(star: Scenario, tmp_path: Path) -> Path:
     return duetime.sweep(star, GRID, out=tmp_path / "reference").folder
 
 
-def test_a_sweep_is_that_of_the_command(star: Scenario, reference: Path, command: str, tmp_path: Path) -> None:
+def test_sweep_matches_command(star: Scenario, reference: Path, command: str, tmp_path: Path) -> None:
     (tmp_path / "star.toml").write_text(STAR, encoding="utf-8")
     arguments = [command, "sweep", "star.toml", "--out", "cli", "--vary", "workload.senders=3..5:2"]
     arguments += ["--vary", "switch.buffer=100 KB,1 MB"]
@@ -91,7 +91,7 @@ def test_a_sweep_is_that_of_the_command(star: Scenario, reference: Path, command
     assert ranged.to_polars()["point"].n_unique() == 4
 
 
-def test_the_command_goes_on_where_a_sweep_stopped_and_the_other_way(
+def test_command_and_package_resume_each_other(
     star: Scenario, reference: Path, command: str, tmp_path: Path
 ) -> None:
     (tmp_path / "star.toml").write_text(STAR, encoding="utf-8")
@@ -122,7 +122,7 @@ def test_the_command_goes_on_where_a_sweep_stopped_and_the_other_way(
     finished(theirs)
 
 
-def test_the_command_runs_a_plan(star: Scenario, reference: Path, command: str, tmp_path: Path) -> None:
+def test_command_runs_plan(star: Scenario, reference: Path, command: str, tmp_path: Path) -> None:
     file = duetime.plan(star, GRID).write(tmp_path / "plan.json")
     arguments = [command, "sweep", str(file), "--out", "out"]
     subprocess.run(arguments, cwd=tmp_path, capture_output=True, check=True)
@@ -130,7 +130,7 @@ def test_the_command_runs_a_plan(star: Scenario, reference: Path, command: str, 
     assert ours == theirs
 
 
-def test_a_plan_says_what_is_missing(star: Scenario, tmp_path: Path) -> None:
+def test_plan_counts_missing_runs(star: Scenario, tmp_path: Path) -> None:
     plan = duetime.plan(star, GRID, out=tmp_path / "out")
     assert (plan.runs, plan.missing) == (16, 16)
     assert plan.transports == ["dctcp", "d3"]
@@ -147,14 +147,14 @@ def test_a_plan_says_what_is_missing(star: Scenario, tmp_path: Path) -> None:
         duetime.plan(star, GRID, seed=7, out=tmp_path / "out")
 
 
-def test_the_table_of_the_scenario_is_the_grid(star: Scenario) -> None:
+def test_scenario_sweep_table_is_default(star: Scenario) -> None:
     text = star.to_toml() + "\n[sweep]\nworkload.senders = [2, 4]\n"
     assert duetime.plan(text).points == [{"workload.senders": "2"}, {"workload.senders": "4"}]
     with pytest.raises(ScenarioError, match="nothing to vary"):
         duetime.plan(star)
 
 
-def test_only_what_is_missing_is_run(star: Scenario, tmp_path: Path) -> None:
+def test_only_missing_runs_are_executed(star: Scenario, tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = duetime.sweep(star, GRID, "d3", out=out)
     wanted = results(out)
@@ -173,7 +173,7 @@ def test_only_what_is_missing_is_run(star: Scenario, tmp_path: Path) -> None:
     [Here(), Here(sees=False), Here(1), Here(1, 2, 4), Here(3, sees=False)],
     ids=["shared", "sent", "lost", "lost often", "sent and lost"],
 )
-def test_an_engine_leaves_the_same_bytes(star: Scenario, reference: Path, tmp_path: Path, engine: Here) -> None:
+def test_engine_produces_same_bytes(star: Scenario, reference: Path, tmp_path: Path, engine: Here) -> None:
     told: list[duetime.Event] = []
     result = duetime.sweep(star, GRID, out=tmp_path / "out", engine=engine, progress=told.append)
     assert results(tmp_path / "out") == results(reference)
@@ -192,14 +192,14 @@ class Striped(Here):
     answers_within_s = None
 
 
-def test_a_worker_may_get_its_share_at_once(star: Scenario, reference: Path, tmp_path: Path) -> None:
+def test_one_batch_per_worker(star: Scenario, reference: Path, tmp_path: Path) -> None:
     engine = Striped(1)
     duetime.sweep(star, GRID, out=tmp_path / "out", engine=engine)
     assert [len(batch) for batch in engine.batches] == [8, 8, 1]
     assert results(tmp_path / "out") == results(reference)
 
 
-def test_files_that_a_scenario_names_go_along(star: Scenario, tmp_path: Path) -> None:
+def test_scenario_files_reach_workers(star: Scenario, tmp_path: Path) -> None:
     (tmp_path / "sizes.csv").write_text("# unit: bytes\n1000,0\n20000,1\n", encoding="utf-8")
     file = tmp_path / "cdf.toml"
     file.write_text(STAR.replace('"uniform 2 KB..50 KB"', '{ cdf = "sizes.csv" }'), encoding="utf-8")
@@ -214,7 +214,7 @@ def test_files_that_a_scenario_names_go_along(star: Scenario, tmp_path: Path) ->
     assert there.digests == here.digests
 
 
-def test_transports_may_be_an_axis(star: Scenario, tmp_path: Path) -> None:
+def test_transport_axis(star: Scenario, tmp_path: Path) -> None:
     vary: dict[str, Any] = {"transport": ["tcp", "d3"], "workload.senders": [2, 3]}
     here = duetime.sweep(star, vary, out=tmp_path / "here")
     duetime.sweep(star, vary, out=tmp_path / "there", engine=Here())
@@ -240,7 +240,7 @@ class Failing(Here):
         return super().submit(work, order, batches)
 
 
-def test_failed_runs_are_shown_and_made_again(star: Scenario, reference: Path, tmp_path: Path) -> None:
+def test_failed_runs_are_reported_and_retried(star: Scenario, reference: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = duetime.sweep(star, GRID, out=out, engine=Failing())
     assert [(of.run, of.transport, of.reason) for of in result.failures] == [(0, "d3", "no luck")]
@@ -262,7 +262,7 @@ class Hopeless(Here):
         return super().result(handle)
 
 
-def test_runs_whose_workers_die_are_given_up(star: Scenario, tmp_path: Path) -> None:
+def test_runs_that_kill_workers_are_abandoned(star: Scenario, tmp_path: Path) -> None:
     with pytest.raises(RunError, match="4 of 4 runs failed") as caught:
         duetime.sweep(star, {"workload.senders": [2, 3]}, seeds=1, out=tmp_path / "out", engine=Hopeless())
     assert "abandoned after 3 workers: the worker is gone" in str(caught.value)
@@ -288,7 +288,7 @@ class Dead(Here):
         raise ConnectionError("no connection")
 
 
-def test_a_cluster_that_dies_leaves_no_folder_of_workers(star: Scenario, reference: Path, tmp_path: Path) -> None:
+def test_dead_cluster_leaves_no_staging_folder(star: Scenario, reference: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with pytest.raises(EngineError, match="the cluster has died"):
         duetime.sweep(star, GRID, out=out, engine=Dead())
@@ -299,7 +299,7 @@ def test_a_cluster_that_dies_leaves_no_folder_of_workers(star: Scenario, referen
 
 
 @pytest.mark.parametrize("lost", ["node", "connection"])
-def test_ray_that_dies_is_an_error_of_the_engine(
+def test_dead_ray_is_an_engine_error(
     star: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
     class RaySystemError(Exception):
@@ -388,14 +388,14 @@ class Silent(Here):
     ("engine", "why"),
     [(Old(), "0.0.1"), (Late(), "0.0.1"), (Foreign(), "No module"), (LateForeign(), "No module"), (Silent(), "no worker")],
 )
-def test_a_worker_that_does_not_fit_is_refused(star: Scenario, tmp_path: Path, engine: Here, why: str) -> None:
+def test_incompatible_worker_is_rejected(star: Scenario, tmp_path: Path, engine: Here, why: str) -> None:
     with pytest.raises(EngineError, match=why):
         duetime.sweep(star, GRID, out=tmp_path / "new" / "out", engine=engine)
     assert engine.stopped
     assert not (tmp_path / "new").exists()
 
 
-def test_a_worker_refuses_an_order_of_another_version(star: Scenario, tmp_path: Path) -> None:
+def test_worker_rejects_other_version(star: Scenario, tmp_path: Path) -> None:
     from duetime._worker import make
 
     plan = _native.Plan(star._source, [], [[("workload.senders", ["2"])]])
@@ -409,7 +409,7 @@ def test_a_worker_refuses_an_order_of_another_version(star: Scenario, tmp_path: 
     [("ray", Ray()), ("distributed", Dask()), ("submitit", Slurm("jobs"))],
     ids=["ray", "dask", "slurm"],
 )
-def test_an_engine_that_is_not_installed_is_named(
+def test_missing_engine_package_is_named(
     star: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, engine: Engine
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -419,7 +419,7 @@ def test_an_engine_that_is_not_installed_is_named(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_of_another_version_is_refused(star: Scenario, tmp_path: Path) -> None:
+def test_other_version_folder_is_rejected(star: Scenario, tmp_path: Path) -> None:
     out = tmp_path / "out"
     duetime.sweep(star, {"workload.senders": [2]}, seeds=1, out=out)
     manifest = json.loads((out / "manifest.json").read_text())
@@ -444,13 +444,13 @@ def test_a_folder_of_another_version_is_refused(star: Scenario, tmp_path: Path) 
         ({}, "nothing to vary"),
     ],
 )
-def test_a_wrong_grid_is_refused(star: Scenario, tmp_path: Path, vary: Any, why: str) -> None:
+def test_invalid_grid_is_rejected(star: Scenario, tmp_path: Path, vary: Any, why: str) -> None:
     with pytest.raises(ScenarioError, match=why):
         duetime.sweep(star, vary, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_wrong_arguments_are_refused(star: Scenario) -> None:
+def test_invalid_arguments_are_rejected(star: Scenario) -> None:
     wrong: list[dict[str, Any]] = [{"engine": "spark"}, {"engine": Local(), "jobs": 2}, {"jobs": 0}]
     for arguments in wrong:
         with pytest.raises(ValueError):
@@ -466,7 +466,7 @@ class Stopped(Here):
         return super().wait(handles, timeout_s)
 
 
-def test_a_stop_keeps_what_is_finished(star: Scenario, reference: Path, tmp_path: Path) -> None:
+def test_interrupt_keeps_finished_runs(star: Scenario, reference: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     engine = Stopped()
     with pytest.raises(KeyboardInterrupt):
@@ -494,7 +494,7 @@ except KeyboardInterrupt:
 """
 
 
-def test_ctrl_c_stops_a_sweep(long: Scenario, tmp_path: Path) -> None:
+def test_ctrl_c_stops_sweep(long: Scenario, tmp_path: Path) -> None:
     arguments = [sys.executable, "-c", WAITS, str(tmp_path / "out")]
     process = subprocess.Popen(arguments, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdin is not None and process.stdout is not None
@@ -507,7 +507,7 @@ def test_ctrl_c_stops_a_sweep(long: Scenario, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("engine", [Local(2), Here(), Here(sees=False)], ids=["local", "shared", "sent"])
-def test_results_land_on_object_storage(
+def test_results_are_uploaded(
     star: Scenario, reference: Path, tmp_path: Path, url: str, engine: Local | Engine
 ) -> None:
     half = {**GRID, "workload.senders": [3]}
@@ -527,7 +527,7 @@ def test_results_land_on_object_storage(
     assert len(duetime.load(url).digests) == 8
 
 
-def test_storage_of_something_else_is_left_alone(star: Scenario, url: str) -> None:
+def test_foreign_storage_is_not_modified(star: Scenario, url: str) -> None:
     import fsspec
 
     with pytest.raises(FolderError, match="no run folder"):
@@ -542,7 +542,7 @@ def test_storage_of_something_else_is_left_alone(star: Scenario, url: str) -> No
         duetime.sweep(star, GRID, out="no-such-protocol://bucket/sweep")
 
 
-def test_a_stopped_sweep_on_storage_goes_on(star: Scenario, reference: Path, url: str) -> None:
+def test_stopped_sweep_resumes_on_storage(star: Scenario, reference: Path, url: str) -> None:
     with pytest.raises(KeyboardInterrupt):
         duetime.sweep(star, GRID, out=url, engine=Stopped())
     kept = len(duetime.load(url).digests)

@@ -73,19 +73,19 @@ def test_values_of_one_dimension_are_numbers(texts: list[str], values: list[Any]
         ("workload.rate", "9 /s", "workload_rate_per_s"),
     ],
 )
-def test_a_column_is_named_after_its_key(key: str, value: str, name: str) -> None:
+def test_column_names(key: str, value: str, name: str) -> None:
     grid = Grid.of({"points": [{"id": "of", "values": [[key, f'"{value}"']]}]})
     assert [axis.name for axis in grid.axes] == [name]
     assert grid.find(key) == grid.find(name) == grid.axes[0]
 
 
-def test_a_label_has_words_and_the_unit() -> None:
+def test_axis_labels() -> None:
     grid = Grid.of({"points": [{"id": "of", "values": [["switch.ecn_threshold", "20 KB"], ["workload.fan_in", "4"]]}]})
     assert [axis.label for axis in grid.axes] == ["ECN threshold (KB)", "Fan in"]
 
 
 @pytest.mark.parametrize("name", ["queries", "flows", "ports"])
-def test_axes_are_columns_of_every_table(swept: Result, name: TableName) -> None:
+def test_tables_have_axis_columns(swept: Result, name: TableName) -> None:
     table = swept.to_polars(name)
     assert table.columns[:8] == ["point", *AXES, "transport", "run", "seed"]
     kinds = [polars.Int64, polars.Int64, polars.Int64, polars.Float64]
@@ -100,7 +100,7 @@ def test_axes_are_columns_of_every_table(swept: Result, name: TableName) -> None
     assert swept.table(name).columns["workload_deadline_ms"] == "`workload.deadline` of the point, in ms."
 
 
-def test_seeds_are_a_column(star: Scenario) -> None:
+def test_tables_have_seed_column(star: Scenario) -> None:
     flows = duetime.run(star, seeds=2, seed=7).to_polars()
     assert flows.columns[:3] == ["transport", "run", "seed"]
     assert flows.select("run", "seed").unique().sort("run").rows() == [(0, 7), (1, 7)]
@@ -121,7 +121,7 @@ def test_fields_have_units_and_descriptions(swept: Result) -> None:
     assert all(unit is not None or not name.endswith(("_ns", "_ps", "_bytes")) for name, unit in units.items())
 
 
-def test_a_summary_is_a_frame(swept: Result) -> None:
+def test_summary_as_frame(swept: Result) -> None:
     frame = swept.summary.to_polars()
     whole = ["workload", "kind", "metric", "unit", "value", "low", "high", "runs"]
     assert frame.columns == ["point", *AXES, "transport", *whole]
@@ -161,7 +161,7 @@ def pl_point(points: dict[str, str], label: str) -> polars.Expr:
     return polars.col("point") == next(name for name, of in points.items() if of == label)
 
 
-def test_all_frames_of_a_summary_are_equal(swept: Result, service: Scenario) -> None:
+def test_summary_frames_are_equal(swept: Result, service: Scenario) -> None:
     for of in (swept, duetime.run(service, seeds=1)):
         summary = of.summary
         frame = summary.to_polars()
@@ -177,7 +177,7 @@ def test_all_frames_of_a_summary_are_equal(swept: Result, service: Scenario) -> 
     assert frame["low"].is_null().all() and "point" not in frame.columns
 
 
-def test_a_summary_is_an_array(swept: Result) -> None:
+def test_summary_as_xarray(swept: Result) -> None:
     pytest.importorskip("xarray")
     data = swept.summary.to_xarray()
     assert dict(data.sizes) == {
@@ -229,7 +229,7 @@ def test_linked_keys_change_together(star: Scenario, tmp_path: Path) -> None:
         duetime.plan(star, {("switch.buffer", "switch.ecn_threshold"): [("1 MB", "2 KB")] * 2})
 
 
-def test_results_and_tables_are_pickled(swept: Result, star: Scenario) -> None:
+def test_pickle_round_trip(swept: Result, star: Scenario) -> None:
     again = pickle.loads(pickle.dumps(swept))
     assert again.folder == swept.folder.resolve() and again.digests == swept.digests
     temporary = duetime.run(star, seeds=1)
@@ -251,7 +251,7 @@ def test_results_and_tables_are_pickled(swept: Result, star: Scenario) -> None:
     assert pickle.loads(pickle.dumps(swept.summary)) == swept.summary
 
 
-def test_pickles_reach_other_processes(star: Scenario, tmp_path: Path) -> None:
+def test_pickles_load_in_other_processes(star: Scenario, tmp_path: Path) -> None:
     file = tmp_path / "result.pickle"
     result = duetime.run(star, seeds=1)
     file.write_bytes(pickle.dumps((result, result.flows)))
@@ -260,7 +260,7 @@ def test_pickles_reach_other_processes(star: Scenario, tmp_path: Path) -> None:
     assert done.stdout.split() == [str(of) for of in (len(result.digests), len(result.flows), len(result.flows))]
 
 
-def test_notebooks_show_html(swept: Result, star: Scenario) -> None:
+def test_html_views(swept: Result, star: Scenario) -> None:
     shown = swept._repr_html_()
     assert "<th>workload_deadline_ms</th>" in shown and "<th>in time</th>" in shown
     assert "<td>no transport can do better</td>" in shown
@@ -279,7 +279,7 @@ def test_notebooks_show_html(swept: Result, star: Scenario) -> None:
     assert "<td>Completion time; null if unfinished, quenched or reset.</td>" in done.stdout
 
 
-def test_figures_are_listed() -> None:
+def test_figures_are_imported_lazily() -> None:
     code = "import sys; import duetime; print('figures' in dir(duetime), 'matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "False"]

@@ -70,7 +70,7 @@ def processes(*words: str) -> list[int]:
     return found
 
 
-def test_every_engine_leaves_the_same_bytes(star: Scenario, tmp_path: Path, engine: Engine) -> None:
+def test_engines_produce_same_bytes(star: Scenario, tmp_path: Path, engine: Engine) -> None:
     here = duetime.sweep(star, GRID, out=tmp_path / "here")
     told: list[duetime.Event] = []
     there = duetime.sweep(star, GRID, out=tmp_path / "there", engine=engine, progress=told.append)
@@ -85,7 +85,7 @@ def test_every_engine_leaves_the_same_bytes(star: Scenario, tmp_path: Path, engi
     assert len(again.digests) == 28
 
 
-def test_results_land_on_object_storage(star: Scenario, engine: Engine) -> None:
+def test_results_are_uploaded(star: Scenario, engine: Engine) -> None:
     url = "memory://cluster/sweep"
     result = duetime.sweep(star, GRID, out=url, engine=engine, overwrite=True)
     assert duetime.load(url).digests == result.digests
@@ -103,7 +103,7 @@ def workers(engine: Engine) -> list[int]:
 
 
 @pytest.mark.parametrize("name", ENGINES)
-def test_a_killed_worker_is_replaced(
+def test_killed_worker_is_replaced(
     star: Scenario, tmp_path: Path, request: pytest.FixtureRequest, name: str
 ) -> None:
     engine: Engine = request.getfixturevalue(name)
@@ -127,7 +127,7 @@ def test_a_killed_worker_is_replaced(
 
 
 @pytest.mark.parametrize("name", ["on_ray", "on_dask", "on_slurm"])
-def test_a_stop_keeps_what_is_finished(
+def test_interrupt_keeps_finished_runs(
     star: Scenario, tmp_path: Path, request: pytest.FixtureRequest, name: str
 ) -> None:
     engine: Engine = request.getfixturevalue(name)
@@ -186,7 +186,7 @@ assert digests[0] == digests[1] and len(digests[0]) == 8
 """
 
 
-def test_engines_start_clusters_of_their_own(star: Scenario, tmp_path: Path) -> None:
+def test_engines_start_local_clusters(star: Scenario, tmp_path: Path) -> None:
     # A script as people write it, which workers must not run again.
     star.to_toml(tmp_path / "star.toml")
     (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
