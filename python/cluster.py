@@ -1,5 +1,7 @@
-"""What the engines of sweeps cost beside two local jobs: seconds, and whether the bytes are the same. Fails where they are not,
-where a sweep does not survive the loss of a worker, or where an engine whose workers are started takes 5 % longer.
+"""Measures the overhead of the sweep engines compared with two local jobs.
+
+Fails if the results differ, if a sweep does not survive the loss of a worker, or if an engine with running workers takes 5 %
+longer.
 
 Usage: cluster.py SEARCH-FANOUT.toml
 """
@@ -46,7 +48,7 @@ Grid = dict[str, Any]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """All files but the manifest, which has the time of day, and without the wall time of each run."""
+    """Return all files except the manifest, which has the time of day, and without the wall time of each run."""
     found = {}
     for path in folder.rglob("*"):
         if path.is_file() and path.name != "manifest.json":
@@ -60,7 +62,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 class Sweep:
-    """The same sweep on one engine after another, into folders of its own."""
+    """One sweep, repeated on several engines into separate folders."""
 
     def __init__(self, name: str, scenario: duetime.Scenario, vary: Grid, place: Path) -> None:
         self.name = name
@@ -72,7 +74,7 @@ class Sweep:
         self.same = True
 
     def run(self, engine: Local | Engine, heard: Callable[[duetime.Event], object] | bool = False) -> float:
-        """Seconds of the whole call; notes whether the bytes are those of the first one."""
+        """Return the seconds of the whole call, and compare the bytes with those of the first call."""
         self.number += 1
         out = self.place / f"{self.name}-{self.number}"
         began = time.monotonic()
@@ -87,7 +89,7 @@ class Sweep:
 
 
 def tenth(place: Path) -> Sweep:
-    """Points of about a tenth of a second each on this machine, side by side."""
+    """Return a sweep whose points take about a tenth of a second each on this machine."""
     duration = 200.0
     for attempt in range(3):
         scenario = duetime.Scenario.from_toml(TENTH.format(ms=round(duration)))
@@ -100,15 +102,15 @@ def tenth(place: Path) -> Sweep:
 
 
 def show(name: str, took: list[float], local: list[float], same: bool, note: str = "") -> float:
-    """A line of the table; gives the overhead beside the local jobs of the same rounds."""
-    overhead = statistics.median(of / beside for of, beside in zip(took, local)) - 1
+    """Print a line of the table and return the overhead compared with the local jobs of the same rounds."""
+    overhead = statistics.median(engine_s / local_s for engine_s, local_s in zip(took, local)) - 1
     shown = "" if name == "local" else f"{overhead:+7.1%}"
     print(f"{name:8}{statistics.median(took):8.2f} s {shown:8}  bytes equal: {'yes' if same else 'no'}{note}", flush=True)
     return overhead
 
 
 def kill_at(count: int, killed: list[int]) -> Callable[[duetime.Event], None]:
-    """Kills a worker of Ray once so many runs are finished."""
+    """Return a callback that kills a Ray worker after ``count`` runs have finished."""
     ended = 0
 
     def heard(event: duetime.Event) -> None:
@@ -126,12 +128,12 @@ def kill_at(count: int, killed: list[int]) -> Callable[[duetime.Event], None]:
 
 
 def main(search_fanout: str) -> None:
-    """Measures and tells."""
+    """Measure and print the table, and exit with an error if a check fails."""
     wrong = []
     with tempfile.TemporaryDirectory(prefix="duetime-cluster-") as temporary:
         place = Path(temporary)
         began = time.monotonic()
-        # As Ray has them its workers give way to all other work of the machine, and local jobs do not.
+        # By default, Ray lowers the priority of its workers below that of local jobs.
         fair = {"worker_niceness": 0}
         quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": "error"}
         ray.init("local", num_cpus=2, _system_config=fair, **quiet)

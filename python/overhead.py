@@ -1,4 +1,4 @@
-"""What Python adds to a run of about ten seconds: the package beside the binary, in pairs. Fails from 2 % on.
+"""Measures the overhead of the package over the binary for a run of about ten seconds, in pairs. Fails at 2 % or more.
 
 Usage: overhead.py BINARY
 """
@@ -33,8 +33,10 @@ RUN = "import sys, duetime; duetime.run(sys.argv[1], out=sys.argv[2], jobs=1, re
 
 
 def timed(command: list[str]) -> tuple[float, float]:
-    """Wall time and processor time of a command, in seconds. Another program may hold the processors meanwhile: only the
-    second is free of that."""
+    """Return wall time and processor time of a command, in seconds.
+
+    Other programs affect the wall time only.
+    """
     before, began = os.times(), time.monotonic()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     wall, after = time.monotonic() - began, os.times()
@@ -43,7 +45,7 @@ def timed(command: list[str]) -> tuple[float, float]:
 
 
 def main(binary: str) -> None:
-    """Measures and tells; the exit code says whether it is little enough."""
+    """Measure and print the overhead, and exit with an error if it is too large."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "scenario.toml"
 
@@ -69,7 +71,7 @@ def main(binary: str) -> None:
     print(f"median of {PAIRS} pairs: wall time {shown[0]}, from Python {shown[1]}")
     print(f"processor time {shown[2]}, from Python {shown[3]}: Python adds {added:.2%}, at most {MOST:.0%}")
     if added >= MOST:
-        sys.exit("Python adds too much")
+        sys.exit("the overhead of Python is too large")
 
 
 main(sys.argv[1])

@@ -1,4 +1,4 @@
-"""Figures of a service for a paper: its budget, who is in time, and where the slack went, each as wide as a column."""
+"""Draw figures of a service for a paper: budget, queries in time and slack, each one column wide."""
 
 from pathlib import Path
 

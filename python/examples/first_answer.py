@@ -1,4 +1,4 @@
-"""The shortest way to an answer: how many flows of a burst are in time?"""
+"""Count the flows of a burst that meet their deadline."""
 
 import duetime
 

@@ -1,4 +1,4 @@
-"""Traffic from a table of one's own: which flows are late, and under which transport?"""
+"""Simulate flows from a table and show which ones are late under each transport."""
 
 import polars
 

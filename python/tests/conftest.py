@@ -1,4 +1,4 @@
-"""Small scenarios for all tests."""
+"""Fixtures with small scenarios."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def service() -> duetime.Scenario:
 
 @pytest.fixture
 def long() -> duetime.Scenario:
-    """Far more simulated time than a test waits for."""
+    """A scenario that would run much longer than a test waits."""
     return duetime.Scenario.from_toml(LONG)
 
 
 @pytest.fixture(scope="session")
 def command() -> str:
-    """The command that the wheel installs."""
+    """Path of the command that the wheel installs."""
     found = shutil.which("duetime", path=sysconfig.get_path("scripts"))
     assert found is not None, "the wheel installs no command"
     return found
@@ -41,7 +41,7 @@ def command() -> str:
 
 @pytest.fixture
 def url() -> Iterator[str]:
-    """An empty folder of a storage in memory."""
+    """URL of an empty folder on in-memory storage."""
     fsspec = pytest.importorskip("fsspec")
     memory = fsspec.filesystem("memory")
     memory.store.clear()

@@ -1,4 +1,4 @@
-"""Scenarios of the tests."""
+"""Scenarios and helpers of the tests."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ pairs = [[1, 0], [2, 0]]
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Every file below a folder, by its path."""
+    """Return the content of every file in a folder, by path."""
     found = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
 def results(folder: Path) -> dict[str, bytes]:
-    """What is the same for every engine: tables, pages, and `run.json` without the time that the run took."""
+    """Return the contents that do not depend on the engine: tables, pages, and `run.json` without the wall time."""
     found = {}
     for name, content in files(folder).items():
         if name.endswith("run.json"):
@@ -85,7 +85,7 @@ def results(folder: Path) -> dict[str, bytes]:
 
 
 def stored(url: str) -> dict[str, bytes]:
-    """Every file there."""
+    """Return the content of every file on the storage."""
     import fsspec
 
     memory, root = fsspec.core.url_to_fs(url)

@@ -1,4 +1,4 @@
-"""Bad input: a clear exception each, and nothing half-written."""
+"""Bad input raises a clear exception and writes nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from samples import STAR, files
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run folder as it should be."""
+    """An intact run folder."""
     out = tmp_path_factory.mktemp("whole") / "out"
     duetime.run(STAR, "d3", 1, out=out)
     return out
@@ -28,7 +28,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(whole: Path, tmp_path: Path) -> Path:
-    """A copy to damage."""
+    """A copy of the run folder to damage."""
     shutil.copytree(whole, tmp_path / "out")
     return tmp_path / "out"
 
@@ -102,7 +102,7 @@ def test_invalid_cell_reports_row_and_column(
 
 
 def change(folder: Path, **values: object) -> None:
-    """Other values in the manifest; `None`: without the key."""
+    """Change values in the manifest; `None` removes the key."""
     file = folder / "manifest.json"
     manifest = {**json.loads(file.read_text()), **values}
     file.write_text(json.dumps({key: value for key, value in manifest.items() if value is not None}))
@@ -121,7 +121,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 def shorten(file: Path) -> None:
-    """Without its end."""
+    """Truncate the file."""
     file.write_bytes(file.read_bytes()[:-20])
 
 
@@ -140,7 +140,7 @@ def test_damaged_folder_is_reported(damage: str, read: Callable[[Path], object],
     harm, words = DAMAGES[damage]
     harm(folder)
     before = files(folder)
-    # What two folders have in common is nothing then, which compare says.
+    # compare reports that the folders have nothing in common.
     told: tuple[type[duetime.DuetimeError], str] = (FolderError, words)
     if damage == "totals are gone" and read is READERS[-1]:
         told = (ScenarioError, "0 of its runs")

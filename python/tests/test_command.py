@@ -1,4 +1,4 @@
-"""The command that the wheel brings."""
+"""The command that the wheel installs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_command_matches_binary(command: str, tmp_path: Path) -> None:
     assert run("no-such-command").returncode == 2
     (tmp_path / "star.toml").write_text(STAR, encoding="utf-8")
     assert "burst" in run("workload", "star.toml").stdout
-    # Whoever reads its output may leave.
+    # The reader of its output may close the pipe.
     short = f"{command} schema | head -c 1"
     left = subprocess.run(["bash", "-o", "pipefail", "-c", short], capture_output=True, text=True)
     assert (left.stdout, left.stderr) == ("{", "")

@@ -1,4 +1,4 @@
-"""Two results in pairs of runs."""
+"""Paired comparison of results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_comparison_matches_command(command: str, service: Scenario, tmp_path: P
         arguments = [command, "compare", "a", "b", "--transport", "d3,dctcp", *flags]
         return subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
 
-    # The folders are named as they were given.
+    # The output names the folders as passed.
     assert str(compared).replace(f"{tmp_path}/", "") == told("--wide")
     lines = [json.loads(line) for line in told("--json").splitlines()]
     assert compared.in_time == lines[0]["in_time"]

@@ -1,4 +1,4 @@
-"""The code in the documents runs."""
+"""Code blocks of the documents run."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ENGINES = {"Ray(": "ray", "Dask(": "distributed", "Slurm(": "submitit"}
-"""What a block needs that names an engine; script/cluster runs them all."""
+"""Module required by a block that names an engine; script/cluster runs all of these blocks."""
 
 
 def blocks_of(document: str) -> list[str]:
-    """The blocks of code in Python of a document."""
+    """Return the Python blocks of a document."""
     text = (ROOT / document).read_text(encoding="utf-8")
     return [part.split("```")[0] for part in text.split("```python\n")[1:]]
 
@@ -35,7 +35,7 @@ def test_readme_example_runs(
     met = queries.groupby("transport")["met"].mean()
     summary = {row["transport"]: row["objective"]["in_time"]["value"] for row in names["result"].summary.queries}
     assert met.to_dict() == pytest.approx(summary)
-    # The scenario has queries that are not measured, which would change the mean.
+    # Unmeasured queries in the scenario would change the mean.
     assert len(queries) < len(names["result"].table("queries", all=True))
     assert [path.name for path in tmp_path.iterdir()] == ["budget.pdf"]
 
@@ -46,7 +46,7 @@ def test_document_code_runs(document: str, tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     blocks = blocks_of(document)
     assert blocks
-    # The blocks of a document are one session.
+    # All blocks of a document share one session.
     names: dict[str, Any] = {}
     for number, block in enumerate(blocks):
         needed = [module for name, module in ENGINES.items() if name in block]

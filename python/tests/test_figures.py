@@ -1,4 +1,4 @@
-"""Figures: what is drawn equals the tables and the summary, with labels and units."""
+"""Figures match the tables and the summary, with labels and units."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ALL: list[Callable[..., Figure]] = [
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """Queries of which some are late, with sampled links."""
+    """A result with some late queries and sampled links."""
     scenario = Scenario.from_toml(TIGHT).with_({"record.every": "100 us", "workload.load": 0.5})
     return duetime.run(scenario, seeds=5, out=tmp_path_factory.mktemp("figures") / "out", report=False)
 
@@ -52,7 +52,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Result:
 
 
 def intervals(ax: Axes) -> dict[str, list[tuple[float, float, float]]]:
-    """Values with both ends of their intervals, by colour, along whichever axis has them."""
+    """Return the drawn values with both ends of their intervals, by colour, from the axis that has them."""
     found: dict[str, list[tuple[float, float, float]]] = {}
     for of in ax.containers:
         assert isinstance(of, ErrorbarContainer)
@@ -70,12 +70,12 @@ def intervals(ax: Axes) -> dict[str, list[tuple[float, float, float]]]:
 
 
 def title(ax: Axes) -> str:
-    """What stands above a panel."""
+    """Return the title of a panel."""
     return ax.get_title(loc="left")
 
 
 def estimate(told: Any) -> tuple[float, float, float]:
-    """Value and both ends, of the JSON of an estimate."""
+    """Return value and both ends of an estimate in JSON."""
     interval = told["interval"] or {"low": told["value"], "high": told["value"]}
     return told["value"], interval["low"], interval["high"]
 
@@ -112,7 +112,7 @@ def test_budget_curves_match_table(result: Result) -> None:
         value, low, high = estimate(row["objective"]["in_time"])
         if value < 1:
             assert drawn[colour][0] == pytest.approx((1 - value, 1 - high, 1 - low))
-            # At the budget the curve has the share that is late.
+            # At the budget, the curve equals the share of late queries.
             at_budget = y[numpy.searchsorted(x, 1.1e6 / unit, side="right") - 1]
             assert at_budget == pytest.approx(1 - value)
     assert any(row["objective"]["in_time"]["value"] < 1 for row in result.summary.queries)
@@ -132,7 +132,7 @@ def test_completion_curves_pass_percentiles(result: Result, of: Any) -> None:
             told = [estimate(one) for one in found if one is not None]
             expected = [tuple(value / unit for value in one) for one in told]
             assert drawn[COLOURS[row["transport"]]] == [pytest.approx(one) for one in expected]
-            # The curve is that of all runs together.
+            # The curve covers all runs.
             table = (result.queries if of == "queries" else result.flows).to_polars()
             own = table.filter(polars.col("transport") == row["transport"])
             if of == "flows":
@@ -188,7 +188,7 @@ def test_series_match_tables(result: Result) -> None:
     x, y = (numpy.asarray(of, dtype=float) for of in line.get_data())
     unit = {"µs": 1e3, "ms": 1e6}[ax.get_xlabel().split("(")[1].rstrip(")")]
     assert numpy.trapezoid(y, x * unit) / 8 == pytest.approx(sent["sent_bytes"].sum())
-    # A packet counts for the interval in which its last bit leaves.
+    # A packet counts in the interval in which its last bit is sent.
     assert 0 < y.max() <= 1 + 1500 * 8 / 100e3
 
 
@@ -226,7 +226,7 @@ def test_sweep_figure_matches_summary(swept: Result) -> None:
             assert list(numpy.asarray(line.get_ydata())) == pytest.approx(values)
     by_size = figures.sweep(swept, "switch.buffer", "p50", log=True)
     assert len(by_size.axes) == 3 and by_size.axes[0].get_ylabel().endswith("(ms)")
-    # Sizes have one unit, the smallest of theirs.
+    # Sizes have one unit, the smallest one used.
     assert by_size.axes[-1].get_xlabel() == "Buffer (KB)"
     assert list(numpy.asarray(by_size.axes[0].lines[0].get_xdata())) == [100, 1000]
 
@@ -267,7 +267,7 @@ def test_heatmap_matches_summary(swept: Result, metric: Any, name: str, factor: 
         texts = [float(of.get_text()) for of in ax.texts]
         assert texts == pytest.approx([float(f"{of:.3g}") for of in rows["value"] * factor])
     assert [of.get_text() for of in panels[0].get_yticklabels()] == ["100", "1000"]
-    # One scale for all panels.
+    # All panels share one scale.
     assert panels[0].collections[0].norm is panels[1].collections[0].norm
 
 

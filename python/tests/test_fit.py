@@ -39,7 +39,7 @@ def test_fit_of_calls(calls: Path) -> None:
     assert rows["queries per second"]["input"] == pytest.approx(500, rel=0.15)
     assert "fan_in = 5 " in fit.scenario.to_toml()
     assert fit.scenario.transports == ["dctcp"]
-    # Its text, with comments, is a scenario of its own.
+    # The fitted text, with comments, is a complete scenario.
     assert duetime.Scenario.from_toml(fit.scenario.to_toml()).resolved == fit.scenario.resolved
 
 

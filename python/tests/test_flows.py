@@ -1,4 +1,4 @@
-"""Traffic from tables."""
+"""Flows from tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FRAMES: list[Callable[[dict[str, list[Any]]], Any]] = [dict, pandas.DataFrame, p
 
 
 class Plain:
-    """What has `to_dict` and nothing else."""
+    """A table with only `to_dict`."""
 
     def __init__(self, columns: dict[str, list[Any]]) -> None:
         self.columns = columns

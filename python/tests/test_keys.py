@@ -1,4 +1,4 @@
-"""The key paths that editors complete are those of the schema."""
+"""Key paths for editor completion match the schema."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KnownKey: TypeAlias = Literal[
 
 
 def tables(of: dict[str, Any]) -> list[dict[str, Any]]:
-    """The tables that a value of the schema may be, or may be a list of."""
+    """Return the table schemas that a value, or an item of a list, may have."""
     found = [of] if "properties" in of else []
     for choice in of.get("anyOf", []):
         found += tables(choice)
@@ -30,11 +30,11 @@ def tables(of: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def paths(table: dict[str, Any], prefix: str) -> set[str]:
-    """All key paths below a table."""
+    """Return all key paths below a table."""
     found = set()
     for name, value in table["properties"].items():
         below = tables(value)
-        # A workload is never set as a whole.
+        # A workload cannot be set as a whole.
         if name not in ("workload", "variant"):
             found.add(prefix + name)
         for one in below:
@@ -52,7 +52,7 @@ def test_keys_match_schema() -> None:
 
 
 def test_set_accepts_every_key(star: duetime.Scenario) -> None:
-    # What is unknown is refused as such; what is wrong otherwise, such as the value, has another reason.
+    # Only unknown keys have this reason; wrong values have another one.
     try:
         star.set("topology.hots", "nothing")
     except duetime.ScenarioError as error:

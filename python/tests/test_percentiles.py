@@ -1,4 +1,4 @@
-"""Percentiles, counted again from the rows of the tables."""
+"""Percentiles, recomputed from the rows of the tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RANKS = {
 
 
 def pooled(took: list[int | None], share: Fraction) -> float | None:
-    """The nearest rank in seconds; what never ended is later than all. Ten samples have to lie beyond it."""
+    """Return the nearest-rank percentile in seconds, if at least ten samples are beyond it. Missing ends count as latest."""
     if len(took) * (1 - share) < 10:
         return None
     ascending = sorted(took, key=lambda of: (of is None, of))
@@ -34,7 +34,7 @@ def pooled(took: list[int | None], share: Fraction) -> float | None:
 
 
 def check(rows: list[dict[str, Any]], table: polars.DataFrame, column: str) -> int:
-    """Compares the percentiles of rows of the summary with those of the table's rows; how many there are."""
+    """Compare the percentiles of the summary with those of the table's rows. Return the number of percentiles."""
     found = 0
     for row in rows:
         own = table.filter(polars.col("measured") & (polars.col("transport") == row["transport"]))
@@ -48,7 +48,7 @@ def check(rows: list[dict[str, Any]], table: polars.DataFrame, column: str) -> i
                 assert told is None, (row["transport"], name)
                 continue
             found += 1
-            # Tables have whole nanoseconds.
+            # Tables are rounded to nanoseconds.
             assert told["value"] == pytest.approx(expected, abs=1e-9), (row["transport"], name)
             assert told["interval"] is None or told["interval"]["low"] <= told["value"] <= told["interval"]["high"]
     return found

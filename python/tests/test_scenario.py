@@ -1,4 +1,4 @@
-"""Scenarios: read, changed, written; and what is wrong with them."""
+"""Scenarios: construction, changes, output and errors."""
 
 from __future__ import annotations
 

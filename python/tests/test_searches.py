@@ -1,4 +1,4 @@
-"""The search for a capacity, and the papers."""
+"""Capacity searches and the papers' experiments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A scenario from the numbers of a service: what `duetime new` writes."""
+"""Scenarios for services, as written by `duetime new`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps on this machine, and what every engine has in common."""
+"""Sweeps on this machine, and behaviour common to all engines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ GRID: dict[str, Any] = {"workload.senders": [3, 5], "switch.buffer": ["100 KB", 
 
 
 class Here(Engine):
-    """Batches in this process, one after another; some are lost."""
+    """Executes batches in this process, one after another, and loses some of them."""
 
     batch_s: float | None = 1.0
 
@@ -56,7 +56,7 @@ class Here(Engine):
         work, order = self.at_work.pop(handle)
         batch = self.batches[handle]
         if handle in self.lost:
-            # It dies with its last run.
+            # The worker dies during its last run.
             work(order, batch[:-1])
             raise ConnectionError("the worker is gone")
         if not self.sees:
@@ -72,7 +72,7 @@ class Here(Engine):
 
 @pytest.fixture
 def reference(star: Scenario, tmp_path: Path) -> Path:
-    """The sweep as this process makes it."""
+    """The sweep executed in this process."""
     return duetime.sweep(star, GRID, out=tmp_path / "reference").folder
 
 
@@ -82,7 +82,7 @@ def test_sweep_matches_command(star: Scenario, reference: Path, command: str, tm
     arguments += ["--vary", "switch.buffer=100 KB,1 MB"]
     subprocess.run(arguments, cwd=tmp_path, capture_output=True, check=True)
     ours, theirs = results(reference), results(tmp_path / "cli")
-    # The page names the scenario's file.
+    # The report contains the name of the scenario's file.
     del ours["report.html"], theirs["report.html"]
     assert ours == theirs
     assert len([name for name in ours if name.endswith(".parquet")]) == 4 * 2 * 2 * 5
@@ -185,7 +185,7 @@ def test_engine_produces_same_bytes(star: Scenario, reference: Path, tmp_path: P
 
 
 class Striped(Here):
-    """As Slurm has it: one batch for each worker."""
+    """One batch for each worker, as with Slurm."""
 
     batch_s = None
     batches_per_worker = 1
@@ -270,14 +270,14 @@ def test_runs_that_kill_workers_are_abandoned(star: Scenario, tmp_path: Path) ->
 
 
 class SimpleHandle:
-    """A batch that has ended."""
+    """Handle of a batch that has ended."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
 
 
 class Dead(Here):
-    """A cluster that is lost with its workers, and with it every further call."""
+    """A cluster that dies, so that every later call fails."""
 
     def wait(self, handles: Sequence[Handle], timeout_s: float) -> list[Handle]:
         if len(self.batches) > 5:
@@ -343,7 +343,7 @@ def test_dead_ray_is_an_engine_error(
     monkeypatch.setitem(sys.modules, "ray", fake)
     with pytest.raises(EngineError, match="the Ray cluster has died"):
         duetime.sweep(star, GRID, out=tmp_path / "out", engine=Ray())
-    # Ray ends the process of a driver that stays.
+    # Ray terminates a driver that stays connected.
     assert calls[-1] == "shutdown" and "cancel" not in calls
     assert not list((tmp_path / "out").glob(".workers*"))
 
@@ -356,7 +356,7 @@ class Old(Here):
 
 
 class Late(Old):
-    """The same, of which nothing is known before."""
+    """A worker of another version that is not checked before the sweep."""
 
     answers_within_s = None
 
@@ -369,13 +369,13 @@ class Foreign(Here):
 
 
 class LateForeign(Foreign):
-    """The same, of which nothing is known before."""
+    """A worker without the package that is not checked before the sweep."""
 
     answers_within_s = None
 
 
 class Silent(Here):
-    """A cluster on which nothing happens."""
+    """A cluster that never executes a batch."""
 
     answers_within_s = 0.2
 
@@ -458,7 +458,7 @@ def test_invalid_arguments_are_rejected(star: Scenario) -> None:
 
 
 class Stopped(Here):
-    """Somebody presses Ctrl-C while batches are at work."""
+    """Ctrl-C while batches are running."""
 
     def wait(self, handles: Sequence[Handle], timeout_s: float) -> list[Handle]:
         if len(self.batches) > 8:

@@ -30,7 +30,7 @@ VARY: dict[Any, Any] = {
 
 @pytest.fixture(scope="module")
 def swept(tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """A sweep of three axes, of which one has two keys."""
+    """A sweep with three axes, one of them with two keys."""
     out = tmp_path_factory.mktemp("tidy") / "out"
     return duetime.sweep(SERVICE, VARY, seeds=4, out=out, report=False)
 
@@ -157,7 +157,7 @@ def test_summary_as_frame(swept: Result) -> None:
 
 
 def pl_point(points: dict[str, str], label: str) -> polars.Expr:
-    """The rows of a point of the summary."""
+    """Return the summary's rows of a point."""
     return polars.col("point") == next(name for name, of in points.items() if of == label)
 
 
@@ -173,7 +173,7 @@ def test_summary_frames_are_equal(swept: Result, service: Scenario) -> None:
         assert plain["low"].isna().tolist() == frame["low"].is_null().to_list()
         assert isinstance(plain, pandas.DataFrame) and isinstance(table, pyarrow.Table)
     assert swept.summary.to_arrow().schema.field("workload_deadline_ms").metadata[b"unit"] == b"ms"
-    # One run has no interval.
+    # A single run has no interval.
     assert frame["low"].is_null().all() and "point" not in frame.columns
 
 
@@ -187,7 +187,7 @@ def test_summary_as_xarray(swept: Result) -> None:
         "transport": 4,
         "subject": 4,
     }
-    # What changes together is one dimension.
+    # Linked keys are one dimension.
     assert data["switch_ecn_threshold_kb"].dims == ("switch_buffer_kb",)
     assert data["switch_ecn_threshold_kb"].values.tolist() == [20, 65]
     assert data["completion_p50"].attrs["units"] == data["completion_p50_low"].attrs["units"] == "s"

@@ -1,4 +1,4 @@
-"""Sweeps on clusters that are started on this machine."""
+"""Sweeps on clusters started on this machine."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def on_ray() -> Iterator[Ray]:
 
 @pytest.fixture(scope="module")
 def on_dask() -> Iterator[Dask]:
-    """Dask with two workers, by the address of its scheduler."""
+    """Dask with two workers, addressed by its scheduler."""
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
         yield Dask(cluster.scheduler_address)
 
 
 @pytest.fixture
 def on_slurm(tmp_path: Path) -> Slurm:
-    """Two jobs of submitit on this machine."""
+    """Two submitit jobs on this machine."""
     return Slurm(tmp_path / "jobs", jobs=2, cluster="local")
 
 
@@ -57,7 +57,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 
 def processes(*words: str) -> list[int]:
-    """Processes of this machine with all of these words in their command lines."""
+    """Return the processes whose command lines contain all of these words."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
@@ -92,12 +92,12 @@ def test_results_are_uploaded(star: Scenario, engine: Engine) -> None:
 
 
 def workers(engine: Engine) -> list[int]:
-    """The processes of an engine's workers."""
+    """Return the processes of an engine's workers."""
     if isinstance(engine, Dask):
         with distributed.Client(engine.cluster, set_as_default=False) as client:
             return list(client.run(os.getpid).values())
     if isinstance(engine, Slurm):
-        # Beside the process that works there is one that watches it: both go where a node is lost.
+        # Each worker process has a supervisor; a lost node loses both.
         return processes("submitit.core._submit", str(engine.folder))
     return processes("ray::make")
 
@@ -160,7 +160,7 @@ def test_unreachable_cluster_is_reported(
     star: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, absent: Engine
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    # No Ray of another test.
+    # Disconnect from the Ray of another test.
     ray.shutdown()
     with pytest.raises(EngineError):
         duetime.sweep(star, GRID, out="out", engine=absent)
@@ -187,7 +187,7 @@ assert digests[0] == digests[1] and len(digests[0]) == 8
 
 
 def test_engines_start_local_clusters(star: Scenario, tmp_path: Path) -> None:
-    # A script as people write it, which workers must not run again.
+    # A typical user script, which workers must not execute again.
     star.to_toml(tmp_path / "star.toml")
     (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")
     subprocess.run([sys.executable, "script.py"], cwd=tmp_path, check=True, timeout=300)
@@ -219,7 +219,7 @@ except duetime.EngineError as error:
 
 def test_dead_cluster_is_reported(star: Scenario, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    # Ray ends the process of a driver that does not leave a dead cluster.
+    # Ray terminates a driver that stays connected to a dead cluster.
     done = subprocess.run(
         [sys.executable, "-c", DIES, str(out)], input=star.to_toml(), capture_output=True, text=True, timeout=120
     )
