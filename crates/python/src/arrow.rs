@@ -1,4 +1,4 @@
-//! Tables in Arrow's memory, shared with other libraries through the Arrow `PyCapsule` interface.
+//! Tables in Arrow's memory format, shared with other libraries through the Arrow `PyCapsule` interface.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::CStr;
@@ -26,7 +26,7 @@ use pyo3::types::{PyBytes, PyCapsule};
 const STREAM: &CStr = c"arrow_array_stream";
 const SCHEMA: &CStr = c"arrow_schema";
 
-/// A table, in one batch per run.
+/// A table with one batch per run.
 #[pyclass(frozen, module = "duetime._native")]
 #[derive(Debug)]
 pub struct Table {
@@ -34,16 +34,16 @@ pub struct Table {
     batches: Vec<RecordBatch>,
 }
 
-/// The values of a [`Constant`] by points of the sweep; without a sweep the point's name is empty.
+/// Values of a [`Constant`] by point of the sweep; without a sweep the point's name is empty.
 #[derive(Debug, FromPyObject)]
 enum Values {
     Boolean(BTreeMap<String, bool>),
-    Whole(BTreeMap<String, i64>),
-    Real(BTreeMap<String, f64>),
+    Integer(BTreeMap<String, i64>),
+    Float(BTreeMap<String, f64>),
     Text(BTreeMap<String, String>),
 }
 
-/// A column with one value for all rows of a point.
+/// A column with one value for all rows of a point: name, unit, meaning and values.
 #[derive(Debug, FromPyObject)]
 pub struct Constant(String, Option<String>, String, Values);
 
@@ -52,8 +52,8 @@ impl Constant {
         let Self(name, unit, meaning, values) = self;
         let kind = match values {
             Values::Boolean(_) => DataType::Boolean,
-            Values::Whole(_) => DataType::Int64,
-            Values::Real(_) => DataType::Float64,
+            Values::Integer(_) => DataType::Int64,
+            Values::Float(_) => DataType::Float64,
             Values::Text(_) => DataType::Utf8,
         };
         described(Field::new(name, kind, true), unit.as_deref(), Some(meaning))
@@ -62,45 +62,49 @@ impl Constant {
     fn column(&self, point: Option<&str>, rows: usize) -> ArrayRef {
         let point = point.unwrap_or_default();
         match &self.3 {
-            Values::Boolean(of) => Arc::new(BooleanArray::from(vec![of.get(point).copied(); rows])),
-            Values::Whole(of) => Arc::new(Int64Array::from(vec![of.get(point).copied(); rows])),
-            Values::Real(of) => Arc::new(Float64Array::from(vec![of.get(point).copied(); rows])),
-            Values::Text(of) => Arc::new(StringArray::from(vec![
-                of.get(point).map(String::as_str);
+            Values::Boolean(map) => {
+                Arc::new(BooleanArray::from(vec![map.get(point).copied(); rows]))
+            }
+            Values::Integer(map) => Arc::new(Int64Array::from(vec![map.get(point).copied(); rows])),
+            Values::Float(map) => Arc::new(Float64Array::from(vec![map.get(point).copied(); rows])),
+            Values::Text(map) => Arc::new(StringArray::from(vec![
+                map.get(point)
+                    .map(String::as_str);
                 rows
             ])),
         }
     }
 }
 
-/// Columns and descriptions that a table gains over its files.
+/// Columns and descriptions that a table has in addition to its files.
 #[derive(Debug)]
 pub struct Additions {
-    /// Columns in front, next to the point of the sweep.
+    /// First columns, after the point of the sweep.
     pub axes: Vec<Constant>,
-    /// Column behind the number of the run.
+    /// Column after the run number.
     pub seed: Constant,
     /// Names and meanings of the files' columns.
     pub meanings: Vec<(&'static str, &'static str)>,
 }
 
 impl Additions {
-    /// Returns the place of the seed among the columns of a file.
-    fn seed_place(columns: &Schema) -> usize {
+    /// Returns the index of the seed among the columns of a file.
+    fn seed_index(columns: &Schema) -> usize {
         columns.index_of("run").map_or(0, |run| run + 1)
     }
 
-    fn schema(&self, of: &Schema, has_points: bool) -> SchemaRef {
+    fn schema(&self, file: &Schema, has_points: bool) -> SchemaRef {
         let point = Field::new("point", DataType::Utf8, true);
         let point = described(point, None, Some("The point of the sweep."));
-        let mut fields: Vec<Arc<Field>> = of.fields().iter().map(|field| self.own(field)).collect();
-        fields.insert(Self::seed_place(of), Arc::new(self.seed.field()));
+        let fields = file.fields().iter();
+        let mut fields: Vec<Arc<Field>> = fields.map(|field| self.with_meaning(field)).collect();
+        fields.insert(Self::seed_index(file), Arc::new(self.seed.field()));
         let axes = self.axes.iter().map(|axis| Arc::new(axis.field()));
         let front = has_points.then(|| Arc::new(point)).into_iter().chain(axes);
         Arc::new(Schema::new(front.chain(fields).collect::<Vec<_>>()))
     }
 
-    fn own(&self, field: &Field) -> Arc<Field> {
+    fn with_meaning(&self, field: &Field) -> Arc<Field> {
         let mut meanings = self.meanings.iter();
         let meaning = meanings.find(|(name, _)| name == field.name());
         let meaning = meaning.map(|(_, meaning)| *meaning);
@@ -115,28 +119,28 @@ impl Additions {
         point: Option<&str>,
     ) -> Result<RecordBatch, ArrowError> {
         let rows = batch.num_rows();
-        let mut own = batch.columns().to_vec();
-        own.insert(
-            Self::seed_place(batch.schema_ref()),
+        let mut file_columns = batch.columns().to_vec();
+        file_columns.insert(
+            Self::seed_index(batch.schema_ref()),
             self.seed.column(point, rows),
         );
         let name = has_points.then(|| Arc::new(StringArray::from(vec![point; rows])) as ArrayRef);
         let axes = self.axes.iter().map(|axis| axis.column(point, rows));
-        let columns = name.into_iter().chain(axes).chain(own).collect();
+        let columns = name.into_iter().chain(axes).chain(file_columns).collect();
         RecordBatch::try_new(Arc::clone(schema), columns)
     }
 }
 
-/// Returns the field with its unit and its meaning in the metadata, under `unit` and `description`.
+/// Adds unit and meaning to the metadata of the field, under `unit` and `description`.
 fn described(field: Field, unit: Option<&str>, meaning: Option<&str>) -> Field {
     let entries = [("unit", unit), ("description", meaning)];
     let entries = entries
         .into_iter()
-        .filter_map(|(key, of)| Some((key.to_owned(), of?.to_owned())));
+        .filter_map(|(key, value)| Some((key.to_owned(), value?.to_owned())));
     field.with_metadata(entries.collect::<HashMap<_, _>>())
 }
 
-/// Returns the unit in which the name of a file's column ends.
+/// Returns the unit in the suffix of a column name, or `None` if it has none.
 fn unit_of(name: &str) -> Option<&'static str> {
     let units = [("_ns", "ns"), ("_ps", "ps"), ("_bytes", "bytes")];
     let mut units = units.into_iter();
@@ -144,8 +148,8 @@ fn unit_of(name: &str) -> Option<&'static str> {
 }
 
 impl Table {
-    /// Reads Parquet files of the same columns, each with its point of a sweep where there is one. Unless `all`, rows that
-    /// the summary leaves out are skipped.
+    /// Reads Parquet files with equal columns, each with the name of its point if it belongs to a sweep. Unless `all` is
+    /// true, rows that the summary does not count are skipped.
     pub fn from_parquet(
         files: Vec<(Option<String>, Vec<u8>)>,
         all: bool,
@@ -159,8 +163,8 @@ impl Table {
                 .map_err(|error| error.to_string())?;
             let rows = usize::try_from(builder.metadata().file_metadata().num_rows())
                 .map_err(|error| error.to_string())?;
-            let own = additions.schema(builder.schema(), has_points);
-            let schema = schema.get_or_insert(own);
+            let file_schema = additions.schema(builder.schema(), has_points);
+            let schema = schema.get_or_insert(file_schema);
             let filter = if all {
                 Vec::new()
             } else {
@@ -177,20 +181,20 @@ impl Table {
             }
         }
         Ok(Self {
-            schema: schema.ok_or("no run is finished")?,
+            schema: schema.ok_or("no run has finished")?,
             batches,
         })
     }
 }
 
-/// Conditions for the rows that the summary counts: measured queries, and measured flows that are not spare answers. The
-/// columns have these names in folders of all versions.
+/// Returns filters for the rows that the summary counts: measured queries, and measured flows that are not spare answers.
+/// These column names are the same in folders of all versions.
 fn counted(schema: &SchemaDescriptor) -> Vec<Box<dyn ArrowPredicate>> {
     let names = [("measured", true), ("counted", true), ("spare", false)];
-    let there = names
+    let present = names
         .into_iter()
         .filter(|(name, _)| schema.columns().iter().any(|column| column.name() == *name));
-    there
+    present
         .map(|(name, wanted)| {
             let column = ProjectionMask::columns(schema, [name]);
             let keep = move |batch: RecordBatch| {
@@ -211,10 +215,10 @@ impl Table {
     /// Reads a table from the bytes of an Arrow IPC stream.
     #[staticmethod]
     fn from_ipc(bytes: &[u8]) -> PyResult<Self> {
-        let wrong = |error: ArrowError| PyValueError::new_err(error.to_string());
-        let reader = StreamReader::try_new(bytes, None).map_err(wrong)?;
+        let invalid = |error: ArrowError| PyValueError::new_err(error.to_string());
+        let reader = StreamReader::try_new(bytes, None).map_err(invalid)?;
         let schema = reader.schema();
-        let batches = reader.collect::<Result<_, _>>().map_err(wrong)?;
+        let batches = reader.collect::<Result<_, _>>().map_err(invalid)?;
         Ok(Self { schema, batches })
     }
 
@@ -232,7 +236,7 @@ impl Table {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Rows.
+    /// Number of rows.
     #[getter]
     fn num_rows(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
@@ -251,7 +255,7 @@ impl Table {
         py: Python<'py>,
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // The interface allows to ignore what was requested.
+        // The interface allows ignoring the requested schema.
         let _ = requested_schema;
         let batches = self.batches.clone().into_iter().map(Ok);
         let reader = RecordBatchIterator::new(batches, Arc::clone(&self.schema));
@@ -266,11 +270,11 @@ impl Table {
     }
 }
 
-/// The batches of a stream from another library.
+/// Reads the batches of a stream from another library.
 pub fn import(stream: &Bound<'_, PyCapsule>) -> PyResult<Vec<RecordBatch>> {
     let stream = stream.pointer_checked(Some(STREAM))?;
-    // SAFETY: by the Arrow PyCapsule interface a capsule of this name holds a valid stream, ours to consume. What is read
-    // leaves a released stream behind, which the capsule's owner then does not release again.
+    // SAFETY: by the Arrow PyCapsule interface, a capsule with this name contains a valid stream that we may consume.
+    // Reading leaves a released stream in the capsule, so its owner does not release the stream again.
     #[expect(unsafe_code, reason = "the C interface is a pointer")]
     let reader = unsafe { RecordBatchStreamReader::from_raw(stream.cast().as_ptr()) };
     let unreadable = |error: ArrowError| PyValueError::new_err(error.to_string());

@@ -1,4 +1,4 @@
-//! Two run folders in pairs of runs.
+//! Paired comparison of two run folders, or of two transports of one.
 
 use std::path::PathBuf;
 
@@ -7,11 +7,11 @@ use duetime_study::compare::Compared;
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::attended::attended;
 use crate::errors;
+use crate::interruptible::interruptible;
 
-/// What `duetime compare` prints of two run folders, and its events as JSON: pairs of a name and fields. No transports:
-/// all that both have.
+/// Returns the output of `duetime compare` for two run folders, and its events as JSON: pairs of a name and fields. An
+/// empty list of transports selects all that both folders have.
 #[pyfunction]
 pub fn compare(
     py: Python<'_>,
@@ -19,8 +19,8 @@ pub fn compare(
     b: PathBuf,
     transports: Vec<String>,
 ) -> PyResult<(String, String)> {
-    attended(py, None, move |_, _| {
-        told(&duetime_study::compare::compare(
+    interruptible(py, None, move |_, _| {
+        output(&duetime_study::compare::compare(
             &a,
             &b,
             &transports,
@@ -37,8 +37,8 @@ pub fn compare_transports(
     a: String,
     b: String,
 ) -> PyResult<(String, String)> {
-    attended(py, None, move |_, _| {
-        told(&duetime_study::compare::compare_transports(
+    interruptible(py, None, move |_, _| {
+        output(&duetime_study::compare::compare_transports(
             &folder,
             [a, b],
             |_, _| {},
@@ -46,7 +46,7 @@ pub fn compare_transports(
     })
 }
 
-fn told(compared: &Result<Compared, StudyError>) -> PyResult<(String, String)> {
+fn output(compared: &Result<Compared, StudyError>) -> PyResult<(String, String)> {
     let compared = compared.as_ref().map_err(errors::study)?;
     let events = json!(duetime_cli::compared_events(compared));
     Ok((duetime_cli::compared_text(compared), events.to_string()))

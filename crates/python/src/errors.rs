@@ -1,4 +1,4 @@
-//! Errors as the exceptions of `duetime._errors`.
+//! Conversion of errors to the exceptions of `duetime._errors`.
 
 use duetime_scenario::Diagnostic;
 use duetime_store::StoreError;
@@ -6,21 +6,21 @@ use duetime_study::StudyError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-/// An exception of that name with these arguments by name.
+/// Creates an exception of the given class with keyword arguments.
 fn exception(name: &str, message: &str, fields: &[(&str, Field<'_>)]) -> PyErr {
     Python::attach(|py| {
-        let made = || -> PyResult<PyErr> {
-            let named = PyDict::new(py);
+        let create = || -> PyResult<PyErr> {
+            let arguments = PyDict::new(py);
             for (key, field) in fields {
                 match field {
-                    Field::Text(text) => named.set_item(key, text)?,
-                    Field::Number(number) => named.set_item(key, number)?,
+                    Field::Text(text) => arguments.set_item(key, text)?,
+                    Field::Number(number) => arguments.set_item(key, number)?,
                 }
             }
             let class = py.import("duetime._errors")?.getattr(name)?;
-            Ok(PyErr::from_value(class.call((message,), Some(&named))?))
+            Ok(PyErr::from_value(class.call((message,), Some(&arguments))?))
         };
-        made().unwrap_or_else(|error| error)
+        create().unwrap_or_else(|error| error)
     })
 }
 
@@ -29,7 +29,7 @@ enum Field<'a> {
     Number(Option<usize>),
 }
 
-/// What is wrong with a scenario.
+/// Converts an error in a scenario to `ScenarioError`.
 pub fn scenario(error: &Diagnostic) -> PyErr {
     let some = |text: &'_ str| (!text.is_empty()).then(|| text.to_owned());
     let (file, key) = (some(&error.file), some(&error.key));
@@ -50,22 +50,22 @@ pub fn scenario(error: &Diagnostic) -> PyErr {
     )
 }
 
-/// A folder that cannot be written, read or trusted.
+/// Converts an error of a run folder to `FolderError`.
 pub fn folder(error: &StoreError) -> PyErr {
     exception("FolderError", &error.to_string(), &[])
 }
 
-/// Finished runs that cannot be read.
+/// Creates a `FolderError` for finished runs that cannot be read.
 pub fn damaged(message: &str) -> PyErr {
     exception("FolderError", message, &[])
 }
 
-/// Runs that failed.
+/// Creates a `RunError` for failed runs.
 pub fn runs(message: &str) -> PyErr {
     exception("RunError", message, &[])
 }
 
-/// Whatever keeps a study from being run or read.
+/// Converts an error of a study to `ScenarioError` or `FolderError`.
 pub fn study(error: &StudyError) -> PyErr {
     match error {
         StudyError::Scenario(error) => scenario(error),

@@ -1,4 +1,4 @@
-//! Scenarios fitted to what a service already has.
+//! Scenarios fitted to recorded packets, spans or calls.
 
 use std::path::PathBuf;
 
@@ -8,10 +8,10 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::attended::attended;
 use crate::errors;
+use crate::interruptible::interruptible;
 
-/// Fits a scenario to a file; gives it, what the command prints, and both sides as JSON.
+/// Fits a scenario to a file. Returns the scenario, the command's output and the comparison with the input as JSON.
 #[pyfunction]
 #[pyo3(signature = (source, *, kind, budget, link, hosts, buffer, other_load, transports, burst))]
 #[expect(
@@ -50,7 +50,7 @@ pub fn fit(
             transports,
         },
     };
-    attended(py, None, move |_, stop| {
+    interruptible(py, None, move |_, stop| {
         match duetime_fit::fit(&source, &request, stop, &|_, _| {}) {
             Ok(fit) => Ok(json!({
                 "scenario": fit.toml,
@@ -73,8 +73,8 @@ fn quantity<T>(
     parse: impl Fn(&str) -> Result<T, InvalidQuantity>,
 ) -> PyResult<Option<T>> {
     let parsed = text.map(|text| {
-        parse(text).map_err(|wrong| {
-            let InvalidQuantity { message, allowed } = wrong;
+        parse(text).map_err(|error| {
+            let InvalidQuantity { message, allowed } = error;
             PyValueError::new_err(format!("{name}={text:?}: {message}; allowed: {allowed}"))
         })
     });

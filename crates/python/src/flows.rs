@@ -1,4 +1,4 @@
-//! A table of flows from Python, checked and written as the text of a trace.
+//! Conversion of a table of flows from Python to the text of a trace.
 
 use std::fmt::Write as _;
 
@@ -17,9 +17,9 @@ use pyo3::types::{PyBool, PyCapsule, PyDict, PyFloat, PyInt, PyList};
 
 use crate::{arrow, errors};
 
-/// What messages call the table.
+/// Name of the table in error messages.
 const TABLE: &str = "<flows>";
-/// Each column's names, the second of which is that of a trace.
+/// Names of each column; the second one is the name in trace files.
 const COLUMNS: [[&str; 2]; 5] = [
     ["src", "source"],
     ["dst", "destination"],
@@ -28,14 +28,14 @@ const COLUMNS: [[&str; 2]; 5] = [
     ["deadline", "deadline_ns"],
 ];
 const ALLOWED: &str = "src, dst, bytes, start and, where flows have one, deadline";
-/// What the ends of a flow are.
+/// Description of the valid values of `src` and `dst`.
 const HOSTS: &str = "hosts of the topology";
 const SECOND_NS: f64 = 1e9;
-/// The largest of a start and a deadline: 24 hours.
-const LATEST_NS: i64 = 86_400 * 1_000_000_000;
-const MOST_BYTES: i64 = 1_000_000_000_000;
+/// Maximum of a start or deadline: 24 hours.
+const MAX_TIME_NS: i64 = 86_400 * 1_000_000_000;
+const MAX_BYTES: i64 = 1_000_000_000_000;
 
-/// One cell as it came.
+/// A cell of the table, before its column is known.
 #[derive(Clone, Debug, PartialEq)]
 enum Cell {
     Missing,
@@ -43,19 +43,19 @@ enum Cell {
     Real(f64),
     /// A duration in nanoseconds.
     Duration(i128),
-    /// What no column holds, as text.
+    /// A value that is invalid in every column, as text.
     Other(String),
 }
 
-/// The text of a trace in CSV, sorted by start, of a table of flows: an Arrow stream in a capsule, or a dict of lists.
-/// `hosts` is how many hosts the flows may be between. With `accept_extra`, columns of other names are left out.
+/// Converts a table of flows to the CSV text of a trace, sorted by start. The table is an Arrow stream in a capsule, or a
+/// dict of lists. `hosts` is the number of hosts of the topology. If `accept_extra` is true, unknown columns are ignored.
 #[pyfunction]
 pub fn flows_csv(table: &Bound<'_, PyAny>, hosts: u32, accept_extra: bool) -> PyResult<String> {
-    let wanted = |name: &str| !accept_extra || COLUMNS.iter().flatten().any(|of| *of == name);
+    let wanted = |name: &str| !accept_extra || COLUMNS.iter().flatten().any(|known| *known == name);
     let (names, columns) = if let Ok(stream) = table.cast::<PyCapsule>() {
-        of_arrow(&arrow::import(stream)?, wanted)
+        from_arrow(&arrow::import(stream)?, wanted)
     } else if let Ok(columns) = table.cast::<PyDict>() {
-        of_dict(columns, wanted)?
+        from_dict(columns, wanted)?
     } else {
         return Err(PyTypeError::new_err("an Arrow stream or a dict of lists"));
     };
@@ -64,7 +64,7 @@ pub fn flows_csv(table: &Bound<'_, PyAny>, hosts: u32, accept_extra: bool) -> Py
 
 type Columns = (Vec<String>, Vec<Vec<Cell>>);
 
-fn of_dict(table: &Bound<'_, PyDict>, wanted: impl Fn(&str) -> bool) -> PyResult<Columns> {
+fn from_dict(table: &Bound<'_, PyDict>, wanted: impl Fn(&str) -> bool) -> PyResult<Columns> {
     let (mut names, mut columns) = (Vec::new(), Vec::new());
     for (name, values) in table {
         let name: String = name.extract()?;
@@ -82,7 +82,7 @@ fn cell(value: &Bound<'_, PyAny>) -> PyResult<Cell> {
     if value.is_none() {
         Ok(Cell::Missing)
     } else if value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>() {
-        // What does not fit is out of every range; it is shown as text.
+        // An integer beyond i64 is out of range in every column, so only its text is needed.
         let whole = value.extract::<i64>().map(i128::from);
         whole.map_or_else(
             |_| Ok(Cell::Other(value.to_string())),
@@ -95,7 +95,7 @@ fn cell(value: &Bound<'_, PyAny>) -> PyResult<Cell> {
     }
 }
 
-fn of_arrow(batches: &[RecordBatch], wanted: impl Fn(&str) -> bool) -> Columns {
+fn from_arrow(batches: &[RecordBatch], wanted: impl Fn(&str) -> bool) -> Columns {
     let Some(first) = batches.first() else {
         return (Vec::new(), Vec::new());
     };
@@ -110,7 +110,7 @@ fn of_arrow(batches: &[RecordBatch], wanted: impl Fn(&str) -> bool) -> Columns {
 }
 
 fn cells(column: &dyn Array) -> Vec<Cell> {
-    fn of<T: ArrowPrimitiveType>(
+    fn convert<T: ArrowPrimitiveType>(
         column: &dyn Array,
         cell: impl Fn(T::Native) -> Cell,
     ) -> Vec<Cell> {
@@ -121,39 +121,46 @@ fn cells(column: &dyn Array) -> Vec<Cell> {
     let whole = Cell::Whole;
     let span = |number: i64, ns: i128| Cell::Duration(i128::from(number) * ns);
     match column.data_type() {
-        DataType::Int8 => of::<Int8Type>(column, |of| whole(of.into())),
-        DataType::Int16 => of::<Int16Type>(column, |of| whole(of.into())),
-        DataType::Int32 => of::<Int32Type>(column, |of| whole(of.into())),
-        DataType::Int64 => of::<Int64Type>(column, |of| whole(of.into())),
-        DataType::UInt8 => of::<UInt8Type>(column, |of| whole(of.into())),
-        DataType::UInt16 => of::<UInt16Type>(column, |of| whole(of.into())),
-        DataType::UInt32 => of::<UInt32Type>(column, |of| whole(of.into())),
-        DataType::UInt64 => of::<UInt64Type>(column, |of| whole(of.into())),
-        DataType::Float32 => of::<Float32Type>(column, |of| Cell::Real(of.into())),
-        DataType::Float64 => of::<Float64Type>(column, Cell::Real),
+        DataType::Int8 => convert::<Int8Type>(column, |value| whole(value.into())),
+        DataType::Int16 => convert::<Int16Type>(column, |value| whole(value.into())),
+        DataType::Int32 => convert::<Int32Type>(column, |value| whole(value.into())),
+        DataType::Int64 => convert::<Int64Type>(column, |value| whole(value.into())),
+        DataType::UInt8 => convert::<UInt8Type>(column, |value| whole(value.into())),
+        DataType::UInt16 => convert::<UInt16Type>(column, |value| whole(value.into())),
+        DataType::UInt32 => convert::<UInt32Type>(column, |value| whole(value.into())),
+        DataType::UInt64 => convert::<UInt64Type>(column, |value| whole(value.into())),
+        DataType::Float32 => convert::<Float32Type>(column, |value| Cell::Real(value.into())),
+        DataType::Float64 => convert::<Float64Type>(column, Cell::Real),
         DataType::Duration(unit) => match unit {
-            TimeUnit::Second => of::<DurationSecondType>(column, |of| span(of, 1_000_000_000)),
-            TimeUnit::Millisecond => {
-                of::<DurationMillisecondType>(column, |of| span(of, 1_000_000))
+            TimeUnit::Second => {
+                convert::<DurationSecondType>(column, |value| span(value, 1_000_000_000))
             }
-            TimeUnit::Microsecond => of::<DurationMicrosecondType>(column, |of| span(of, 1_000)),
-            TimeUnit::Nanosecond => of::<DurationNanosecondType>(column, |of| span(of, 1)),
+            TimeUnit::Millisecond => {
+                convert::<DurationMillisecondType>(column, |value| span(value, 1_000_000))
+            }
+            TimeUnit::Microsecond => {
+                convert::<DurationMicrosecondType>(column, |value| span(value, 1_000))
+            }
+            TimeUnit::Nanosecond => {
+                convert::<DurationNanosecondType>(column, |value| span(value, 1))
+            }
         },
         DataType::Null => vec![Cell::Missing; column.len()],
         other => vec![Cell::Other(format!("a value of type {other}")); column.len()],
     }
 }
 
-/// A column that was found: its name, whether its numbers are nanoseconds, and its cells.
-struct Found<'a> {
+/// A recognized column of the table.
+struct Column<'a> {
     name: &'a str,
+    /// True if plain numbers are nanoseconds.
     in_ns: bool,
     cells: &'a [Cell],
 }
 
-impl Found<'_> {
-    /// What is wrong with a row of it.
-    fn wrong(&self, row: usize, message: &str, allowed: &str) -> Diagnostic {
+impl Column<'_> {
+    /// Creates an error for a row of the column.
+    fn error(&self, row: usize, message: &str, allowed: &str) -> Diagnostic {
         let shown = match &self.cells[row] {
             Cell::Missing => "none".to_owned(),
             Cell::Whole(whole) => whole.to_string(),
@@ -170,8 +177,8 @@ impl Found<'_> {
             .allowed(allowed)
     }
 
-    fn whole(&self, row: usize, low: i64, high: i64, what: &str) -> Result<i64, Diagnostic> {
-        let wrong = |message: &str| self.wrong(row, message, &format!("{what}: {low}..={high}"));
+    fn integer(&self, row: usize, low: i64, high: i64, label: &str) -> Result<i64, Diagnostic> {
+        let wrong = |message: &str| self.error(row, message, &format!("{label}: {low}..={high}"));
         let whole = match &self.cells[row] {
             Cell::Missing => return Err(wrong("a value is missing")),
             &Cell::Whole(whole) => whole,
@@ -190,18 +197,18 @@ impl Found<'_> {
             wrong(match whole {
                 _ if whole < 0 => "negative",
                 _ if whole < low.into() => "too small",
-                _ if what == HOSTS => "no such host",
+                _ if label == HOSTS => "no such host",
                 _ => "too large",
             })
         })
     }
 
-    /// Nanoseconds; `None` where there is no value.
+    /// Returns the time in nanoseconds, or `None` if the value is missing.
     fn time(&self, row: usize, low: i64) -> Result<Option<i64>, Diagnostic> {
         let unit = if self.in_ns { "nanoseconds" } else { "seconds" };
         let least = if low == 0 { "0" } else { "1 ns" };
         let allowed = format!("{least} to 24 hours, as a number of {unit} or a duration");
-        let wrong = |message: &str| self.wrong(row, message, &allowed);
+        let wrong = |message: &str| self.error(row, message, &allowed);
         let ns = match &self.cells[row] {
             Cell::Missing => return Ok(None),
             &Cell::Duration(ns) => ns,
@@ -218,7 +225,7 @@ impl Found<'_> {
         };
         let fits = i64::try_from(ns)
             .ok()
-            .filter(|ns| (low..=LATEST_NS).contains(ns));
+            .filter(|ns| (low..=MAX_TIME_NS).contains(ns));
         fits.map(Some).ok_or_else(|| {
             wrong(match ns {
                 _ if ns < 0 => "negative",
@@ -229,32 +236,37 @@ impl Found<'_> {
     }
 }
 
-/// Which of the table's columns is which of [`COLUMNS`].
+/// Finds the columns of the table, in the order of [`COLUMNS`].
 fn find<'a>(
     names: &'a [String],
     columns: &'a [Vec<Cell>],
-) -> Result<[Option<Found<'a>>; 5], Diagnostic> {
+) -> Result<[Option<Column<'a>>; 5], Diagnostic> {
     let mut found = [const { None }; 5];
     let of_table = |message: String| Diagnostic::of_file(TABLE, message).allowed(ALLOWED);
     for (name, cells) in names.iter().zip(columns) {
-        let known = COLUMNS.iter().position(|of| of.contains(&name.as_str()));
-        let Some(which) = known else {
+        let index = COLUMNS
+            .iter()
+            .position(|names| names.contains(&name.as_str()));
+        let Some(index) = index else {
             let known = COLUMNS.iter().flatten().copied();
-            let wrong = of_table(format!("unknown column `{name}`")).key(name);
-            let wrong = wrong.help("accept_extra_columns=True leaves other columns out");
-            return Err(wrong.suggest(name, known, '`'));
+            let error = of_table(format!("unknown column `{name}`")).key(name);
+            let error = error.help("accept_extra_columns=True ignores other columns");
+            return Err(error.suggest(name, known, '`'));
         };
-        let column = Found {
+        let column = Column {
             name,
-            in_ns: *name == COLUMNS[which][1],
+            in_ns: *name == COLUMNS[index][1],
             cells,
         };
-        if let Some(other) = found[which].replace(column) {
-            let message = format!("columns `{}` and `{name}` say the same", other.name);
+        if let Some(other) = found[index].replace(column) {
+            let message = format!(
+                "columns `{}` and `{name}` have the same meaning",
+                other.name
+            );
             return Err(of_table(message).key(name));
         }
     }
-    match (0..4).find(|&which| found[which].is_none()) {
+    match (0..4).find(|&index| found[index].is_none()) {
         Some(missing) => {
             let name = COLUMNS[missing][0];
             Err(of_table(format!("column `{name}` is missing")).key(name))
@@ -265,7 +277,7 @@ fn find<'a>(
 
 fn csv(names: &[String], columns: &[Vec<Cell>], hosts: u32) -> Result<String, Diagnostic> {
     let [Some(src), Some(dst), Some(bytes), Some(start), deadline] = find(names, columns)? else {
-        unreachable!("a column that is missing is an error")
+        unreachable!("a missing column is an error")
     };
     let rows = src.cells.len();
     for column in [Some(&dst), Some(&bytes), Some(&start), deadline.as_ref()] {
@@ -284,20 +296,20 @@ fn csv(names: &[String], columns: &[Vec<Cell>], hosts: u32) -> Result<String, Di
     let mut flows = Vec::with_capacity(rows);
     for row in 0..rows {
         let ends = [
-            src.whole(row, 0, last, HOSTS)?,
-            dst.whole(row, 0, last, HOSTS)?,
+            src.integer(row, 0, last, HOSTS)?,
+            dst.integer(row, 0, last, HOSTS)?,
         ];
         if ends[0] == ends[1] {
-            return Err(dst.wrong(row, "the same as its source", "two different hosts"));
+            return Err(dst.error(row, "the same as its source", "two different hosts"));
         }
-        let size = bytes.whole(row, 1, MOST_BYTES, "bytes")?;
+        let size = bytes.integer(row, 1, MAX_BYTES, "bytes")?;
         let Some(at) = start.time(row, 0)? else {
-            return Err(start.wrong(row, "a value is missing", "0 to 24 hours"));
+            return Err(start.error(row, "a value is missing", "0 to 24 hours"));
         };
         let due = deadline.as_ref().map(|column| column.time(row, 1));
         flows.push((at, ends, size, due.transpose()?.flatten()));
     }
-    // Flows of one instant stay in their order.
+    // The sort is stable: flows with equal starts keep their order.
     flows.sort_by_key(|&(at, ..)| at);
     let mut text = String::from("start_ns,source,destination,size_bytes,deadline_ns\n");
     for (at, [src, dst], size, due) in flows {

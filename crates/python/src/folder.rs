@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::arrow::{Additions, Constant, Table};
-use crate::attended::attended;
 use crate::errors;
+use crate::interruptible::interruptible;
 use crate::source::Source;
 
 /// A run folder, opened to read.
@@ -216,7 +216,7 @@ pub fn conduct(
     how: How,
     on_event: Option<Py<PyAny>>,
 ) -> PyResult<Folder> {
-    attended(py, on_event, move |listener, stop| {
+    interruptible(py, on_event, move |listener, stop| {
         let execution = Execution {
             jobs: how.jobs,
             threads: how.threads,

@@ -1,14 +1,15 @@
-//! The module `duetime._native`: what the package `duetime` (`python/duetime`) calls. It has no rule of its own; records of
-//! many fields pass as JSON, tables as Arrow. Long calls release the GIL, tell events to a function, and end soon after
-//! Ctrl-C.
+//! The native module `duetime._native` of the Python package `duetime` (`python/duetime`).
+//!
+//! The module contains no logic beyond conversion: records with many fields are passed as JSON, tables as Arrow. Long
+//! calls release the GIL, pass events to a callback, and end soon after Ctrl-C.
 
 mod arrow;
-mod attended;
 mod compare;
 mod errors;
 mod fits;
 mod flows;
 mod folder;
+mod interruptible;
 mod looks;
 mod searches;
 mod service;
@@ -22,19 +23,19 @@ use pyo3::prelude::*;
 #[global_allocator]
 static ALLOCATOR: duetime_memory::Allocator = duetime_memory::Allocator;
 
-/// Does what the command `duetime` does with these arguments, the first of them the program's name; gives the exit code.
+/// Runs the command `duetime` and returns its exit code. The first argument is the program's name.
 #[pyfunction]
 fn cli(py: Python<'_>, arguments: Vec<OsString>) -> u8 {
     py.detach(|| duetime_cli::main(arguments))
 }
 
-/// The JSON Schema of the scenario file, as JSON.
+/// Returns the JSON Schema of the scenario file.
 #[pyfunction]
 fn schema() -> String {
     duetime_scenario::json_schema().to_string()
 }
 
-/// The module.
+/// Registers the classes and functions of the module.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("VERSION", duetime_store::VERSION)?;

@@ -1,4 +1,4 @@
-//! What figures in Python share with those of the reports: how series look, and which values are numbers of one unit.
+//! Parts that figures in Python share with those of the reports: styles of series, and conversion of values to numbers.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -9,11 +9,11 @@ use duetime_figures::Dash;
 use duetime_study::known_as;
 use pyo3::prelude::*;
 
-/// A series of a figure: its transport's name for readers; colour as `#rrggbb`; name of the marker; lengths of strokes and
-/// gaps, none for a solid line.
+/// Style of a series: display name of the transport, colour as `#rrggbb`, marker name, and lengths of dashes and gaps,
+/// empty for a solid line.
 type Look = (String, &'static str, &'static str, Vec<f64>);
 
-/// How the series of these transports look in one figure.
+/// Returns the style of each transport's series in one figure.
 #[pyfunction]
 pub fn looks(names: Vec<String>) -> Vec<Look> {
     let listed: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -29,10 +29,10 @@ pub fn looks(names: Vec<String>) -> Vec<Look> {
 
 fn strokes(dash: Dash) -> Vec<f64> {
     let lengths = dash.lengths().unwrap_or_default().split_whitespace();
-    lengths.filter_map(|of| of.parse().ok()).collect()
+    lengths.filter_map(|length| length.parse().ok()).collect()
 }
 
-/// The values of a key of a scenario as numbers, and their unit; `None` if they are not numbers of one unit.
+/// Returns the values of a scenario key as numbers, and their unit, or `None` if they are not numbers of one unit.
 #[pyfunction]
 pub fn numbers(values: Vec<String>) -> Option<(Vec<f64>, String)> {
     duetime_study::text::numbers(&values)

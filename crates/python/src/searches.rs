@@ -19,9 +19,9 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
 
-use crate::attended::attended;
 use crate::errors;
 use crate::folder::at_once;
+use crate::interruptible::interruptible;
 use crate::source::Source;
 
 /// Searches for the most that each transport carries; gives the answers as JSON.
@@ -85,7 +85,7 @@ pub fn capacity(
         },
         ..subject.search(target.unwrap_or(subject.target(quantity)))
     };
-    attended(py, on_event, move |listener, stop| {
+    interruptible(py, on_event, move |listener, stop| {
         let execution = Execution {
             jobs: at_once(jobs, 1),
             threads: 1,
@@ -147,7 +147,7 @@ pub fn paper(
         Campaign::new(experiments, chosen, quick)
     };
     let campaign = campaign().map_err(|error: StudyError| errors::study(&error))?;
-    attended(py, on_event, move |listener, stop| {
+    interruptible(py, on_event, move |listener, stop| {
         let execution = Execution {
             jobs: at_once(jobs, 1),
             threads: 1,

@@ -18,9 +18,9 @@ use duetime_study::{
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
-use crate::attended::attended;
 use crate::errors;
 use crate::folder::{Folder, How, at_once, conduct, failure, summarise};
+use crate::interruptible::interruptible;
 use crate::source::Source;
 
 /// The values of an axis: each in TOML, or as `--vary` of the command takes them all.
@@ -114,7 +114,7 @@ impl Plan {
         jobs: Option<usize>,
     ) -> PyResult<f64> {
         let plan = self.plan.clone();
-        attended(py, None, move |_, _| {
+        interruptible(py, None, move |_, _| {
             let jobs_of = plan.jobs();
             let missing = missing.into_iter();
             let missing: Vec<(usize, Job)> = missing
@@ -281,7 +281,7 @@ impl Remote {
     #[new]
     fn begin(py: Python<'_>, plan: &Plan, out: PathBuf, overwrite: bool) -> PyResult<Self> {
         let plan = plan.plan.clone();
-        attended(py, None, move |_, _| {
+        interruptible(py, None, move |_, _| {
             let events = Events::default();
             let remote = remote::Remote::begin(plan, &out, if_exists(overwrite), &events);
             Ok(Self {
@@ -337,7 +337,7 @@ impl Remote {
             return Err(PyRuntimeError::new_err("the sweep has not ended"));
         };
         let out = self.out.clone();
-        attended(py, None, move |_, _| {
+        interruptible(py, None, move |_, _| {
             let gathered = summarise(&plan, &out, report);
             let gathered = gathered.map_err(|error| errors::study(&error))?;
             match failure(&outcome, true) {
@@ -383,7 +383,7 @@ pub fn make_runs(
             place,
         })
         .collect();
-    attended(py, on_event, move |listener, stop| {
+    interruptible(py, on_event, move |listener, stop| {
         let execution = Execution {
             jobs: jobs.max(1),
             threads: 1,
