@@ -1,4 +1,4 @@
-//! A run folder: made by [`run`], or from before.
+//! Run folders: execution of a scenario with [`run`], and access to results.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ use crate::errors;
 use crate::interruptible::interruptible;
 use crate::source::Source;
 
-/// A run folder, opened to read.
+/// A run folder, open for reading.
 #[pyclass(frozen, module = "duetime._native")]
 #[derive(Debug)]
 pub struct Folder {
@@ -24,7 +24,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// What a plan has left in the folder at `path`.
+    /// Creates a folder from the plan and results of the runs at `path`.
     pub fn read(path: PathBuf, plan: Plan, gathered: Gathered) -> Self {
         let read = OnceLock::from((plan, gathered));
         Self { path, read }
@@ -34,7 +34,7 @@ impl Folder {
         RunFolder::open(&self.path).map_err(|error| errors::folder(&error))
     }
 
-    /// The plan behind the folder, and what its runs amount to.
+    /// Returns the plan of the folder and the gathered results of its runs.
     fn gathered(&self, py: Python<'_>) -> PyResult<&(Plan, Gathered)> {
         if let Some(read) = self.read.get() {
             return Ok(read);
@@ -48,7 +48,7 @@ impl Folder {
                 Ok((plan, gathered))
             };
             let (plan, gathered) = gather().map_err(|error| errors::study(&error))?;
-            // A run that was never made is one thing; numbers without one that was made are another.
+            // Runs that were never executed may be missing, but all finished runs must be readable.
             let runs = manifest.runs.iter();
             let done = runs.filter(|run| run.state == State::Done).count();
             let read: usize = gathered.cells.iter().map(|cell| cell.runs.len()).sum();
@@ -81,20 +81,20 @@ impl Folder {
         Ok(folder)
     }
 
-    /// `manifest.json`, as JSON.
+    /// Returns the contents of `manifest.json`.
     fn manifest(&self) -> PyResult<String> {
         let manifest = self.open_to_read()?.manifest();
         let manifest = manifest.map_err(|error| errors::folder(&error))?;
         Ok(serde_json::to_string(&manifest).expect("plain data"))
     }
 
-    /// The tables that `duetime run` prints.
+    /// Returns the tables that `duetime run` prints.
     fn text(&self, py: Python<'_>) -> PyResult<String> {
         let (plan, gathered) = self.gathered(py)?;
         Ok(duetime_cli::results(plan, gathered))
     }
 
-    /// The rows of those tables, as JSON: `warnings`, `queries`, `best`, `rows`, `verdicts`.
+    /// Returns the rows of the printed tables as JSON: `warnings`, `queries`, `best`, `rows`, `verdicts`.
     fn rows(&self, py: Python<'_>) -> PyResult<String> {
         let (plan, gathered) = self.gathered(py)?;
         Ok(json!({
@@ -107,8 +107,8 @@ impl Folder {
         .to_string())
     }
 
-    /// Returns one table of all finished runs; unless `all`, only the rows that the summary counts. `axes` are columns in
-    /// front, `seed` is a column behind the number of the run.
+    /// Returns a table of all finished runs. Unless `all` is true, it has only the rows that the summary counts. `axes` are
+    /// inserted as the first columns, `seed` after the run number.
     fn table(
         &self,
         py: Python<'_>,
@@ -145,7 +145,7 @@ impl Folder {
         })
     }
 
-    /// Writes `report.html`.
+    /// Writes `report.html` and returns its path.
     fn report(&self, py: Python<'_>) -> PyResult<PathBuf> {
         let (plan, _) = self.gathered(py)?;
         py.detach(|| {
@@ -158,7 +158,7 @@ impl Folder {
     }
 }
 
-/// Makes the runs of a scenario that the folder `out` does not hold.
+/// Executes the runs of a scenario that the folder `out` does not contain.
 #[pyfunction]
 #[pyo3(signature = (source, out, *, transports, jobs, threads, if_exists, report, on_event))]
 #[expect(
@@ -183,65 +183,65 @@ pub fn run(
         "replace" => IfExists::Replace,
         other => return Err(PyValueError::new_err(format!("if_exists: `{other}`"))),
     };
-    let how = How {
-        jobs: at_once(jobs, threads),
+    let options = Options {
+        jobs: concurrency(jobs, threads),
         threads,
         if_exists,
         report,
         may_fail: false,
     };
-    conduct(py, plan, out, how, on_event)
+    conduct(py, plan, out, options, on_event)
 }
 
-/// How runs are made here, and what they leave.
+/// Options for the execution of runs in this process.
 #[derive(Clone, Copy, Debug)]
-pub struct How {
-    /// Runs at the same time.
+pub struct Options {
+    /// Number of concurrent runs.
     pub jobs: usize,
-    /// Threads of a run.
+    /// Number of threads of a run.
     pub threads: usize,
-    /// What to do with a folder that holds results.
+    /// Treatment of a folder that contains results.
     pub if_exists: IfExists,
-    /// Whether to write `report.html`.
+    /// True to write `report.html`.
     pub report: bool,
-    /// Whether failed runs are no error, as long as there are others.
+    /// True if failed runs are no error as long as others succeed.
     pub may_fail: bool,
 }
 
-/// Makes the runs of a plan that the folder `out` does not hold.
+/// Executes the runs of a plan that the folder `out` does not contain.
 pub fn conduct(
     py: Python<'_>,
     plan: Plan,
     out: PathBuf,
-    how: How,
+    options: Options,
     on_event: Option<Py<PyAny>>,
 ) -> PyResult<Folder> {
     interruptible(py, on_event, move |listener, stop| {
         let execution = Execution {
-            jobs: how.jobs,
-            threads: how.threads,
-            if_exists: how.if_exists,
+            jobs: options.jobs,
+            threads: options.threads,
+            if_exists: options.if_exists,
             cancel: stop.clone(),
         };
-        let made = || {
+        let execute = || {
             let outcome = duetime_study::execute(&plan, &out, &execution, &Simulator, listener)?;
             if outcome.cancelled {
                 return Ok((outcome, Gathered::default()));
             }
             let folder = RunFolder::open(&out)?;
             duetime_study::verdict::verdicts(&plan, &folder, &execution, &Simulator, listener)?;
-            let gathered = summarise(&plan, &out, how.report)?;
+            let gathered = summarise(&plan, &out, options.report)?;
             Ok((outcome, gathered))
         };
-        let (outcome, gathered) = made().map_err(|error| errors::study(&error))?;
-        if let Some(failure) = failure(&outcome, how.may_fail) {
+        let (outcome, gathered) = execute().map_err(|error| errors::study(&error))?;
+        if let Some(failure) = failure(&outcome, options.may_fail) {
             return Err(errors::runs(&failure));
         }
         Ok(Folder::read(out, plan, gathered))
     })
 }
 
-/// Writes the summary of what a folder holds, and its report.
+/// Writes the summary of a folder and, if `report` is true, its report.
 pub fn summarise(plan: &Plan, out: &Path, report: bool) -> Result<Gathered, StudyError> {
     let folder = RunFolder::open(out)?;
     let gathered = if report {
@@ -253,7 +253,7 @@ pub fn summarise(plan: &Plan, out: &Path, report: bool) -> Result<Gathered, Stud
     Ok(gathered)
 }
 
-/// Which runs failed, and why; `None` if none did, or if they may and others did not.
+/// Returns a message that lists the failed runs, or `None` if none failed or if failures are allowed and a run succeeded.
 pub fn failure(outcome: &Outcome, may_fail: bool) -> Option<String> {
     if may_fail && outcome.finished > 0 {
         return None;
@@ -262,24 +262,24 @@ pub fn failure(outcome: &Outcome, may_fail: bool) -> Option<String> {
     let lines = outcome.failures.iter();
     let lines: Vec<String> = lines.map(|(run, why)| format!("{run}: {why}")).collect();
     (failed > 0).then(|| {
-        let of = failed + outcome.finished;
-        format!("{failed} of {of} runs failed\n{}", lines.join("\n"))
+        let total = failed + outcome.finished;
+        format!("{failed} of {total} runs failed\n{}", lines.join("\n"))
     })
 }
 
-/// How many runs are made at a time: as many as the processors carry, unless a number was asked for.
-pub fn at_once(jobs: Option<usize>, threads: usize) -> usize {
+/// Returns the number of concurrent runs: `jobs` if given, otherwise as many as fit the cores.
+pub fn concurrency(jobs: Option<usize>, threads: usize) -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     jobs.unwrap_or_else(|| (cores / threads.max(1)).max(1))
 }
 
-/// The columns of a table: names and what they mean, with units.
+/// Returns the columns of a table: names and meanings with units.
 #[pyfunction]
 pub fn columns(table: &str) -> PyResult<Vec<(&'static str, &'static str)>> {
     macro_rules! columns {
-        ($($of:ident),+) => {
-            $(if table == $of.name {
-                return Ok($of.columns.iter().map(|of| (of.name, of.meaning)).collect());
+        ($($table:ident),+) => {
+            $(if table == $table.name {
+                return Ok($table.columns.iter().map(|column| (column.name, column.meaning)).collect());
             })+
         };
     }

@@ -1,4 +1,4 @@
-//! The search for a capacity, and the papers' experiments.
+//! Capacity searches and the papers' experiments.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -20,11 +20,11 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::errors;
-use crate::folder::at_once;
+use crate::folder::concurrency;
 use crate::interruptible::interruptible;
 use crate::source::Source;
 
-/// Searches for the most that each transport carries; gives the answers as JSON.
+/// Searches for the capacity of each transport. Returns the results as JSON.
 #[pyfunction]
 #[pyo3(signature = (source, journal, *, of, layer, on, target, workload, step, check_all, transports, jobs, on_event))]
 #[expect(
@@ -77,7 +77,7 @@ pub fn capacity(
         on.map_or(Ok(subject.clone()), |on| subject.clone().on(on))
     };
     let subject = subject().map_err(|error| errors::study(&error))?;
-    let of = Search {
+    let search = Search {
         check: if check_all {
             Check::All
         } else {
@@ -87,25 +87,28 @@ pub fn capacity(
     };
     interruptible(py, on_event, move |listener, stop| {
         let execution = Execution {
-            jobs: at_once(jobs, 1),
+            jobs: concurrency(jobs, 1),
             threads: 1,
             if_exists: IfExists::Resume,
             cancel: stop.clone(),
         };
         let prober = Prober::new(&Simulator, &execution, &journal, listener);
         let prober = prober.map_err(|error| errors::folder(&error))?;
-        let (found, failed) = answers(&prober, &subject, &of, &execution);
+        let (found, failed) = answers(&prober, &subject, &search, &execution);
         match failed {
             None => {}
             Some(Stopped::Cancelled) => return Err(errors::runs("stopped")),
             Some(Stopped::Failed(error)) => return Err(errors::study(&error)),
         }
-        let rows: Vec<_> = found.iter().map(|found| found.row(&subject, &of)).collect();
+        let rows: Vec<_> = found
+            .iter()
+            .map(|found| found.row(&subject, &search))
+            .collect();
         Ok(json!(rows).to_string())
     })
 }
 
-/// The papers' experiments, as JSON.
+/// Returns the papers' experiments as JSON.
 #[pyfunction]
 pub fn experiments(papers: Option<PathBuf>) -> PyResult<String> {
     let found = match &papers {
@@ -113,20 +116,20 @@ pub fn experiments(papers: Option<PathBuf>) -> PyResult<String> {
         None => built_in_library(),
     };
     let found = found.map_err(|error| errors::study(&error))?;
-    let found = found.iter().map(|of| {
+    let found = found.iter().map(|experiment| {
         json!({
-            "paper": of.paper,
-            "experiment": of.name,
-            "title": of.title,
-            "numbers": of.published.len(),
-            "checks": of.checks.len(),
-            "runs": !matches!(of.method, Method::Note),
+            "paper": experiment.paper,
+            "experiment": experiment.name,
+            "title": experiment.title,
+            "numbers": experiment.published.len(),
+            "checks": experiment.checks.len(),
+            "runs": !matches!(experiment.method, Method::Note),
         })
     });
     Ok(json!(found.collect::<Vec<_>>()).to_string())
 }
 
-/// Runs some of the papers' experiments; gives rows, counts and files as JSON.
+/// Runs some of the papers' experiments. Returns rows, counts and files as JSON.
 #[pyfunction]
 #[pyo3(signature = (which, out, *, quick, papers, jobs, on_event))]
 pub fn paper(
@@ -149,7 +152,7 @@ pub fn paper(
     let campaign = campaign().map_err(|error: StudyError| errors::study(&error))?;
     interruptible(py, on_event, move |listener, stop| {
         let execution = Execution {
-            jobs: at_once(jobs, 1),
+            jobs: concurrency(jobs, 1),
             threads: 1,
             if_exists: IfExists::Resume,
             cancel: stop.clone(),
@@ -178,7 +181,7 @@ pub fn paper(
             })))
         };
         match run().map_err(|error: StudyError| errors::study(&error))? {
-            Some(told) => Ok(told.to_string()),
+            Some(result) => Ok(result.to_string()),
             None => Err(errors::runs("stopped")),
         }
     })

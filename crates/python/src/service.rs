@@ -1,4 +1,4 @@
-//! The first scenario of a service.
+//! Starting scenario of a service.
 
 use duetime_scenario::Diagnostic;
 use duetime_scenario::service::{InvalidNumber, Question, Service, ServiceKind};
@@ -6,11 +6,11 @@ use pyo3::prelude::*;
 
 use crate::errors;
 
-/// What messages call the numbers of a service.
+/// Name of the service's numbers in error messages.
 const SERVICE: &str = "<service>";
 
-/// What `duetime new` writes for a service of this kind: `answers` are names of its flags with what they are given; for the
-/// others usual values are taken.
+/// Returns the scenario that `duetime new` writes for a service of this kind. `answers` are names of its flags with values;
+/// the other flags have their defaults.
 #[pyfunction]
 pub fn service(kind: &str, answers: Vec<(String, String)>) -> PyResult<String> {
     let known = ServiceKind::named(kind).ok_or_else(|| {
@@ -20,29 +20,36 @@ pub fn service(kind: &str, answers: Vec<(String, String)>) -> PyResult<String> {
     let mut service = Service::usual(known);
     let mut given = Vec::new();
     for (flag, text) in answers {
-        let question = Question::ALL.into_iter().find(|of| of.flag() == flag);
+        let question = Question::ALL
+            .into_iter()
+            .find(|question| question.flag() == flag);
         let question = question
             .ok_or_else(|| wrong(&flag, &text, "no such number", "those of `duetime new`"))?;
         service
             .take(question, &text)
-            .map_err(|of| number(&of, true))?;
+            .map_err(|error| number_error(&error, true))?;
         given.push(question);
     }
     service
         .check()
-        .map_err(|of| number(&of, given.contains(&of.question)))?;
+        .map_err(|error| number_error(&error, given.contains(&error.question)))?;
     Ok(service.to_toml(kind, &format!("{kind}.toml")))
 }
 
-/// A number that cannot be used; if it was not given it is a usual one.
-fn number(of: &InvalidNumber, is_given: bool) -> PyErr {
+/// Converts the error for an invalid number. The message says if the number is a default.
+fn number_error(error: &InvalidNumber, is_given: bool) -> PyErr {
     let message = if is_given {
-        of.message.clone()
+        error.message.clone()
     } else {
-        format!("{} (a usual value: it was not given)", of.message)
+        format!("{} (a default: the number was not given)", error.message)
     };
-    let key = of.question.flag().replace('-', "_");
-    wrong(&key, &of.value, &message, &of.allowed.replace("--", ""))
+    let key = error.question.flag().replace('-', "_");
+    wrong(
+        &key,
+        &error.value,
+        &message,
+        &error.allowed.replace("--", ""),
+    )
 }
 
 fn wrong(key: &str, value: &str, message: &str, allowed: &str) -> PyErr {

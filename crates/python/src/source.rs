@@ -1,4 +1,4 @@
-//! A scenario: its text, and what was set over it.
+//! A scenario: its text and the settings that override it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::errors;
 
-/// A scenario that was read and found to make sense. It never changes.
+/// A valid scenario. Immutable.
 #[pyclass(frozen, module = "duetime._native")]
 #[derive(Debug)]
 pub struct Source {
@@ -45,7 +45,7 @@ impl Source {
         read().map_err(|error| errors::scenario(&error))
     }
 
-    /// What is asked of it.
+    /// Returns a request for runs under these transports; an empty list selects those of the scenario.
     pub fn request(&self, transports: Vec<String>) -> Request {
         Request {
             text: self.text.clone(),
@@ -56,7 +56,7 @@ impl Source {
         }
     }
 
-    /// All its runs under these transports; none: those of the scenario.
+    /// Returns the plan of all runs under these transports; an empty list selects those of the scenario.
     pub fn plan(&self, transports: Vec<String>) -> PyResult<Plan> {
         Plan::new(self.request(transports)).map_err(|error| errors::study(&error))
     }
@@ -64,14 +64,13 @@ impl Source {
 
 #[pymethods]
 impl Source {
-    /// From a text and what is set over it; `file` is what errors call it, and where the files that it names are looked
-    /// for.
+    /// Creates a scenario from TOML text and settings. Errors name `file`, and relative paths are relative to it.
     #[new]
     fn from_text(text: String, file: PathBuf, settings: Vec<(String, String)>) -> PyResult<Self> {
         Self::new(text, file, settings)
     }
 
-    /// From a file.
+    /// Reads a scenario from a file.
     #[staticmethod]
     fn read(file: PathBuf) -> PyResult<Self> {
         let shown = file.display().to_string();
@@ -83,7 +82,7 @@ impl Source {
         Self::new(text, file, Vec::new())
     }
 
-    /// From the JSON of an object with the keys of the file.
+    /// Creates a scenario from a JSON object with the keys of the file.
     #[staticmethod]
     fn from_json(json: &str, file: PathBuf) -> PyResult<Self> {
         let wrong =
@@ -91,28 +90,28 @@ impl Source {
         let value: Value = serde_json::from_str(json).map_err(|why| wrong(why.to_string()))?;
         if let Some(path) = null(&value, "") {
             return Err(wrong(format!(
-                "{path} is None, which no scenario can hold: leave the key out"
+                "{path} is None, which a scenario cannot contain: omit the key"
             )));
         }
         let text = toml::to_string_pretty(&value).map_err(|why| wrong(why.to_string()))?;
         Self::new(text, file, Vec::new())
     }
 
-    /// The same with other values, in TOML, at key paths. Only all of them together must make sense.
+    /// Returns a copy with new values, in TOML, at key paths. The result is checked after all of them are applied.
     fn set(&self, changes: Vec<(String, String)>) -> PyResult<Self> {
         let mut settings = self.settings.clone();
         settings.extend(changes);
         Self::new(self.text.clone(), self.file.clone(), settings)
     }
 
-    /// The same with this trace in place of its workloads, or beside them.
+    /// Returns a copy with this trace as its workload, or as an additional workload if `beside` is true.
     fn with_trace(&self, flows: &str, name: &str, beside: bool) -> PyResult<Self> {
         let text = self.document()?.with_trace(flows, name, beside);
         let text = text.map_err(|error| errors::scenario(&error))?;
         Self::new(text, self.file.clone(), Vec::new())
     }
 
-    /// As TOML: as it was written or, where something was set, without comments.
+    /// Returns the scenario as TOML: the original text or, if there are settings, text without comments.
     fn to_toml(&self) -> PyResult<String> {
         if self.settings.is_empty() {
             return Ok(self.text.clone());
@@ -121,7 +120,7 @@ impl Source {
         text.map_err(|error| errors::scenario(&error))
     }
 
-    /// As JSON, with every default filled in.
+    /// Returns the scenario as JSON, with every default filled in.
     fn resolved(&self) -> String {
         resolved_json(&self.scenario).to_string()
     }
@@ -131,7 +130,7 @@ impl Source {
         &self.scenario.name
     }
 
-    /// The scenario as it was written.
+    /// Original text of the scenario.
     #[getter]
     fn text(&self) -> &str {
         &self.text
@@ -173,7 +172,7 @@ impl Source {
     }
 }
 
-/// The path of the first null within a value.
+/// Returns the path of the first null within a value, or `None` if there is none.
 fn null(value: &Value, path: &str) -> Option<String> {
     match value {
         Value::Null => Some(format!("`{path}`")),

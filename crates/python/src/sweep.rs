@@ -1,4 +1,4 @@
-//! Sweeps: their plan, their runs made here, and the two sides of runs that other processes make.
+//! Sweeps: plans, execution in this process, and both sides of execution in other processes.
 
 #![expect(
     clippy::needless_pass_by_value,
@@ -19,18 +19,20 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::errors;
-use crate::folder::{Folder, How, at_once, conduct, failure, summarise};
+use crate::folder::{Folder, Options, concurrency, conduct, failure, summarise};
 use crate::interruptible::interruptible;
 use crate::source::Source;
 
-/// The values of an axis: each in TOML, or as `--vary` of the command takes them all.
+/// Values of an axis.
 #[derive(Debug, FromPyObject)]
 enum Values {
-    Written(String),
-    Each(Vec<String>),
+    /// All values, in the notation of `--vary`.
+    Text(String),
+    /// One value each, in TOML.
+    List(Vec<String>),
 }
 
-/// A sweep, resolved: points × transports × runs. It never changes.
+/// The runs of a sweep: points × transports × seeds. Immutable.
 #[pyclass(frozen, module = "duetime._native")]
 #[derive(Debug)]
 pub struct Plan {
@@ -40,7 +42,7 @@ pub struct Plan {
 
 #[pymethods]
 impl Plan {
-    /// Of a grid over these axes; none: those of the scenario. The keys of one axis change together.
+    /// Creates the plan of a grid over these axes; default: the axes of the scenario. The keys of one axis change together.
     #[new]
     fn new(
         py: Python<'_>,
@@ -49,10 +51,10 @@ impl Plan {
         axes: Option<Vec<Vec<(String, Values)>>>,
     ) -> PyResult<Self> {
         let mut request = source.request(transports);
-        request.points = points(&request, axes).map_err(|of| errors::scenario(&of))?;
+        request.points = points(&request, axes).map_err(|error| errors::scenario(&error))?;
         py.detach(|| {
-            let beside = Files::relative_to(&request.file);
-            let recording = Recording::new(&beside);
+            let files = Files::relative_to(&request.file);
+            let recording = Recording::new(&files);
             let plan = duetime_study::Plan::reading(request, &recording);
             Ok(Self {
                 plan: plan.map_err(|error| errors::study(&error))?,
@@ -61,7 +63,7 @@ impl Plan {
         })
     }
 
-    /// Whether every point can be simulated; a sweep looks itself.
+    /// Returns an error unless every point can be simulated. [`sweep`] checks this itself.
     fn check(&self, py: Python<'_>) -> PyResult<()> {
         let checked = py.detach(|| duetime_study::check(&self.plan));
         checked.map_err(|error| errors::study(&error))
@@ -72,41 +74,42 @@ impl Plan {
         self.plan.name()
     }
 
-    /// The settings of each point.
+    /// Settings of each point.
     #[getter]
     fn points(&self) -> Vec<Vec<(String, String)>> {
         let points = self.plan.points.iter();
         points.map(|point| point.settings.clone()).collect()
     }
 
-    /// Every run, in the order in which they are begun: the point's number, the transport, the run's number.
+    /// Returns every run in the order of their start: index of the point, transport, and run number.
     fn runs(&self) -> Vec<(usize, String, u32)> {
         let jobs = self.plan.jobs().into_iter();
         jobs.map(|job| (job.point, self.plan.describe(job).transport, job.run))
             .collect()
     }
 
-    /// `manifest.json` of the sweep before its first run.
+    /// Returns the `manifest.json` of the sweep before its first run.
     fn manifest(&self) -> String {
         let manifest = duetime_study::manifest(&self.plan);
         serde_json::to_string_pretty(&manifest).expect("plain data")
     }
 
-    /// The files that the scenario names, by the paths that it gives them.
+    /// Returns the contents of the files that the scenario names, by their paths in the scenario.
     fn files(&self) -> BTreeMap<String, Vec<u8>> {
         self.files.clone()
     }
 
-    /// The numbers of the runs that the folder does not hold; an error if it holds another study.
+    /// Returns the indices of the runs that the folder does not contain, or an error if it contains another study.
     fn missing(&self, py: Python<'_>, out: Option<PathBuf>) -> PyResult<Vec<usize>> {
         py.detach(|| {
-            let missing = self.left(out.as_deref());
+            let missing = self.missing_jobs(out.as_deref());
             let missing = missing.map_err(|error| errors::study(&error))?;
             Ok(missing.into_iter().map(|(number, _)| number).collect())
         })
     }
 
-    /// Wall time that the runs of these numbers may take here with so many at a time, s: some are begun.
+    /// Estimates the wall time of the runs with these indices, in seconds, by starting some of them. `jobs` run
+    /// concurrently.
     fn estimate_s(
         &self,
         py: Python<'_>,
@@ -115,19 +118,19 @@ impl Plan {
     ) -> PyResult<f64> {
         let plan = self.plan.clone();
         interruptible(py, None, move |_, _| {
-            let jobs_of = plan.jobs();
+            let all = plan.jobs();
             let missing = missing.into_iter();
             let missing: Vec<(usize, Job)> = missing
-                .filter_map(|number| Some((number, *jobs_of.get(number)?)))
+                .filter_map(|number| Some((number, *all.get(number)?)))
                 .collect();
-            let seconds = estimate(&plan, &missing, at_once(jobs, 1), &Simulator);
+            let seconds = estimate(&plan, &missing, concurrency(jobs, 1), &Simulator);
             seconds.map_err(|error| errors::study(&error))
         })
     }
 }
 
 impl Plan {
-    fn left(&self, out: Option<&Path>) -> Result<Vec<(usize, Job)>, StudyError> {
+    fn missing_jobs(&self, out: Option<&Path>) -> Result<Vec<(usize, Job)>, StudyError> {
         let all = || self.plan.jobs().into_iter().enumerate().collect();
         let Some(out) = out else {
             return Ok(all());
@@ -141,7 +144,7 @@ impl Plan {
 
 type Settings = Vec<(String, String)>;
 
-/// All combinations of the values of the axes, the last axis fastest. Each value of an axis is a setting of all its keys.
+/// Returns all combinations of the axes' values; the last axis varies fastest. Each value of an axis sets all its keys.
 fn points(
     request: &Request,
     axes: Option<Vec<Vec<(String, Values)>>>,
@@ -174,53 +177,56 @@ fn points(
 fn read_axis(keys: Vec<(String, Values)>) -> Result<Vec<Settings>, Diagnostic> {
     let linked = keys.len() > 1;
     let mut rows: Vec<Settings> = Vec::new();
-    for (place, (key, values)) in keys.into_iter().enumerate() {
+    for (index, (key, values)) in keys.into_iter().enumerate() {
         let axis = match values {
-            Values::Written(text) => Axis::parse(&format!("{key}={text}"))?,
-            // A value may return where another key changes with it.
-            Values::Each(values) if linked => {
-                let each = values
+            Values::Text(text) => Axis::parse(&format!("{key}={text}"))?,
+            // Linked keys may repeat a value, which `Axis::of` rejects in one axis, so parse each value separately.
+            Values::List(values) if linked => {
+                let axes = values
                     .iter()
                     .map(|value| Axis::of(&key, std::slice::from_ref(value)));
-                let each: Vec<Axis> = each.collect::<Result<_, _>>()?;
-                let values = each.into_iter().flat_map(|axis| axis.values).collect();
+                let axes: Vec<Axis> = axes.collect::<Result<_, _>>()?;
+                let values = axes.into_iter().flat_map(|axis| axis.values).collect();
                 Axis { key, values }
             }
-            Values::Each(values) => Axis::of(&key, &values)?,
+            Values::List(values) => Axis::of(&key, &values)?,
         };
-        if place == 0 {
+        if index == 0 {
             rows = settings(axis);
         } else if axis.values.len() == rows.len() {
             for (row, setting) in rows.iter_mut().zip(settings(axis)) {
                 row.extend(setting);
             }
         } else {
-            let (has, wanted) = (axis.values.len(), rows.len());
-            let why = format!("{} has {has} values and changes with {wanted}", axis.key);
+            let (has, expected) = (axis.values.len(), rows.len());
+            let why = format!(
+                "{} has {has} values, but keys of the same axis have {expected}",
+                axis.key
+            );
             return Err(Diagnostic::of_file("--vary", why));
         }
     }
     match (1..rows.len()).find(|&at| rows[..at].contains(&rows[at])) {
-        Some(twice) => {
-            let shown = rows[twice]
+        Some(duplicate) => {
+            let settings = rows[duplicate]
                 .iter()
                 .map(|(key, value)| format!("{key}={value}"));
-            let shown: Vec<String> = shown.collect();
-            let why = format!("{} is listed twice", shown.join(", "));
+            let settings: Vec<String> = settings.collect();
+            let why = format!("{} is listed twice", settings.join(", "));
             Err(Diagnostic::of_file("--vary", why).allowed("each combination once"))
         }
         None => Ok(rows),
     }
 }
 
-/// Each value of an axis as a setting of its key.
+/// Converts each value of an axis to a setting of its key.
 fn settings(axis: Axis) -> Vec<Settings> {
     let Axis { key, values } = axis;
-    let each = values.into_iter();
-    each.map(|value| vec![(key.clone(), value)]).collect()
+    let values = values.into_iter();
+    values.map(|value| vec![(key.clone(), value)]).collect()
 }
 
-/// Makes the runs of a sweep that the folder `out` does not hold, here.
+/// Executes the runs of a sweep that the folder `out` does not contain, in this process.
 #[pyfunction]
 #[pyo3(signature = (plan, out, *, jobs, overwrite, report, on_event))]
 pub fn sweep(
@@ -232,14 +238,14 @@ pub fn sweep(
     report: bool,
     on_event: Option<Py<PyAny>>,
 ) -> PyResult<Folder> {
-    let how = How {
-        jobs: at_once(jobs, 1),
+    let options = Options {
+        jobs: concurrency(jobs, 1),
         threads: 1,
         if_exists: if_exists(overwrite),
         report,
         may_fail: true,
     };
-    conduct(py, plan.plan.clone(), out, how, on_event)
+    conduct(py, plan.plan.clone(), out, options, on_event)
 }
 
 fn if_exists(overwrite: bool) -> IfExists {
@@ -250,17 +256,17 @@ fn if_exists(overwrite: bool) -> IfExists {
     }
 }
 
-/// The folder of a sweep whose runs other processes make.
+/// Folder of a sweep whose runs are executed by other processes.
 #[pyclass(frozen, module = "duetime._native")]
 pub struct Remote {
-    /// `None` once it has ended.
-    at_work: Mutex<Option<remote::Remote>>,
+    /// `None` after the sweep has ended.
+    active: Mutex<Option<remote::Remote>>,
     ended: Mutex<Option<(duetime_study::Plan, Outcome)>>,
     out: PathBuf,
     events: Events,
 }
 
-/// Keeps the JSON of events until somebody asks for them.
+/// Queue of events as JSON, emptied by [`Remote::events`].
 #[derive(Default)]
 struct Events(Mutex<Vec<String>>);
 
@@ -271,13 +277,13 @@ impl Listener for Events {
     }
 }
 
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
-    of.lock().expect("no panic holds it")
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("no panic holds it")
 }
 
 #[pymethods]
 impl Remote {
-    /// Makes the folder `out` ready to take runs over.
+    /// Prepares the folder `out` to receive runs.
     #[new]
     fn begin(py: Python<'_>, plan: &Plan, out: PathBuf, overwrite: bool) -> PyResult<Self> {
         let plan = plan.plan.clone();
@@ -285,7 +291,7 @@ impl Remote {
             let events = Events::default();
             let remote = remote::Remote::begin(plan, &out, if_exists(overwrite), &events);
             Ok(Self {
-                at_work: Mutex::new(Some(remote.map_err(|error| errors::study(&error))?)),
+                active: Mutex::new(Some(remote.map_err(|error| errors::study(&error))?)),
                 ended: Mutex::default(),
                 out,
                 events,
@@ -293,27 +299,28 @@ impl Remote {
         })
     }
 
-    /// What has happened since the last call: the JSON of each event.
+    /// Returns the events since the last call, each as JSON.
     fn events(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.events.0))
     }
 
-    /// The numbers of the runs that are neither kept nor failed.
+    /// Returns the indices of the runs that are neither stored nor failed.
     fn missing(&self) -> PyResult<Vec<usize>> {
         self.with(|remote, _| Ok(remote.missing()))
     }
 
-    /// Takes over the run that `make_runs` left at `staged`; gives its wall time, s, unless it is kept already.
+    /// Stores the run that `make_runs` wrote to `staged`. Returns its wall time in seconds, or `None` if the run is already
+    /// stored.
     fn adopt(&self, py: Python<'_>, run: usize, staged: PathBuf) -> PyResult<Option<f64>> {
         py.detach(|| self.with(|remote, events| remote.adopt(run, &staged, events)))
     }
 
-    /// Notes that a run failed, and why.
+    /// Records a failed run with its reason.
     fn fail(&self, run: usize, why: &str) -> PyResult<()> {
         self.with(|remote, events| remote.fail(run, why, events))
     }
 
-    /// Tells how far things are, with so many runs at a time.
+    /// Emits a progress event, given the number of concurrent runs.
     fn tell(&self, at_once: usize) -> PyResult<()> {
         self.with(|remote, events| {
             remote.tell(at_once, events);
@@ -321,9 +328,9 @@ impl Remote {
         })
     }
 
-    /// Finishes the manifest. Others may write to the folder from now on.
+    /// Completes the manifest and releases the folder to other writers.
     fn end(&self, cancelled: bool) -> PyResult<()> {
-        let Some(remote) = lock(&self.at_work).take() else {
+        let Some(remote) = lock(&self.active).take() else {
             return Ok(());
         };
         let ended = remote.end(cancelled, &self.events);
@@ -331,7 +338,7 @@ impl Remote {
         Ok(())
     }
 
-    /// Writes the summary of what the folder holds, and its report, once it has ended.
+    /// Writes the summary of the folder and, if `report` is true, its report. Requires that the sweep has ended.
     fn summarise(&self, py: Python<'_>, report: bool) -> PyResult<Folder> {
         let Some((plan, outcome)) = lock(&self.ended).take() else {
             return Err(PyRuntimeError::new_err("the sweep has not ended"));
@@ -351,17 +358,17 @@ impl Remote {
 impl Remote {
     fn with<T>(
         &self,
-        then: impl FnOnce(&mut remote::Remote, &Events) -> Result<T, StudyError>,
+        action: impl FnOnce(&mut remote::Remote, &Events) -> Result<T, StudyError>,
     ) -> PyResult<T> {
-        match lock(&self.at_work).as_mut() {
-            Some(remote) => then(remote, &self.events).map_err(|error| errors::study(&error)),
+        match lock(&self.active).as_mut() {
+            Some(remote) => action(remote, &self.events).map_err(|error| errors::study(&error)),
             None => Err(PyRuntimeError::new_err("the sweep has ended")),
         }
     }
 }
 
-/// Makes runs of the sweep that a manifest describes, each a folder at a place of its own: the point's number, the
-/// transport, the run's number, the place. Gives what failed: the index of the run, and why.
+/// Executes runs of the sweep in a manifest, each into a separate folder. A run is the index of its point, its transport,
+/// its run number, and the path of its folder. Returns the index and reason of each failed run.
 #[pyfunction]
 #[pyo3(signature = (manifest, files, runs, *, jobs, on_event))]
 pub fn make_runs(
