@@ -148,8 +148,8 @@ fn unit_of(name: &str) -> Option<&'static str> {
 }
 
 impl Table {
-    /// Reads Parquet files with equal columns, each with the name of its point if it belongs to a sweep. Unless `all` is
-    /// true, rows that the summary does not count are skipped.
+    /// Reads Parquet files with equal columns, each with the name of its point if it belongs to a sweep. Unless `all`
+    /// is true, rows that the summary does not count are skipped.
     pub fn from_parquet(
         files: Vec<(Option<String>, Vec<u8>)>,
         all: bool,
@@ -187,8 +187,8 @@ impl Table {
     }
 }
 
-/// Returns filters for the rows that the summary counts: measured queries, and measured flows that are not spare answers.
-/// These column names are the same in folders of all versions.
+/// Returns filters for the rows that the summary counts: measured queries, and measured flows that are not spare
+/// answers. These column names are the same in folders of all versions.
 fn counted(schema: &SchemaDescriptor) -> Vec<Box<dyn ArrowPredicate>> {
     let names = [("measured", true), ("counted", true), ("spare", false)];
     let present = names

@@ -47,8 +47,9 @@ enum Cell {
     Other(String),
 }
 
-/// Converts a table of flows to the CSV text of a trace, sorted by start. The table is an Arrow stream in a capsule, or a
-/// dict of lists. `hosts` is the number of hosts of the topology. If `accept_extra` is true, unknown columns are ignored.
+/// Converts a table of flows to the CSV text of a trace, sorted by start. The table is an Arrow stream in a capsule, or
+/// a dict of lists. `hosts` is the number of hosts of the topology. If `accept_extra` is true, unknown columns are
+/// ignored.
 #[pyfunction]
 pub fn flows_csv(table: &Bound<'_, PyAny>, hosts: u32, accept_extra: bool) -> PyResult<String> {
     let wanted = |name: &str| !accept_extra || COLUMNS.iter().flatten().any(|known| *known == name);

@@ -107,8 +107,8 @@ impl Folder {
         .to_string())
     }
 
-    /// Returns a table of all finished runs. Unless `all` is true, it has only the rows that the summary counts. `axes` are
-    /// inserted as the first columns, `seed` after the run number.
+    /// Returns a table of all finished runs. Unless `all` is true, it has only the rows that the summary counts. `axes`
+    /// are inserted as the first columns, `seed` after the run number.
     fn table(
         &self,
         py: Python<'_>,
@@ -253,7 +253,8 @@ pub fn summarise(plan: &Plan, out: &Path, report: bool) -> Result<Gathered, Stud
     Ok(gathered)
 }
 
-/// Returns a message that lists the failed runs, or `None` if none failed or if failures are allowed and a run succeeded.
+/// Returns a message that lists the failed runs, or `None` if none failed or if failures are allowed and a run
+/// succeeded.
 pub fn failure(outcome: &Outcome, may_fail: bool) -> Option<String> {
     if may_fail && outcome.finished > 0 {
         return None;

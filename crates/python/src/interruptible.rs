@@ -26,8 +26,8 @@ impl Listener for Forwarder {
     }
 }
 
-/// Calls `work` on a separate thread, and `on_event` with the JSON of each of its events. The flag passed to `work` is set
-/// to cancel it, after Ctrl-C or an exception in `on_event`; the exception is then returned.
+/// Calls `work` on a separate thread, and `on_event` with the JSON of each of its events. The flag passed to `work` is
+/// set to cancel it, after Ctrl-C or an exception in `on_event`; the exception is then returned.
 pub fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     on_event: Option<Py<PyAny>>,

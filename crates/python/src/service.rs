@@ -9,8 +9,8 @@ use crate::errors;
 /// Name of the service's numbers in error messages.
 const SERVICE: &str = "<service>";
 
-/// Returns the scenario that `duetime new` writes for a service of this kind. `answers` are names of its flags with values;
-/// the other flags have their defaults.
+/// Returns the scenario that `duetime new` writes for a service of this kind. `answers` are names of its flags with
+/// values; the other flags have their defaults.
 #[pyfunction]
 pub fn service(kind: &str, answers: Vec<(String, String)>) -> PyResult<String> {
     let known = ServiceKind::named(kind).ok_or_else(|| {

@@ -42,7 +42,8 @@ pub struct Plan {
 
 #[pymethods]
 impl Plan {
-    /// Creates the plan of a grid over these axes; default: the axes of the scenario. The keys of one axis change together.
+    /// Creates the plan of a grid over these axes; default: the axes of the scenario. The keys of one axis change
+    /// together.
     #[new]
     fn new(
         py: Python<'_>,
@@ -309,8 +310,8 @@ impl Remote {
         self.with(|remote, _| Ok(remote.missing()))
     }
 
-    /// Stores the run that `make_runs` wrote to `staged`. Returns its wall time in seconds, or `None` if the run is already
-    /// stored.
+    /// Stores the run that `make_runs` wrote to `staged`. Returns its wall time in seconds, or `None` if the run is
+    /// already stored.
     fn adopt(&self, py: Python<'_>, run: usize, staged: PathBuf) -> PyResult<Option<f64>> {
         py.detach(|| self.with(|remote, events| remote.adopt(run, &staged, events)))
     }
@@ -367,8 +368,8 @@ impl Remote {
     }
 }
 
-/// Executes runs of the sweep in a manifest, each into a separate folder. A run is the index of its point, its transport,
-/// its run number, and the path of its folder. Returns the index and reason of each failed run.
+/// Executes runs of the sweep in a manifest, each into a separate folder. A run is the index of its point, its
+/// transport, its run number, and the path of its folder. Returns the index and reason of each failed run.
 #[pyfunction]
 #[pyo3(signature = (manifest, files, runs, *, jobs, on_event))]
 pub fn make_runs(
