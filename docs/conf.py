@@ -1,5 +1,7 @@
-"""The site of the documents: Sphinx with MyST and Furo. ``script/site`` builds it, from sources that ``check/site_pages.py`` lays
-out: these pages with their links made right for the site, and those of the repository's root."""
+"""Sphinx configuration of the site, with MyST and Furo.
+
+``script/site`` builds the site from the sources that ``check/site_pages.py`` prepares.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ html_theme_options = {
 }
 
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
-# Anchors as GitHub makes them.
+# Anchors like GitHub's.
 myst_heading_anchors = 4
 
 pygments_style = "friendly"
@@ -53,14 +55,14 @@ autodoc_preserve_defaults = True
 add_module_names = False
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 80
-# The site is built without a network, so it cannot ask where other projects have their pages.
+# The site is built without a network, so references to other projects cannot be resolved.
 nitpick_ignore_regex = [
     ("py:.*", r"(pandas|polars|pyarrow|xarray|concurrent|matplotlib|pathlib|os|collections|typing|datetime)\..*"),
     ("py:.*", r"(pandas|polars|pyarrow|matplotlib|Path|StrPath|Mapping|Iterable|Callable|Duration|Value|Progress|TableName)(\..*)?"),
     ("py:.*", r"duetime\._.*"),
 ]
 
-# Files of the repository are looked up in the tree when the pages are laid out.
+# `site_pages.py lay-out` already checks links to files of the repository.
 linkcheck_ignore = [rf"{_WORKSPACE['repository']}(/.*)?$"]
 
 nb_execution_mode = "cache"
@@ -71,5 +73,5 @@ nb_merge_streams = True
 
 
 def setup(app: Sphinx) -> None:
-    """Pygments has no language for tables."""
+    """Register a lexer for CSV, which Pygments lacks."""
     app.add_lexer("csv", TextLexer)

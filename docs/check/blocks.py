@@ -1,34 +1,35 @@
-"""Keeps the documents true: every block of code in them is run, compared, compiled or read.
+"""Checks the code blocks of documents: every block is run, compared, compiled or parsed.
 
-    blocks.py DOCUMENT...                 with `duetime` on the path
-    blocks.py --package DOCUMENT...       and what needs the Python package, by the interpreter that runs this
-    blocks.py --literally WHEEL DOCUMENT  the same, in a folder that holds nothing but the wheel
-    blocks.py --real-stacks DOCUMENT...   instead: the sessions on real stacks, as root
+    blocks.py DOCUMENT...                 requires `duetime` on the path
+    blocks.py --package DOCUMENT...       also runs blocks that need the Python package, with this interpreter
+    blocks.py --literally WHEEL DOCUMENT  like --package, in a folder that contains only the wheel
+    blocks.py --real-stacks DOCUMENT...   runs only the sessions on real stacks; requires root
 
-A block's language says what becomes of it:
+The language of a block selects the check:
 
-- ``console``: lines that start with ``$ `` are run, those of a document in order in one shell, in a folder with copies of
-  ``scenarios`` and ``papers``. Lines below a command are the whole of what it must write to standard output.
-- ``text``: a part of what a command or code above it wrote. Each line must be there, in this order; spaces may differ.
-- ``python``: run, those of a document in one session, in the folder of its commands. ``sql``: run by DuckDB.
-- ``toml``: a whole scenario must pass ``duetime check``; anything else must be TOML. ``json``: a value, or one a line.
-- ``csv``: every line has as many fields as the first.
+- ``console``: lines that start with ``$ `` are run. All commands of a document run in one shell, in a folder with copies of
+  ``scenarios`` and ``papers``. Lines below a command must equal its standard output.
+- ``text``: part of the output of an earlier command or block. Each line must be present, in this order; spaces may differ.
+- ``python``: run. All blocks of a document share a session, in the folder of its commands. ``sql``: run by DuckDB.
+- ``toml``: a complete scenario must pass ``duetime check``; anything else must be valid TOML. ``json``: one value, or one per
+  line.
+- ``csv``: every line must have as many fields as the first.
 - ``c``: compiled. ``rust``: compiled as a documentation test, by the crate that includes the document.
-- ``{name}``: a directive of the site, which Sphinx builds.
-- ``sh``: what the reader does elsewhere. It is not run, and says why; its syntax and the scripts that it names are checked.
+- ``{name}``: a directive of the site, built by Sphinx.
+- ``sh``: commands for another environment. They are not run and need a reason; their syntax and the scripts that they name
+  are checked.
 
-In output, ``…`` stands for any text, and alone on a line for any lines. A comment above a block changes this:
+In output, ``…`` matches any text, and alone on a line any lines. A comment above a block changes the check:
 
 - ``<!-- not run: REASON -->`` and ``<!-- not compared: REASON -->``
-- ``<!-- saved as: NAME -->``: a file in the folder of the document's commands
-- ``<!-- package -->``: it needs the Python package; commands: only where the document is followed literally
-- ``<!-- real stacks -->``: it needs root, and the feature ``lab``; those of a document are one session
-- ``<!-- needs: PROGRAM -->``: it is left out, which is said, where the program is not installed; of code in Python: where
-  it has no such module
-- ``<!-- checked by: PATH -->``: the program at PATH runs it
-- ``<!-- file: PATH -->``: a file of the sources, which ``tree.py`` writes there in a copy of them
+- ``<!-- saved as: NAME -->``: also written to a file in the folder of the document's commands
+- ``<!-- package -->``: requires the Python package; commands run only with ``--literally``
+- ``<!-- real stacks -->``: requires root and the feature ``lab``; all such blocks of a document are one session
+- ``<!-- needs: PROGRAM -->``: skipped with a message if the program, or for Python code the module, is not installed
+- ``<!-- checked by: PATH -->``: run by the program at PATH
+- ``<!-- file: PATH -->``: a source file, which ``tree.py`` writes to this path in a copy of the sources
 
-Standard library only.
+Uses only the standard library.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ NOTES = ("not run", "not compared", "package", "real stacks", "needs", "saved as
 
 
 class Wrong(Exception):
-    """A document says what is not so."""
+    """A block of a document fails its check."""
 
 
 @dataclass(frozen=True)
@@ -66,30 +67,30 @@ class Block:
 
     document: str
     line: int
-    """Of its opening fence, from 1."""
+    """Line of the opening fence, from 1."""
     language: str
     text: str
     note: str
-    """What the comment above it says, such as `package`; empty: there is none."""
+    """Keyword of the comment above the block, such as `package`; empty if there is none."""
     reason: str
-    """What follows the colon of the note."""
+    """Text after the colon of the note."""
 
     @property
     def place(self) -> str:
-        """For messages."""
+        """Document and line, for messages."""
         return f"{self.document}:{self.line}"
 
 
 @dataclass(frozen=True)
 class Step:
-    """A command with the output that the document states."""
+    """A command with its output in the document."""
 
     command: str
     output: list[str]
 
 
 def blocks_of(path: Path) -> list[Block]:
-    """The fenced blocks of a document, in order."""
+    """Return the fenced blocks of a document, in order."""
     place = path.resolve()
     name = str(place.relative_to(ROOT) if place.is_relative_to(ROOT) else place)
     found: list[Block] = []
@@ -115,7 +116,7 @@ def blocks_of(path: Path) -> list[Block]:
 
 
 def steps_of(block: Block) -> list[Step]:
-    """The commands of a console block."""
+    """Return the commands of a console block."""
     steps: list[Step] = []
     for line in block.text.splitlines():
         if line.startswith("$ "):
@@ -130,7 +131,7 @@ def steps_of(block: Block) -> list[Step]:
 
 
 class Session:
-    """A process that runs one piece after another, each with its output in files."""
+    """A process that runs pieces of code one after another, with the output of each in files."""
 
     def __init__(self, program: list[str], folder: Path, loop: str) -> None:
         self._folder = folder
@@ -147,7 +148,7 @@ class Session:
         os.close(answer)
 
     def run(self, text: str) -> tuple[str, str] | None:
-        """What the piece wrote to standard output and to standard error; nothing if it failed, which ends the session."""
+        """Run a piece and return its standard output and standard error, or `None` if it fails, which ends the session."""
         self._count += 1
         piece = self._pieces / f"piece-{self._count}"
         piece.write_text(text, encoding="utf-8")
@@ -163,11 +164,11 @@ class Session:
         return texts[0], texts[1]
 
     def last(self) -> str:
-        """All that the last piece wrote, for a message."""
+        """Return the output of the last piece, for a message."""
         return "".join(self._written())
 
     def close(self) -> None:
-        """Ends it, and what it left in the background."""
+        """Stop the process and its background processes."""
         os.close(self._ask)
         try:
             self._process.wait(10)
@@ -208,12 +209,12 @@ with os.fdopen({ask}) as asked:
 
 
 def collapsed(text: str) -> str:
-    """With one space in place of any white space."""
+    """Replace each run of white space by one space."""
     return " ".join(text.split())
 
 
 def missing(expected: str, actual: str) -> str | None:
-    """The first line of `expected` that is not in `actual` after the lines before it; none: all are there."""
+    """Return the first line of `expected` that does not follow its predecessors in `actual`, or `None`."""
     actual, at = collapsed(actual), 0
     for line in expected.splitlines():
         for part in line.split("…"):
@@ -226,7 +227,7 @@ def missing(expected: str, actual: str) -> str | None:
 
 
 def equal(expected: list[str], actual: list[str]) -> bool:
-    """Whether the lines are the same, where `…` is any text, and alone on a line any lines."""
+    """Return true if the lines are equal. `…` matches any text, and alone on a line any lines."""
     pattern = ""
     for line in expected:
         if line.strip() == "…":
@@ -239,17 +240,17 @@ def equal(expected: list[str], actual: list[str]) -> bool:
 
 @dataclass
 class Documents:
-    """What is done with documents, and how much of it has been."""
+    """Options and counts of a check of documents."""
 
     package: bool
     wheel: Path | None = None
-    """All that the folder of a document holds, if it is to be followed literally."""
+    """The only file in the folder of a document that is followed literally, or `None`."""
     counts: Counter[str] = field(default_factory=Counter)
     wrong: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
 
     def check(self, path: Path) -> None:
-        """Does with each block of a document what its language says."""
+        """Check each block of a document."""
         try:
             blocks = [block for block in blocks_of(path) if block.note != "real stacks"]
         except Wrong as error:
@@ -264,7 +265,7 @@ class Documents:
             if self.wheel is None:
                 for name in ("scenarios", "papers"):
                     shutil.copytree(ROOT / name, folder / name)
-                # The package's own page names it as a file of the reader's.
+                # The package's README names it as a file in the current directory.
                 shutil.copy(ROOT / "scenarios" / "feature-store.toml", folder)
             else:
                 shutil.copy(self.wheel, folder)
@@ -278,7 +279,7 @@ class Documents:
 
 
 class Document:
-    """One document in its folder."""
+    """Check of one document in its folder."""
 
     def __init__(self, documents: Documents, folder: Path) -> None:
         self._all = documents
@@ -286,12 +287,12 @@ class Document:
         self._shell: Session | None = None
         self._python: Session | None = None
         self._written: list[str] = []
-        """What was written so far, by command or block; standard output before standard error."""
+        """Output so far, by command or block; standard output before standard error."""
         self._unknown = False
-        """Whether something above was not run, so that its output is not known."""
+        """True if an earlier block was not run, so its output is unknown."""
 
     def check(self, blocks: list[Block]) -> None:
-        """Stops at the first block that is wrong."""
+        """Check the blocks in order. The first error stops the check."""
         try:
             for block in blocks:
                 self._check(block)
@@ -328,7 +329,7 @@ class Document:
             return
         if block.note == "needs" and not self._has(block):
             self._syntax(block)
-            self._all.left_out.append(f"{block.place}: {block.reason} is not here")
+            self._all.left_out.append(f"{block.place}: {block.reason} is not installed")
             return
         if block.note == "saved as":
             (self._folder / block.reason).write_text(block.text, encoding="utf-8")
@@ -347,23 +348,23 @@ class Document:
             self._all.counts[block.language] += 1
 
     def _installs(self, block: Block) -> bool:
-        """Whether it is about installing the package, which is there unless the document is followed literally."""
+        """Return true if the block installs the package, which is only missing if the document is followed literally."""
         return block.note == "package" and block.language == "console"
 
     def _has(self, block: Block) -> bool:
-        """What the block needs."""
+        """Return true if the program or module that the block needs is installed."""
         if block.language != "python":
             return shutil.which(block.reason) is not None
         wanted = f"import importlib.util, sys\nsys.exit(importlib.util.find_spec({block.reason!r}) is None)"
         return self._all.package and subprocess.run([self._interpreter(), "-c", wanted]).returncode == 0
 
     def _interpreter(self) -> str:
-        """The Python of the reader: the one that the document has installed the package in, or this one."""
-        own = self._folder / ".venv" / "bin" / "python"
-        return str(own) if own.exists() else sys.executable
+        """Return the Python of the virtual environment that the document created, or this one."""
+        created = self._folder / ".venv" / "bin" / "python"
+        return str(created) if created.exists() else sys.executable
 
     def _syntax(self, block: Block) -> None:
-        """What is not run can still be read."""
+        """Parse a block that is not run."""
         if block.language == "python":
             try:
                 ast.parse(block.text)
@@ -408,11 +409,11 @@ class Document:
         if block.note == "package" and not self._all.package:
             return
         if not self._written:
-            raise Wrong(f"{block.place}: no command above it; say `not compared` and why")
+            raise Wrong(f"{block.place}: no command above it; use `not compared` with a reason")
         misses = [missing(block.text, text) for text in self._written]
         if None not in misses:
             if self._unknown and not self._all.package:
-                # It may be the output of what was not run here.
+                # It may be the output of a block that was not run.
                 return
             stated = block.text.splitlines()
             furthest = max(misses, key=lambda line: stated.index(line or ""))
@@ -458,7 +459,7 @@ class Document:
     def _c(self, block: Block) -> None:
         compiler = shutil.which("cc")
         if compiler is None:
-            self._all.left_out.append(f"{block.place}: cc is not here")
+            self._all.left_out.append(f"{block.place}: cc is not installed")
             return
         headers = "".join(f"#include <{name}.h>\n" for name in ("stdio", "stdint", "sys/types"))
         text = f'{headers}#include "duetime_d3.h"\nint main(void) {{\n{block.text}return 0;\n}}\n'
@@ -476,7 +477,7 @@ class Document:
 
     def _sh(self, block: Block) -> None:
         if block.note != "not run":
-            raise Wrong(f"{block.place}: `sh` is not run: say why, or make it `console`")
+            raise Wrong(f"{block.place}: `sh` is not run: add `not run` with a reason, or use `console`")
         run = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True)
         if run.returncode != 0:
             raise Wrong(f"{block.place}: {run.stderr}")
@@ -488,13 +489,13 @@ class Document:
                 raise Wrong(f"{block.place}: no such package: duetime-{name}")
 
 
-# A loaded machine takes longer to come up than a reader waits, and its runs may be invalid, which is code 3.
+# On a loaded machine, processes start slowly and runs may be invalid, which gives exit code 3.
 PATIENT = ((r"sleep ([0-9]+)", r"sleep $((\1 * 5))"),)
 BUSY = r"^(duetime lab (?:run|compare) .*[^&])$"
 
 
 def real_stacks(path: Path) -> int:
-    """Runs the session of a document on real stacks; says how many commands it has."""
+    """Run the session of a document on real stacks and return its number of commands."""
     blocks = [block for block in blocks_of(path) if block.note == "real stacks"]
     commands = [step.command for block in blocks for step in steps_of(block)]
     if not commands:
@@ -523,7 +524,7 @@ def real_stacks(path: Path) -> int:
         except subprocess.TimeoutExpired:
             process.kill()
             status = process.wait()
-    # What it leaves in the background ends with it.
+    # Stop the processes that the session left in the background.
     subprocess.run(["pkill", "-INT", "--session", str(process.pid), "duetime"], check=False)
     written = log.read_text(encoding="utf-8", errors="replace")
     if busy in written.splitlines():
@@ -535,7 +536,7 @@ def real_stacks(path: Path) -> int:
 
 
 def described(counts: Counter[str]) -> Iterator[str]:
-    """The counts in words."""
+    """Describe the counts in words."""
     yield f"{counts['commands']} commands"
     yield f"{counts['outputs compared']} outputs compared"
     for language in ("python", "sql", "toml", "json", "csv", "c", "rust"):
@@ -546,7 +547,7 @@ def described(counts: Counter[str]) -> Iterator[str]:
 
 
 def main() -> int:
-    """The exit code."""
+    """Run the check and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("documents", nargs="+", type=Path)
     parser.add_argument("--package", action="store_true", help="the Python package is installed")

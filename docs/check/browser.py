@@ -2,7 +2,7 @@
 
     browser.py FOLDER
 
-No page may write an error to the console, load anything from a network, or be wider than a phone of 390 pixels.
+Fails if a page writes an error to the console, loads anything from a network, or is wider than a phone of 390 pixels.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 WIDTH = 390
-"""Of a phone, in CSS pixels."""
+"""Width of a phone, in CSS pixels."""
 
 
 def main() -> int:
-    """The exit code."""
+    """Check all pages and return the exit code."""
     folder = Path(sys.argv[1]).resolve()
     pages = sorted(folder.rglob("*.html"))
     wrong: list[str] = []
@@ -40,7 +40,7 @@ def main() -> int:
 
 
 def local(url: str) -> bool:
-    """Whether it needs no network."""
+    """Return true if the URL needs no network."""
     return url.startswith(("file:", "data:", "about:", "blob:"))
 
 

@@ -1,11 +1,11 @@
-"""The sources of the site, and the check of its links.
+"""Prepares the sources of the site and checks the built site.
 
-    site_pages.py lay-out FOLDER    copies the documents to FOLDER, their links made right for the site
-    site_pages.py links FOLDER      reads all pages of the built site in FOLDER: no link may be dead
-    site_pages.py names FOLDER      the reference of the Python package there must have every public name
+    site_pages.py lay-out FOLDER    copies the documents to FOLDER and adapts their links to the site
+    site_pages.py links FOLDER      fails if a page of the built site in FOLDER has a dead link
+    site_pages.py names FOLDER      fails if the Python reference in FOLDER lacks a public name
 
-A document is written for readers of the repository: its links are paths there. In the site, a link to another page stays
-one; a link to a file that the site does not have becomes one to the repository. Standard library only, but for `names`.
+Links in the documents are paths in the repository. In the site, links to pages are kept; links to files that the site does
+not contain point to the repository. Uses only the standard library, except for `names`.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ FROM_ROOT = {
     "CHANGELOG.md": "development/changelog.md",
     "papers/README.md": "development/papers.md",
 }
-"""Pages from outside `docs/`, by their places in the site."""
+"""Pages from outside `docs/`, with their paths in the site."""
 
 ELSEWHERE = {"README.md": "index.md"}
-"""Pages that the site has in another form."""
+"""Pages with another form in the site."""
 
 NOT_PAGES = {"conf.py", "requirements.txt"}
-"""What in `docs/` is no part of the site's sources."""
+"""Files in `docs/` that are not sources of the site."""
 
 
 class Dead(Exception):
-    """A link that leads nowhere."""
+    """A link with a missing target."""
 
 
 def sources() -> dict[str, str]:
-    """Every file of the site's sources: its path in the repository, and its place in the site."""
+    """Return the path in the site of every source file, by its path in the repository."""
     docs = ROOT / "docs"
     found = dict(FROM_ROOT)
     for path in sorted(docs.rglob("*")):
@@ -55,7 +55,7 @@ def sources() -> dict[str, str]:
 
 
 def lay_out(folder: Path) -> int:
-    """Copies all sources; says how many pages there are."""
+    """Copy all sources to the folder and return the number of pages."""
     shutil.rmtree(folder, ignore_errors=True)
     places = sources()
     pages = 0
@@ -76,13 +76,13 @@ PATTERN = re.compile(r"[a-z/]*\*")
 
 
 def in_site(text: str, path: str, places: dict[str, str]) -> str:
-    """A page with the links that it has in the site. Code stays as it is."""
+    """Return a page with its links adapted to the site. Code is unchanged."""
     lines, code = [], False
     for number, line in enumerate(text.splitlines(), 1):
         if line.startswith("```"):
             code = not code
         if code or line.startswith("```"):
-            # A pattern of a table of contents may wait for its pages.
+            # Drop patterns of a table of contents that match no page.
             if not PATTERN.fullmatch(line) or any(fnmatch(place, f"{line}.*") for place in places.values()):
                 lines.append(line)
             continue
@@ -94,7 +94,7 @@ def in_site(text: str, path: str, places: dict[str, str]) -> str:
 
 
 def target(link: str, path: str, places: dict[str, str]) -> str:
-    """What a link of the page at `path` is in the site."""
+    """Return the site's form of a link on the page at `path`."""
     parts = urlsplit(link)
     if parts.scheme or not parts.path:
         return link
@@ -110,13 +110,13 @@ def target(link: str, path: str, places: dict[str, str]) -> str:
 
 
 def repository() -> str:
-    """Where the repository is published."""
+    """Return the URL of the repository."""
     manifest = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))
     return str(manifest["workspace"]["package"]["repository"])
 
 
 class Page(HTMLParser):
-    """What a page links to, what it loads, and what can be linked to in it."""
+    """Links, loaded resources and link targets of a page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -126,20 +126,20 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Of every element."""
+        """Record the attributes of an element."""
         values = {name: value for name, value in attrs if value is not None}
         if "id" in values:
             self.ids.add(values["id"])
         if tag == "a" and "href" in values:
             self.links.append(values["href"])
-        # What a page names without loading it, such as its neighbours, is checked as a link.
+        # Other `link` elements, such as the next page, are not loaded.
         loading = tag == "link" and values.get("rel") in ("stylesheet", "icon", "preload")
         if "src" in values or loading:
             self.loads.append(values.get("src") or values.get("href", ""))
 
 
 def dead_links(folder: Path) -> Iterator[str]:
-    """The links within the site that lead nowhere, and what pages load from elsewhere. Prints the counts."""
+    """Iterate over dead links within the site and resources loaded from elsewhere. Print the counts."""
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(folder.rglob("*.html"))}
     within, outside = 0, set()
     for path, page in pages.items():
@@ -160,22 +160,22 @@ def dead_links(folder: Path) -> Iterator[str]:
             if not there.is_file():
                 yield f"{place}: no such page: {link}"
             elif parts.fragment and there in pages and unquote(parts.fragment) not in pages[there].ids:
-                yield f"{place}: no such place in the page: {link}"
+                yield f"{place}: no such anchor in the page: {link}"
     print(f"{len(pages)} pages, {within} links within the site, {len(outside)} to elsewhere")
 
 
 def undocumented(folder: Path) -> list[str]:
-    """Public names of the package that the reference page does not have."""
+    """Return the public names of the package that the reference page lacks."""
     import duetime
 
     page = Page((folder / "api.html").read_text(encoding="utf-8"))
-    # A module has a prefix.
-    ids = {of.removeprefix("module-") for of in page.ids}
+    # Sphinx prefixes the anchors of modules.
+    ids = {anchor.removeprefix("module-") for anchor in page.ids}
     return [name for name in duetime.__all__ if f"duetime.{name}" not in ids]
 
 
 def main() -> int:
-    """The exit code."""
+    """Run a subcommand and return the exit code."""
     match sys.argv[1:]:
         case ["lay-out", folder]:
             try:

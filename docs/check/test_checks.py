@@ -1,4 +1,4 @@
-"""The checks find what is wrong: documents that are not true, and links that are dead."""
+"""Tests of the checks of code blocks and links."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FENCE = "```"
 
 
 def wrong(text: str) -> list[str]:
-    """What the check says of a document."""
+    """Return the errors of a document's check."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "page.md"
         path.write_text(text.replace("'''", FENCE), encoding="utf-8")
@@ -26,43 +26,43 @@ def wrong(text: str) -> list[str]:
 
 
 class Blocks(unittest.TestCase):
-    """Of documents."""
+    """Checks of code blocks."""
 
-    def test_true_documents_pass(self) -> None:
+    def test_valid_documents_pass(self) -> None:
         self.assertEqual(wrong("'''console\n$ x=3; cd /\n$ echo $x; pwd\n3\n/\n'''\n\n'''text\n3\n'''\n"), [])
         self.assertEqual(wrong("'''python\nx = 3\n'''\n\n'''python\nprint(x + 1)\n'''\n\n'''text\n4\n'''\n"), [])
         self.assertEqual(wrong("<!-- saved as: a -->\n'''toml\nb = 1\n'''\n\n'''console\n$ cat a\nb = 1\n'''\n"), [])
 
-    def test_a_command_that_fails(self) -> None:
+    def test_failing_command(self) -> None:
         (found,) = wrong("'''console\n$ true\n$ false\n'''\n")
         self.assertIn("page.md:1: failed: false", found)
 
-    def test_a_failure_within_a_pipe(self) -> None:
+    def test_failure_within_pipe(self) -> None:
         self.assertEqual(len(wrong("'''console\n$ false | cat\n'''\n")), 1)
 
-    def test_output_that_differs(self) -> None:
+    def test_different_output(self) -> None:
         (found,) = wrong("'''console\n$ echo 3\n4\n'''\n")
         self.assertIn("wrote something else", found)
         (found,) = wrong("'''console\n$ echo 3\n'''\n\n'''text\n4\n'''\n")
         self.assertIn("nothing above it writes this", found)
 
-    def test_code_that_fails(self) -> None:
+    def test_failing_code(self) -> None:
         (found,) = wrong("'''python\nraise ValueError(7)\n'''\n")
         self.assertIn("ValueError: 7", found)
 
-    def test_blocks_that_nothing_checks(self) -> None:
+    def test_unchecked_blocks(self) -> None:
         for text in ("'''\nx\n'''\n", "'''sh\nls\n'''\n", "'''rust\nfn f() {}\n'''\n", "'''text\nx\n'''\n"):
             self.assertEqual(len(wrong(text)), 1, text)
 
-    def test_notes_need_reasons_and_names(self) -> None:
+    def test_notes_need_reasons_and_known_names(self) -> None:
         self.assertIn("without a reason", wrong("<!-- not run -->\n'''sh\nls\n'''\n")[0])
         self.assertIn("no such note", wrong("<!-- not runn: x -->\n'''sh\nls\n'''\n")[0])
 
-    def test_data_that_cannot_be_read(self) -> None:
+    def test_invalid_data(self) -> None:
         for language, text in (("toml", "a = "), ("json", "{"), ("csv", "a,b\n1")):
             self.assertEqual(len(wrong(f"'''{language}\n{text}\n'''\n")), 1, language)
 
-    def test_a_block_without_an_end(self) -> None:
+    def test_unterminated_block(self) -> None:
         self.assertIn("does not end", wrong("'''text\nx\n")[0])
 
     def test_places(self) -> None:
@@ -74,7 +74,7 @@ class Blocks(unittest.TestCase):
 
 
 class Comparison(unittest.TestCase):
-    """Of stated output."""
+    """Comparison with the output in a document."""
 
     def test_lines_in_order(self) -> None:
         actual = "a  b\nc\nd\n"
@@ -90,7 +90,7 @@ class Comparison(unittest.TestCase):
 
 
 class Links(unittest.TestCase):
-    """Of the site."""
+    """Links of the site."""
 
     def test_links_of_the_repository(self) -> None:
         places = {"docs/a.md": "a.md", "docs/x/b.md": "x/b.md", "ARCHITECTURE.md": "development/architecture.md"}

@@ -1,9 +1,9 @@
-"""Follows a guide that changes the sources, in a copy of them.
+"""Follows a guide that changes the sources, in a copy of the repository.
 
     tree.py DOCUMENT
 
-Blocks after ``<!-- file: PATH -->`` become files, those of `diff` are applied, and the commands of those of `console` are run
-in the copy, each in order. They are marked as checked by this program. Cargo builds where ``CARGO_TARGET_DIR`` says.
+Blocks marked ``<!-- file: PATH -->`` are written to files. Of the blocks marked as checked by this program, `diff` blocks are
+applied and the commands of `console` blocks are run in the copy, in order. ``CARGO_TARGET_DIR`` sets the build folder.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from blocks import ROOT, SHELL, Block, Session, Wrong, blocks_of, equal, steps_o
 
 
 def copied(folder: Path) -> Path:
-    """A copy of all files that git knows. Times are kept, so that cargo builds again only what has changed."""
+    """Copy all files known to git, with their times so that cargo rebuilds only changed crates."""
     shutil.rmtree(folder, ignore_errors=True)
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -35,7 +35,7 @@ def copied(folder: Path) -> Path:
 
 
 def patch(block: Block, folder: Path) -> None:
-    """Applies a diff of one file. Each part must be found once; line numbers are not read."""
+    """Apply a diff of one file. The old text of each hunk must occur exactly once; line numbers are ignored."""
     lines = block.text.splitlines()
     names = [line.removeprefix("+++ b/") for line in lines if line.startswith("+++ b/")]
     if len(names) != 1:
@@ -54,7 +54,7 @@ def patch(block: Block, folder: Path) -> None:
 
 
 def follow(path: Path, folder: Path) -> int:
-    """Does what the document says; says how many blocks that were."""
+    """Follow the document and return the number of blocks."""
     shell = Session(["bash"], folder, SHELL)
     done = 0
     try:
@@ -62,7 +62,7 @@ def follow(path: Path, folder: Path) -> int:
             if block.note == "file":
                 place = folder / block.reason
                 if place.exists():
-                    raise Wrong(f"{block.place}: there is a file {block.reason} already")
+                    raise Wrong(f"{block.place}: file {block.reason} exists")
                 place.write_text(block.text, encoding="utf-8")
             elif block.note != "checked by":
                 continue
@@ -77,7 +77,7 @@ def follow(path: Path, folder: Path) -> int:
 
 
 def run(block: Block, shell: Session) -> None:
-    """Runs the commands of a console block."""
+    """Run the commands of a console block."""
     for step in steps_of(block):
         print(f"{block.place}: {step.command}", flush=True)
         written = shell.run(step.command)
@@ -88,7 +88,7 @@ def run(block: Block, shell: Session) -> None:
 
 
 def main() -> int:
-    """The exit code."""
+    """Follow the document and return the exit code."""
     document = Path(sys.argv[1])
     target = Path(os.environ.setdefault("CARGO_TARGET_DIR", str(ROOT / "target")))
     try:

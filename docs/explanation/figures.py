@@ -1,9 +1,9 @@
-"""The figures of the explanation, from runs of Duetime.
+"""Draws the figures of the explanation pages from runs of Duetime.
 
-    figures.py            draws them anew, beside this file
-    figures.py --check    draws them elsewhere, and says which differ
+    figures.py            draws the figures into this folder
+    figures.py --check    draws them into a temporary folder and reports the ones that differ
 
-Runs are deterministic, and so are the files: no date, no random names, the numbers of matplotlib's version in
+Runs and files are deterministic: the files have no date and no random names, and depend only on the matplotlib version in
 ``docs/requirements.txt``.
 """
 
@@ -24,14 +24,14 @@ import duetime
 HERE = Path(__file__).parent
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00")
-"""Okabe and Ito's, which also those tell apart who see fewer colours."""
+"""Okabe and Ito's palette, which colour-blind readers can distinguish."""
 
 LINK = {"rate": "1 Gbps", "latency": "25 us"}
-"""Of every host in the figures: a round trip over one switch is 100 us."""
+"""Link of every host: a round trip over one switch is 100 us."""
 
 
 def star(name: str, hosts: int, workloads: Sequence[dict[str, Any]], **more: Any) -> duetime.Scenario:
-    """Hosts on one switch with a buffer of 100 packets a port, which marks from 20 packets on."""
+    """Return a scenario of hosts on one switch, with a buffer of 100 packets per port and marking from 20 packets on."""
     scenario: dict[str, Any] = {
         "name": name,
         "transport": ["tcp"],
@@ -43,7 +43,7 @@ def star(name: str, hosts: int, workloads: Sequence[dict[str, Any]], **more: Any
 
 
 def queues() -> Figure:
-    """The queue that two long flows make, under five transports."""
+    """Draw the queue of two long flows under five transports."""
     transports = {"tcp": "TCP", "cubic": "CUBIC", "dctcp": "DCTCP", "rcpdc": "RCPdc", "d3": "D3"}
     long_flows = {"kind": "burst", "senders": 2, "size": "10 MB", "deadline": "200 ms"}
     scenario = star("queues", 3, [long_flows], record={"every": "100 us"}, duration="100 ms")
@@ -62,7 +62,7 @@ def queues() -> Figure:
 
 
 def deadlines() -> Figure:
-    """The rates of four flows with different deadlines, under DCTCP, D2TCP and D3."""
+    """Draw the rates of four flows with different deadlines under DCTCP, D2TCP and D3."""
     transports = {"dctcp": "DCTCP", "d2tcp": "D2TCP", "d3": "D3"}
     due = (60, 76, 105, 135)
     flows: dict[str, Sequence[object]] = {
@@ -95,7 +95,7 @@ def deadlines() -> Figure:
 
 
 def last_answer() -> Figure:
-    """Answers and queries in time by fan-in: what independent answers would give, and what runs give."""
+    """Draw answers and queries in time by fan-in, for independent answers and for runs."""
     fans = (1, 5, 10, 20, 40)
     transports = {"tcp": "TCP", "dctcp": "DCTCP"}
     figure, place = plt.subplots(figsize=(7, 4.2), layout="constrained")
@@ -123,7 +123,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {"queues": queues, "deadlines": deadl
 
 
 def draw(folder: Path) -> None:
-    """Writes all figures."""
+    """Write all figures."""
     plt.rcParams.update({"svg.hashsalt": "duetime", "svg.fonttype": "none", "font.size": 9, "path.simplify_threshold": 0.5,
                          "axes.spines.top": False, "axes.spines.right": False})
     for name, figure in FIGURES.items():
@@ -131,7 +131,7 @@ def draw(folder: Path) -> None:
 
 
 def main() -> int:
-    """The exit code."""
+    """Draw or check the figures and return the exit code."""
     matplotlib.use("svg")
     if sys.argv[1:] != ["--check"]:
         draw(HERE)
