@@ -73,12 +73,12 @@ class Sweep:
         self.number = 0
         self.same = True
 
-    def run(self, engine: Local | Engine, heard: Callable[[duetime.Event], object] | bool = False) -> float:
+    def run(self, engine: Local | Engine, on_event: Callable[[duetime.Event], object] | bool = False) -> float:
         """Return the seconds of the whole call, and compare the bytes with those of the first call."""
         self.number += 1
         out = self.place / f"{self.name}-{self.number}"
         began = time.monotonic()
-        result = duetime.sweep(self.scenario, self.vary, out=out, engine=engine, report=False, progress=heard)
+        result = duetime.sweep(self.scenario, self.vary, out=out, engine=engine, report=False, progress=on_event)
         took = time.monotonic() - began
         assert not result.failures, result.failures
         found = contents(out)
@@ -98,7 +98,7 @@ def tenth(place: Path) -> Sweep:
         took = [json.loads(path.read_text())["wall_seconds"] for path in out.rglob("run.json")]
         duration *= RUN_S / statistics.median(took)
     scenario = duetime.Scenario.from_toml(TENTH.format(ms=round(duration)))
-    return Sweep("tenth", scenario, {"workload.load": [round(0.5 + 0.001 * of, 3) for of in range(POINTS)]}, place)
+    return Sweep("tenth", scenario, {"workload.load": [round(0.5 + 0.001 * step, 3) for step in range(POINTS)]}, place)
 
 
 def show(name: str, took: list[float], local: list[float], same: bool, note: str = "") -> float:
@@ -113,7 +113,7 @@ def kill_at(count: int, killed: list[int]) -> Callable[[duetime.Event], None]:
     """Return a callback that kills a Ray worker after ``count`` runs have finished."""
     ended = 0
 
-    def heard(event: duetime.Event) -> None:
+    def on_event(event: duetime.Event) -> None:
         nonlocal ended
         ended += event["event"] == "run-finished"
         if ended < count or killed:
@@ -124,7 +124,7 @@ def kill_at(count: int, killed: list[int]) -> Callable[[duetime.Event], None]:
                 killed.append(int(entry.name))
                 return
 
-    return heard
+    return on_event
 
 
 def main(search_fanout: str) -> None:
@@ -167,14 +167,14 @@ def main(search_fanout: str) -> None:
                 same[name] = same[name] and sweep.same
         print(f"\n{POINTS} points of about {RUN_S * 1e3:.0f} ms, two workers; median of {ROUNDS} rounds")
         local = took["local"]
-        for name, of in took.items():
+        for name, rounds in took.items():
             if name == "submitit":
-                started = [seconds - jobs_s for seconds in of]
-                overhead = statistics.median(of / beside for of, beside in zip(started, local)) - 1
+                started = [seconds - jobs_s for seconds in rounds]
+                overhead = statistics.median(engine_s / local_s for engine_s, local_s in zip(started, local)) - 1
                 note = f"; without the start of its jobs {statistics.median(started):.2f} s, {overhead:+.1%}"
-                show(name, of, local, same[name], note)
+                show(name, rounds, local, same[name], note)
             else:
-                overhead = show(name, of, local, same[name])
+                overhead = show(name, rounds, local, same[name])
             if overhead > MOST:
                 wrong.append(f"{name} takes {overhead:.1%} longer")
             if not same[name]:
@@ -189,7 +189,7 @@ def main(search_fanout: str) -> None:
         scenario = scenario.with_({"transport": "d2tcp"}, seeds=1)
         grid: Grid = {
             "workload.search.fan_in": list(range(4, 44, 4)),
-            "workload.search.load": [round(0.05 + 0.02 * of, 2) for of in range(10)],
+            "workload.search.load": [round(0.05 + 0.02 * step, 2) for step in range(10)],
         }
         fanout = Sweep("fanout", scenario, grid, place)
         print("\n100 points of search-fanout, 1,000 hosts, as the file has it, two workers; one round")

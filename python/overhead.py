@@ -64,9 +64,9 @@ def main(binary: str) -> None:
         write(1000)
         write(1000 * 10 / native()[1])
         pairs = [(native(), python()) for _ in range(PAIRS)]
-    walls = [[of[0] for of in side] for side in zip(*pairs)]
-    spent = [[of[1] for of in side] for side in zip(*pairs)]
-    shown = [f"{statistics.median(of):.2f} s" for of in (*walls, *spent)]
+    walls = [[item[0] for item in side] for side in zip(*pairs)]
+    spent = [[item[1] for item in side] for side in zip(*pairs)]
+    shown = [f"{statistics.median(item):.2f} s" for item in (*walls, *spent)]
     added = statistics.median(theirs / ours - 1 for ours, theirs in zip(*spent))
     print(f"median of {PAIRS} pairs: wall time {shown[0]}, from Python {shown[1]}")
     print(f"processor time {shown[2]}, from Python {shown[3]}: Python adds {added:.2%}, at most {MOST:.0%}")

@@ -187,33 +187,33 @@ class Summary:
             import xarray
         except ImportError as error:
             raise ImportError(f"to_xarray needs {error.name}: pip install 'duetime[xarray]'", name=error.name) from None
-        numbers = [of for of in self.numbers if of.point is not None or not self._grid.points]
+        numbers = [number for number in self.numbers if number.point is not None or not self._grid.points]
         axes = [axis for axis in self._grid.independent if axis.name != "transport"]
         dims: dict[str, list[Cell]] = {axis.name: list(dict.fromkeys(axis.values.values())) for axis in axes}
-        dims["transport"] = list(dict.fromkeys(of.transport for of in numbers))
-        dims["subject"] = list(dict.fromkeys(_subject(of) for of in numbers))
+        dims["transport"] = list(dict.fromkeys(number.transport for number in numbers))
+        dims["subject"] = list(dict.fromkeys(_subject(number) for number in numbers))
         places = {name: {value: at for at, value in enumerate(values)} for name, values in dims.items()}
         shape = [len(values) for values in dims.values()]
-        units = {of.metric: of.unit for of in numbers}
+        units = {number.metric: number.unit for number in numbers}
         arrays = {
             metric + end: numpy.full(shape, numpy.nan) for metric in units for end in ("", "_low", "_high")
         }
-        for of in numbers:
-            point = self._grid.points[of.point] if of.point is not None else {}
-            at = (*(places[axis.name][axis.at(point)] for axis in axes), places["transport"][of.transport])
-            at = (*at, places["subject"][_subject(of)])
-            for end, number in (("", of.value), ("_low", of.low), ("_high", of.high)):
-                if number is not None:
-                    arrays[of.metric + end][at] = number
+        for number in numbers:
+            point = self._grid.points[number.point] if number.point is not None else {}
+            at = (*(places[axis.name][axis.at(point)] for axis in axes), places["transport"][number.transport])
+            at = (*at, places["subject"][_subject(number)])
+            for end, value in (("", number.value), ("_low", number.low), ("_high", number.high)):
+                if value is not None:
+                    arrays[number.metric + end][at] = value
         coordinates: dict[str, Any] = {}
         for axis in axes:
             coordinates[axis.name] = (axis.name, dims[axis.name], {"key": axis.key, "units": axis.unit or ""})
         for axis in self._grid.axes:
             if axis not in self._grid.independent and axis.name != "transport":
-                leader = next(of for of in axes if self._grid.leads(of, axis))
+                leader = next(other for other in axes if self._grid.leads(other, axis))
                 partner = {leader.at(point): axis.at(point) for point in self._grid.points.values()}
                 attributes = {"key": axis.key, "units": axis.unit or ""}
-                coordinates[axis.name] = (leader.name, [partner[of] for of in dims[leader.name]], attributes)
+                coordinates[axis.name] = (leader.name, [partner[value] for value in dims[leader.name]], attributes)
         coordinates["transport"], coordinates["subject"] = dims["transport"], dims["subject"]
         variables = {
             name: (list(dims), array, {"units": units[name.removesuffix("_low").removesuffix("_high")]})
@@ -233,11 +233,11 @@ class Summary:
     def _table(self) -> str:
         """Return share in time, median and 99th percentile of queries or, without queries, of flows, as HTML."""
         numbers: dict[tuple[str | None, str, str | None, str], dict[str, Number]] = {}
-        for of in self.numbers:
-            if of.kind != "network":
-                numbers.setdefault((of.point, of.transport, of.workload, of.kind), {})[of.metric] = of
+        for number in self.numbers:
+            if number.kind != "network":
+                numbers.setdefault((number.point, number.transport, number.workload, number.kind), {})[number.metric] = number
         if any(kind == "queries" for *_, kind in numbers):
-            numbers = {about: of for about, of in numbers.items() if about[3] == "queries"}
+            numbers = {about: metrics for about, metrics in numbers.items() if about[3] == "queries"}
         shown = {"in_time": "in time", "completion_p50": "median", "completion_p99": "99th percentile"}
         axes = [axis for axis in self._grid.axes if axis.name != "transport"]
         head = [*(axis.name for axis in axes), "transport", "workload", "of", *shown.values()]
@@ -250,18 +250,18 @@ class Summary:
         return table(head, lines)
 
 
-def _subject(of: Number) -> str:
-    return of.kind if of.workload is None else f"{of.workload} {of.kind}"
+def _subject(number: Number) -> str:
+    return number.kind if number.workload is None else f"{number.workload} {number.kind}"
 
 
-def _shown(of: Number | None) -> str:
+def _shown(number: Number | None) -> str:
     """Format a number with its interval: shares in percent, times in milliseconds."""
-    if of is None:
+    if number is None:
         return "–"
-    factor, unit = (100, " %") if of.unit == "share" else (1e3, " ms")
-    text = f"{of.value * factor:.4g}{unit}"
-    if of.low is not None and of.high is not None and of.high > of.low:
-        text += f" [{of.low * factor:.4g}, {of.high * factor:.4g}]"
+    factor, unit = (100, " %") if number.unit == "share" else (1e3, " ms")
+    text = f"{number.value * factor:.4g}{unit}"
+    if number.low is not None and number.high is not None and number.high > number.low:
+        text += f" [{number.low * factor:.4g}, {number.high * factor:.4g}]"
     return text
 
 

@@ -109,14 +109,14 @@ def change(folder: Path, **values: object) -> None:
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
-    "another format": (lambda of: change(of, format=99), "99"),
-    "no manifest": (lambda of: (of / "manifest.json").unlink(), "run folder"),
-    "no JSON": (lambda of: (of / "manifest.json").write_text("{ 'a"), "manifest"),
-    "a key is missing": (lambda of: change(of, runs=None), "runs"),
-    "a key of another type": (lambda of: change(of, seeds="three"), "three"),
-    "a table is short": (lambda of: shorten(of / "runs/d3/0/flows.parquet"), "flows.parquet"),
-    "a table is gone": (lambda of: (of / "runs/d3/0/flows.parquet").unlink(), "flows.parquet"),
-    "totals are gone": (lambda of: (of / "runs/d3/0/run.json").unlink(), "run.json|1 of 1 finished runs"),
+    "another format": (lambda folder: change(folder, format=99), "99"),
+    "no manifest": (lambda folder: (folder / "manifest.json").unlink(), "run folder"),
+    "no JSON": (lambda folder: (folder / "manifest.json").write_text("{ 'a"), "manifest"),
+    "a key is missing": (lambda folder: change(folder, runs=None), "runs"),
+    "a key of another type": (lambda folder: change(folder, seeds="three"), "three"),
+    "a table is short": (lambda folder: shorten(folder / "runs/d3/0/flows.parquet"), "flows.parquet"),
+    "a table is gone": (lambda folder: (folder / "runs/d3/0/flows.parquet").unlink(), "flows.parquet"),
+    "totals are gone": (lambda folder: (folder / "runs/d3/0/run.json").unlink(), "run.json|1 of 1 finished runs"),
 }
 
 
@@ -126,11 +126,11 @@ def shorten(file: Path) -> None:
 
 
 READERS: list[Callable[[Path], object]] = [
-    lambda of: duetime.load(of).flows.to_arrow(),
-    lambda of: duetime.load(of).summary,
-    lambda of: figures.in_time(of),
-    lambda of: figures.slack(of),
-    lambda of: duetime.compare(of, of),
+    lambda folder: duetime.load(folder).flows.to_arrow(),
+    lambda folder: duetime.load(folder).summary,
+    lambda folder: figures.in_time(folder),
+    lambda folder: figures.slack(folder),
+    lambda folder: duetime.compare(folder, folder),
 ]
 
 
@@ -141,10 +141,10 @@ def test_damaged_folder_is_reported(damage: str, read: Callable[[Path], object],
     harm(folder)
     before = files(folder)
     # compare reports that the folders have nothing in common.
-    told: tuple[type[duetime.DuetimeError], str] = (FolderError, words)
+    expected: tuple[type[duetime.DuetimeError], str] = (FolderError, words)
     if damage == "totals are gone" and read is READERS[-1]:
-        told = (ScenarioError, "0 of its runs")
-    with pytest.raises(told[0], match=told[1]):
+        expected = (ScenarioError, "0 of its runs")
+    with pytest.raises(expected[0], match=expected[1]):
         read(folder)
     assert files(folder) == before
 

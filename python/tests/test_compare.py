@@ -18,19 +18,19 @@ def test_comparison_matches_command(command: str, service: Scenario, tmp_path: P
     b = duetime.run(service.set("switch.buffer", "20 KB"), seeds=4, out=tmp_path / "b", report=False)
     compared = duetime.compare(a, tmp_path / "b", "d3,dctcp")
 
-    def told(*flags: str) -> str:
+    def run_command(*flags: str) -> str:
         arguments = [command, "compare", "a", "b", "--transport", "d3,dctcp", *flags]
         return subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
 
     # The output names the folders as passed.
-    assert str(compared).replace(f"{tmp_path}/", "") == told("--wide")
-    lines = [json.loads(line) for line in told("--json").splitlines()]
+    assert str(compared).replace(f"{tmp_path}/", "") == run_command("--wide")
+    lines = [json.loads(line) for line in run_command("--json").splitlines()]
     assert compared.in_time == lines[0]["in_time"]
     assert (compared.pairs, compared.seeds, compared.in_time_of) == (8, 4, "queries")
     events = {"setting": compared.settings, "difference": compared.rows}
     for event, rows in events.items():
-        assert rows == [{key: of[key] for key in of if key != "event"} for of in lines if of["event"] == event]
-    assert [of["key"] for of in compared.settings] == ["switch.buffer.pool"]
+        assert rows == [{key: item[key] for key in item if key != "event"} for item in lines if item["event"] == event]
+    assert [item["key"] for item in compared.settings] == ["switch.buffer.pool"]
     assert compared.rows and "B - A" in compared._repr_html_()
     assert duetime.compare(a, a).in_time["differs"] == "equal"
     assert duetime.compare(b, a, ["d3"]).transports == ["d3"]
@@ -44,7 +44,7 @@ def test_pair_compares_two_transports(service: Scenario, tmp_path: Path) -> None
     numbers = {
         (row["transport"], row["kind"], row["metric"]): row["value"] for row in result.summary.to_polars().to_dicts()
     }
-    medians = [of for of in compared.rows if of["number"] == "completion p50" and of["class"] is None]
+    medians = [item for item in compared.rows if item["number"] == "completion p50" and item["class"] is None]
     for row in medians:
         assert row["a"]["value"] == pytest.approx(numbers["dctcp", "queries", "completion_p50"])
         assert row["b"]["value"] == pytest.approx(numbers["d3", "queries", "completion_p50"])

@@ -54,16 +54,16 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Result:
 def intervals(ax: Axes) -> dict[str, list[tuple[float, float, float]]]:
     """Return the drawn values with both ends of their intervals, by colour, from the axis that has them."""
     found: dict[str, list[tuple[float, float, float]]] = {}
-    for of in ax.containers:
-        assert isinstance(of, ErrorbarContainer)
-        line = of.lines[0]
+    for container in ax.containers:
+        assert isinstance(container, ErrorbarContainer)
+        line = container.lines[0]
         assert line is not None
         colour = str(line.get_color())
-        sideways = of.has_xerr
+        sideways = container.has_xerr
         at = numpy.asarray(line.get_xdata() if sideways else line.get_ydata(), dtype=float)
         ends = [(value, value) for value in at]
-        if of.lines[2]:
-            segments = of.lines[2][0].get_segments()
+        if container.lines[2]:
+            segments = container.lines[2][0].get_segments()
             ends = [tuple(segment[:, 0 if sideways else 1]) for segment in segments]
         found.setdefault(colour, []).extend((value, *end) for value, end in zip(at, ends))
     return found
@@ -74,10 +74,10 @@ def title(ax: Axes) -> str:
     return ax.get_title(loc="left")
 
 
-def estimate(told: Any) -> tuple[float, float, float]:
+def estimate(reported: Any) -> tuple[float, float, float]:
     """Return value and both ends of an estimate in JSON."""
-    interval = told["interval"] or {"low": told["value"], "high": told["value"]}
-    return told["value"], interval["low"], interval["high"]
+    interval = reported["interval"] or {"low": reported["value"], "high": reported["value"]}
+    return reported["value"], interval["low"], interval["high"]
 
 
 COLOURS = {"dctcp": "#d55e00", "d3": "#009e73"}
@@ -105,7 +105,7 @@ def test_budget_curves_match_table(result: Result) -> None:
         colour = COLOURS[row["transport"]]
         own = queries.filter(polars.col("transport") == row["transport"])
         took = own["enough_ns"].drop_nulls().to_numpy() / unit
-        x, y = (numpy.asarray(of, dtype=float) for of in curves[colour].get_data())
+        x, y = (numpy.asarray(axis, dtype=float) for axis in curves[colour].get_data())
         for at in numpy.quantile(took, [0.1, 0.5, 0.9]):
             drawn_share = y[numpy.searchsorted(x, at, side="right") - 1]
             assert drawn_share == pytest.approx(float((took > at).sum()) / len(own))
@@ -119,27 +119,27 @@ def test_budget_curves_match_table(result: Result) -> None:
     assert "budget" in {text.get_text().split(" ")[0] for text in ax.texts}
 
 
-@pytest.mark.parametrize("of", ["queries", "flows"])
-def test_completion_curves_pass_percentiles(result: Result, of: Any) -> None:
-    figure = figures.completion_times(result, of)
-    rows = result.summary.queries if of == "queries" else result.summary.rows
+@pytest.mark.parametrize("kind", ["queries", "flows"])
+def test_completion_curves_pass_percentiles(result: Result, kind: Any) -> None:
+    figure = figures.completion_times(result, kind)
+    rows = result.summary.queries if kind == "queries" else result.summary.rows
     assert len(figure.axes) == len({(row["workload"], row.get("class")) for row in rows})
     for ax in figure.axes:
         unit = {"µs": 1e-6, "ms": 1e-3, "s": 1.0}[ax.get_xlabel().split("(")[1].rstrip(")")]
         drawn = intervals(ax)
-        for row in (row for row in rows if of == "queries" or title(ax).endswith(row["class"])):
+        for row in (row for row in rows if kind == "queries" or title(ax).endswith(row["class"])):
             found = [row["completion_s"][name] for name in ("p50", "p90", "p99")]
-            told = [estimate(one) for one in found if one is not None]
-            expected = [tuple(value / unit for value in one) for one in told]
+            reported = [estimate(one) for one in found if one is not None]
+            expected = [tuple(value / unit for value in one) for one in reported]
             assert drawn[COLOURS[row["transport"]]] == [pytest.approx(one) for one in expected]
             # The curve covers all runs.
-            table = (result.queries if of == "queries" else result.flows).to_polars()
+            table = (result.queries if kind == "queries" else result.flows).to_polars()
             own = table.filter(polars.col("transport") == row["transport"])
-            if of == "flows":
+            if kind == "flows":
                 own = own.filter(polars.col("class") == row["class"])
-            took = own["enough_ns" if of == "queries" else "fct_ns"].to_numpy() * 1e-9 / unit
+            took = own["enough_ns" if kind == "queries" else "fct_ns"].to_numpy() * 1e-9 / unit
             lines = [line for line in ax.lines if line.get_color() == COLOURS[row["transport"]]]
-            x, y = max((line.get_data() for line in lines), key=lambda of: len(numpy.asarray(of[0])))
+            x, y = max((line.get_data() for line in lines), key=lambda line: len(numpy.asarray(line[0])))
             middle = numpy.median(took)
             share = numpy.asarray(y, dtype=float)[numpy.searchsorted(x, middle, side="right") - 1]
             assert share == pytest.approx((took <= middle).mean())
@@ -153,9 +153,9 @@ def test_slack_crosses_zero_at_missed_share(result: Result) -> None:
     for row in result.summary.rows:
         if row["deadlines"] is None:
             continue
-        told = estimate(row["deadlines"]["missed"])
-        if told[0] > 0:
-            assert drawn[COLOURS[row["transport"]]][0] == pytest.approx(told)
+        reported = estimate(row["deadlines"]["missed"])
+        if reported[0] > 0:
+            assert drawn[COLOURS[row["transport"]]][0] == pytest.approx(reported)
         else:
             assert COLOURS[row["transport"]] not in drawn
 
@@ -165,10 +165,10 @@ def test_deadlines_draws_every_flow(result: Result) -> None:
     flows = result.flows.to_polars().filter(polars.col("deadline_ns").is_not_null())
     assert [title(ax).split(":")[0] for ax in figure.axes] == ["DCTCP", "D3"]
     for ax, name in zip(figure.axes, ("dctcp", "d3")):
-        points = sum(numpy.asarray(of.get_offsets()).shape[0] for of in ax.collections)
+        points = sum(numpy.asarray(collection.get_offsets()).shape[0] for collection in ax.collections)
         assert points == flows.filter(polars.col("transport") == name).height
-        told = next(row["deadlines"] for row in result.summary.rows if row["transport"] == name and row["deadlines"])
-        assert title(ax).endswith(f": {told['flows'] - told['met']} of {told['flows']} late")
+        reported = next(row["deadlines"] for row in result.summary.rows if row["transport"] == name and row["deadlines"])
+        assert title(ax).endswith(f": {reported['flows'] - reported['met']} of {reported['flows']} late")
 
 
 def test_series_match_tables(result: Result) -> None:
@@ -185,7 +185,7 @@ def test_series_match_tables(result: Result) -> None:
         (polars.col("run") == 0) & (polars.col("link") == largest) & (polars.col("transport") == "d3")
     )
     line = next(line for line in ax.lines if line.get_color() == COLOURS["d3"])
-    x, y = (numpy.asarray(of, dtype=float) for of in line.get_data())
+    x, y = (numpy.asarray(axis, dtype=float) for axis in line.get_data())
     unit = {"µs": 1e3, "ms": 1e6}[ax.get_xlabel().split("(")[1].rstrip(")")]
     assert numpy.trapezoid(y, x * unit) / 8 == pytest.approx(sent["sent_bytes"].sum())
     # A packet counts in the interval in which its last bit is sent.
@@ -206,7 +206,7 @@ def test_several_budgets_are_normalized() -> None:
     assert ax.get_xlabel() == "Time until enough answers (budgets)"
     queries = result.queries.to_polars()
     assert queries["budget_ns"].n_unique() == 2
-    x, y = (numpy.asarray(of, dtype=float) for of in ax.lines[0].get_data())
+    x, y = (numpy.asarray(axis, dtype=float) for axis in ax.lines[0].get_data())
     late = 1 - result.summary.queries[0]["objective"]["in_time"]["value"]
     assert y[numpy.searchsorted(x, 1.0, side="right") - 1] == pytest.approx(late)
 
@@ -214,7 +214,7 @@ def test_several_budgets_are_normalized() -> None:
 def test_sweep_figure_matches_summary(swept: Result) -> None:
     figure = figures.sweep(swept, "workload.fan_in", "in_time")
     titles = [title(ax) for ax in figure.axes]
-    assert sorted(titles) == [f"oldi, switch.buffer = {of}" for of in ("1 MB", "100 KB")]
+    assert sorted(titles) == [f"oldi, switch.buffer = {size}" for size in ("1 MB", "100 KB")]
     assert figure.axes[0].get_xlabel() == "Fan in" and figure.axes[0].get_ylabel() == "Queries in time (%)"
     for ax in figure.axes:
         buffer = title(ax).split("= ")[1]
@@ -263,10 +263,10 @@ def test_heatmap_matches_summary(swept: Result, metric: Any, name: str, factor: 
         assert drawn is not None
         rows = frame.filter(transport=transport).sort("switch_buffer_kb", "workload_fan_in")
         assert numpy.asarray(drawn).ravel() == pytest.approx(rows["value"].to_numpy() * factor)
-        assert [of.get_text() for of in ax.get_xticklabels()] == ["2", "5", "8"]
-        texts = [float(of.get_text()) for of in ax.texts]
-        assert texts == pytest.approx([float(f"{of:.3g}") for of in rows["value"] * factor])
-    assert [of.get_text() for of in panels[0].get_yticklabels()] == ["100", "1000"]
+        assert [label.get_text() for label in ax.get_xticklabels()] == ["2", "5", "8"]
+        texts = [float(text.get_text()) for text in ax.texts]
+        assert texts == pytest.approx([float(f"{value:.3g}") for value in rows["value"] * factor])
+    assert [label.get_text() for label in panels[0].get_yticklabels()] == ["100", "1000"]
     # All panels share one scale.
     assert panels[0].collections[0].norm is panels[1].collections[0].norm
 

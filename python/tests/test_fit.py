@@ -44,8 +44,8 @@ def test_fit_of_calls(calls: Path) -> None:
 
 
 def test_fit_with_other_load(calls: Path) -> None:
-    for told in ("3 %", 0.03):
-        fit = duetime.fit(calls, budget="2 ms", transports="dctcp", other_load=told)
+    for load in ("3 %", 0.03):
+        fit = duetime.fit(calls, budget="2 ms", transports="dctcp", other_load=load)
         assert "load = 0.03 " in fit.scenario.to_toml()
         (missed,) = (row for row in fit.rows if row["quantity"] == "missed share")
         assert missed["fitted_interval"]["low"] <= missed["fitted"] <= missed["fitted_interval"]["high"]

@@ -37,7 +37,7 @@ class Plain:
         return self.columns
 
 
-@pytest.mark.parametrize("frame", [*FRAMES, Plain], ids=lambda of: of.__name__)
+@pytest.mark.parametrize("frame", [*FRAMES, Plain], ids=lambda item: item.__name__)
 def test_flows_run_as_given(star: Scenario, frame: Callable[[Any], Any]) -> None:
     scenario = star.with_flows(frame(COLUMNS), name="mine")
     assert scenario.workloads == ["mine"]
@@ -52,8 +52,8 @@ def test_flows_run_as_given(star: Scenario, frame: Callable[[Any], Any]) -> None
 
 def test_times_as_durations_or_nanoseconds(star: Scenario) -> None:
     wanted = star.with_flows(COLUMNS)
-    start = [timedelta(seconds=of) for of in COLUMNS["start"]]
-    deadline = [None if of is None else timedelta(seconds=of) for of in COLUMNS["deadline"]]
+    start = [timedelta(seconds=item) for item in COLUMNS["start"]]
+    deadline = [None if item is None else timedelta(seconds=item) for item in COLUMNS["deadline"]]
     durations = {**COLUMNS, "start": start, "deadline": deadline}
     for frame in (dict, polars.DataFrame, pandas.DataFrame, pyarrow.table):
         assert star.with_flows(frame(durations)) == wanted
@@ -76,7 +76,7 @@ def test_nanosecond_durations_are_exact(star: Scenario) -> None:
         }
     )
     missing = numpy.timedelta64("NaT", "ns")
-    arrays: list[Any] = [numpy.array([missing if of is None else of for of in ns], "m8[ns]") for ns in (start, deadline)]
+    arrays: list[Any] = [numpy.array([missing if item is None else item for item in ns], "m8[ns]") for ns in (start, deadline)]
     durations: list[Callable[[Any], Any]] = [
         lambda array: array,
         list,
@@ -122,7 +122,7 @@ def test_result_flows_can_be_replayed(star: Scenario) -> None:
     assert sorted(second.to_polars()["size_bytes"]) == sorted(first.to_polars()["size_bytes"])
 
 
-@pytest.mark.parametrize("frame", FRAMES, ids=lambda of: of.__name__)
+@pytest.mark.parametrize("frame", FRAMES, ids=lambda item: item.__name__)
 def test_extra_columns_are_optional(star: Scenario, frame: Callable[[Any], Any]) -> None:
     more = frame({**COLUMNS, "user": ["a", "b", "c"], "deadlin": [1.0, 2.0, 3.0]})
     with pytest.raises(ScenarioError, match="unknown column `user`") as caught:
@@ -137,7 +137,7 @@ def test_flow_table_replays_unchanged(star: Scenario) -> None:
     first = duetime.run(star, transports="d3", seeds=1)
     second = duetime.run(star.with_flows(first.flows, accept_extra_columns=True), transports="d3", seeds=1)
     columns = ["start_ns", "source", "destination", "size_bytes", "deadline_ns"]
-    tables = [of.to_polars().select(columns).sort(columns) for of in (first, second)]
+    tables = [item.to_polars().select(columns).sort(columns) for item in (first, second)]
     assert tables[0].equals(tables[1])
 
 
@@ -170,8 +170,8 @@ WRONG: list[tuple[dict[str, Any], str, int | None, str]] = [
 ]
 
 
-@pytest.mark.parametrize("frame", FRAMES, ids=lambda of: of.__name__)
-@pytest.mark.parametrize(("wrong", "key", "row", "allowed"), WRONG, ids=lambda of: str(of)[:30])
+@pytest.mark.parametrize("frame", FRAMES, ids=lambda item: item.__name__)
+@pytest.mark.parametrize(("wrong", "key", "row", "allowed"), WRONG, ids=lambda item: str(item)[:30])
 def test_invalid_table_is_rejected(
     star: Scenario,
     frame: Callable[[Any], Any],

@@ -19,13 +19,13 @@ KnownKey: TypeAlias = Literal[
 '''
 
 
-def tables(of: dict[str, Any]) -> list[dict[str, Any]]:
+def tables(schema: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the table schemas that a value, or an item of a list, may have."""
-    found = [of] if "properties" in of else []
-    for choice in of.get("anyOf", []):
+    found = [schema] if "properties" in schema else []
+    for choice in schema.get("anyOf", []):
         found += tables(choice)
-    if "items" in of:
-        found += tables(of["items"])
+    if "items" in schema:
+        found += tables(schema["items"])
     return found
 
 

@@ -45,9 +45,9 @@ def test_notebook_runs(path: Path, tmp_path: Path) -> None:
     began = time.monotonic()
     nbclient.NotebookClient(notebook, timeout=900, resources={"metadata": {"path": str(tmp_path)}}).execute()
     print(f"{path.name}: {time.monotonic() - began:.0f} s")
-    streams = [of for of in outputs(notebook) if of.output_type == "stream"]
-    assert [of.text for of in streams if of.name == "stderr"] == []
-    assert any("image/png" in of.get("data", {}) for of in outputs(notebook))
+    streams = [output for output in outputs(notebook) if output.output_type == "stream"]
+    assert [output.text for output in streams if output.name == "stderr"] == []
+    assert any("image/png" in output.get("data", {}) for output in outputs(notebook))
 
 
 def run_cell(code: str, tmp_path: Path) -> list[Any]:
@@ -63,7 +63,7 @@ RUN = f"import duetime\nresult = duetime.run({STAR!r})"
 
 def test_widget_shows_progress(tmp_path: Path) -> None:
     shown = run_cell(RUN, tmp_path)
-    widgets = [of for of in shown if "application/vnd.jupyter.widget-view+json" in of.get("data", {})]
+    widgets = [output for output in shown if "application/vnd.jupyter.widget-view+json" in output.get("data", {})]
     assert len(widgets) == len(shown) == 1
     assert "runs" in widgets[0]["data"]["text/plain"]
 
@@ -83,7 +83,7 @@ def test_figure_is_shown_once(tmp_path: Path) -> None:
     for before in ("", "import matplotlib.pyplot\n"):
         code = f"{before}import duetime\nduetime.figures.slack(duetime.run({STAR!r}, progress=False))"
         shown = run_cell(code, tmp_path)
-        assert ["image/png" in of.get("data", {}) for of in shown] == [True]
+        assert ["image/png" in output.get("data", {}) for output in shown] == [True]
 
 
 def test_interrupt_stops_run(tmp_path: Path) -> None:
@@ -92,9 +92,9 @@ def test_interrupt_stops_run(tmp_path: Path) -> None:
     manager, client = start_new_kernel(kernel_name="python3", cwd=str(tmp_path))
     code = (
         "import duetime\n"
-        "def told(event):\n"
+        "def on_event(event):\n"
         "    if event['event'] == 'progress': print('at work', flush=True)\n"
-        f"duetime.run({LONG!r}, progress=told)\n"
+        f"duetime.run({LONG!r}, progress=on_event)\n"
     )
     try:
         request = client.execute(code)

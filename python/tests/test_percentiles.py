@@ -27,7 +27,7 @@ def pooled(took: list[int | None], share: Fraction) -> float | None:
     """Return the nearest-rank percentile in seconds, if at least ten samples are beyond it. Missing ends count as latest."""
     if len(took) * (1 - share) < 10:
         return None
-    ascending = sorted(took, key=lambda of: (of is None, of))
+    ascending = sorted(took, key=lambda value: (value is None, value))
     rank = -(-len(took) * share // 1)
     found = ascending[int(rank) - 1]
     return None if found is None else found * 1e-9
@@ -43,14 +43,14 @@ def check(rows: list[dict[str, Any]], table: polars.DataFrame, column: str) -> i
             own = own.filter(polars.col("class") == row["class"])
         took = own[column].to_list()
         for name, share in RANKS.items():
-            told, expected = row["completion_s"][name], pooled(took, share)
+            reported, expected = row["completion_s"][name], pooled(took, share)
             if expected is None:
-                assert told is None, (row["transport"], name)
+                assert reported is None, (row["transport"], name)
                 continue
             found += 1
             # Tables are rounded to nanoseconds.
-            assert told["value"] == pytest.approx(expected, abs=1e-9), (row["transport"], name)
-            assert told["interval"] is None or told["interval"]["low"] <= told["value"] <= told["interval"]["high"]
+            assert reported["value"] == pytest.approx(expected, abs=1e-9), (row["transport"], name)
+            assert reported["interval"] is None or reported["interval"]["low"] <= reported["value"] <= reported["interval"]["high"]
     return found
 
 

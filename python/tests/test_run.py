@@ -42,8 +42,8 @@ def test_results_are_tables(service: Scenario) -> None:
     assert frames[0]["met"].dtype == polars.Boolean
     grouped = frames[0].group_by("transport").agg(polars.len(), polars.col("met").sum())
     counted = {name: (count, met) for name, count, met in grouped.iter_rows()}
-    told = {row["transport"]: row["objective"] for row in result.summary.queries}
-    assert counted == {name: (of["queries"], of["met"]) for name, of in told.items()}
+    objectives = {row["transport"]: row["objective"] for row in result.summary.queries}
+    assert counted == {name: (item["queries"], item["met"]) for name, item in objectives.items()}
     for name in TABLES:
         assert result.table(name).to_arrow().num_columns == len(result.table(name).columns)
     assert result.to_polars("ports").height == len(result.ports)
@@ -56,7 +56,7 @@ def test_verdict_counts_late_queries(service: Scenario) -> None:
     queries = result.queries.to_polars().filter(polars.col("transport") == "dctcp")
     assert verdict["transport"] == "dctcp"
     assert verdict["late"] == queries.filter(~polars.col("met")).height > 0
-    assert sum(of["queries"] for of in verdict["limits"]) == verdict["explained"] == verdict["late"]
+    assert sum(item["queries"] for item in verdict["limits"]) == verdict["explained"] == verdict["late"]
     assert verdict["limits"][0]["limit"] == "computing"
     assert verdict["text"] in result.summary.text.replace("\n", " ")
 
@@ -118,7 +118,7 @@ def test_summary_matches_command(star: Scenario, command: str, tmp_path: Path) -
     assert len(tables) == 5 * 2 * 2
     assert all(ours[name] == theirs[name] for name in tables)
     assert ours["summary.json"] == theirs["summary.json"]
-    manifests = [json.loads(of["manifest.json"]) for of in (ours, theirs)]
+    manifests = [json.loads(item["manifest.json"]) for item in (ours, theirs)]
     for manifest in manifests:
         for key in ("started", "finished"):
             del manifest[key]
@@ -268,7 +268,7 @@ def test_run_releases_gil(long: Scenario) -> None:
             ticks += 1
             time.sleep(0.001)
 
-    def heard(event: duetime.Event) -> None:
+    def on_event(event: duetime.Event) -> None:
         started.set()
         # Progress arrives a few times per second; with the GIL held, no tick would occur in between.
         if ticks > 20:
@@ -278,7 +278,7 @@ def test_run_releases_gil(long: Scenario) -> None:
     thread.start()
     try:
         with pytest.raises(StopIteration):
-            duetime.run(long, progress=heard)
+            duetime.run(long, progress=on_event)
     finally:
         started.set()
         stop.set()
@@ -289,12 +289,12 @@ WAITS = """
 import sys
 import duetime
 
-def told(event):
+def on_event(event):
     if event["event"] == "progress":
         print("at work", flush=True)
 
 try:
-    duetime.run(sys.stdin.read(), out=sys.argv[1], progress=told)
+    duetime.run(sys.stdin.read(), out=sys.argv[1], progress=on_event)
 except KeyboardInterrupt:
     print("stopped", flush=True)
 """
@@ -379,11 +379,11 @@ def test_command_sweep_is_readable(command: str, tmp_path: Path) -> None:
 def test_background_run_is_cancelled(long: Scenario, tmp_path: Path) -> None:
     at_work = threading.Event()
 
-    def told(event: duetime.Event) -> None:
+    def on_event(event: duetime.Event) -> None:
         if event["event"] == "progress":
             at_work.set()
 
-    run = duetime.start(duetime.run, long, out=tmp_path / "out", progress=told)
+    run = duetime.start(duetime.run, long, out=tmp_path / "out", progress=on_event)
     assert at_work.wait(60)
     assert not run.done() and not run.cancelled()
     with pytest.raises(TimeoutError):

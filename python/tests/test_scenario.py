@@ -86,8 +86,8 @@ def test_arrays_of_durations_are_exact(service: Scenario) -> None:
     values = numpy.array([6_000_000, 7_000_001], "m8[ns]")
     several: list[Any] = [["6 ms", "7000001 ns"], values, list(values), pandas.Series(values), pandas.to_timedelta(values)]
     changes: dict[str, Any] = {"workload.applications": 2, "workload.objective.within": "6 ms"}
-    scenarios = [service.with_({**changes, "workload.deadline": of}) for of in several]
-    assert all(of == scenarios[0] for of in scenarios)
+    scenarios = [service.with_({**changes, "workload.deadline": item}) for item in several]
+    assert all(item == scenarios[0] for item in scenarios)
 
 
 @pytest.mark.parametrize(

@@ -17,17 +17,17 @@ from samples import STAR
 def test_capacity_matches_command(command: str, tmp_path: Path) -> None:
     file = tmp_path / "star.toml"
     file.write_text(STAR, encoding="utf-8")
-    told: list[duetime.Event] = []
-    found = duetime.capacity(file, "senders", seeds=2, progress=told.append)
+    events: list[duetime.Event] = []
+    found = duetime.capacity(file, "senders", seeds=2, progress=events.append)
     arguments = [command, "capacity", "star.toml", "--of", "senders", "--seeds", "2", "--json", "--quiet"]
     done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=True)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     rows = [row for row in lines if row["event"] in ("capacity", "best-capacity")]
-    assert [(of.transport, of.value, of.curve) for of in found] == [
+    assert [(item.transport, item.value, item.curve) for item in found] == [
         (row["transport"], row["value"], row["curve"]) for row in rows
     ]
-    assert [of.transport for of in found][:2] == ["dctcp", "d3"]
-    assert "value-finished" in {event["event"] for event in told}
+    assert [item.transport for item in found][:2] == ["dctcp", "d3"]
+    assert "value-finished" in {event["event"] for event in events}
 
 
 def test_invalid_search_is_rejected(star: Scenario) -> None:
@@ -39,7 +39,7 @@ def test_invalid_search_is_rejected(star: Scenario) -> None:
 
 
 def test_experiments_are_listed() -> None:
-    listed = {(of.paper, of.experiment) for of in duetime.experiments()}
+    listed = {(item.paper, item.experiment) for item in duetime.experiments()}
     assert {"d3", "d2tcp"} <= {paper for paper, _ in listed}
 
 

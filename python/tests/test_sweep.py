@@ -161,9 +161,9 @@ def test_only_missing_runs_are_executed(star: Scenario, tmp_path: Path) -> None:
     table = next(out.rglob("flows.parquet"))
     table.write_bytes(table.read_bytes()[:-1])
     for engine in (Local(1), Here()):
-        told: list[duetime.Event] = []
-        again = duetime.sweep(star, GRID, "d3", out=out, engine=engine, progress=told.append)
-        assert told[0]["kept"] == (7 if engine == Local(1) else 8)
+        events: list[duetime.Event] = []
+        again = duetime.sweep(star, GRID, "d3", out=out, engine=engine, progress=events.append)
+        assert events[0]["kept"] == (7 if engine == Local(1) else 8)
         assert again.digests == first.digests
         assert results(out) == wanted
 
@@ -174,11 +174,11 @@ def test_only_missing_runs_are_executed(star: Scenario, tmp_path: Path) -> None:
     ids=["shared", "sent", "lost", "lost often", "sent and lost"],
 )
 def test_engine_produces_same_bytes(star: Scenario, reference: Path, tmp_path: Path, engine: Here) -> None:
-    told: list[duetime.Event] = []
-    result = duetime.sweep(star, GRID, out=tmp_path / "out", engine=engine, progress=told.append)
+    events: list[duetime.Event] = []
+    result = duetime.sweep(star, GRID, out=tmp_path / "out", engine=engine, progress=events.append)
     assert results(tmp_path / "out") == results(reference)
     assert result.failures == [] and engine.stopped
-    kinds = [event["event"] for event in told]
+    kinds = [event["event"] for event in events]
     assert kinds[0] == "study-started" and kinds[-1] == "study-finished"
     assert kinds.count("run-finished") == 16
     assert not list((tmp_path / "out").glob(".*"))
@@ -243,7 +243,7 @@ class Failing(Here):
 def test_failed_runs_are_reported_and_retried(star: Scenario, reference: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = duetime.sweep(star, GRID, out=out, engine=Failing())
-    assert [(of.run, of.transport, of.reason) for of in result.failures] == [(0, "d3", "no luck")]
+    assert [(item.run, item.transport, item.reason) for item in result.failures] == [(0, "d3", "no luck")]
     point = result.failures[0].point
     assert point is not None
     failed = out / "points" / point / "runs" / "d3" / "0.failed.txt"
@@ -483,12 +483,12 @@ WAITS = """
 import sys
 import duetime
 
-def told(event):
+def on_event(event):
     if event["event"] == "progress":
         print("at work", flush=True)
 
 try:
-    duetime.sweep(sys.stdin.read(), {"seed": [1, 2]}, out=sys.argv[1], progress=told)
+    duetime.sweep(sys.stdin.read(), {"seed": [1, 2]}, out=sys.argv[1], progress=on_event)
 except KeyboardInterrupt:
     print("stopped", flush=True)
 """
@@ -513,9 +513,9 @@ def test_results_are_uploaded(
     half = {**GRID, "workload.senders": [3]}
     duetime.sweep(star, half, out=url, engine=engine)
     assert duetime.plan(star, GRID, out=url).missing == 8
-    told: list[duetime.Event] = []
-    result = duetime.sweep(star, GRID, out=url, engine=engine, progress=told.append)
-    assert told[0]["kept"] == 8
+    events: list[duetime.Event] = []
+    result = duetime.sweep(star, GRID, out=url, engine=engine, progress=events.append)
+    assert events[0]["kept"] == 8
     there = stored(url)
     for name, content in there.items():
         (tmp_path / "copy" / name).parent.mkdir(parents=True, exist_ok=True)
@@ -547,7 +547,7 @@ def test_stopped_sweep_resumes_on_storage(star: Scenario, reference: Path, url: 
         duetime.sweep(star, GRID, out=url, engine=Stopped())
     kept = len(duetime.load(url).digests)
     assert 0 < kept < 16
-    told: list[duetime.Event] = []
-    result = duetime.sweep(star, GRID, out=url, progress=told.append)
-    assert told[0]["kept"] == kept
+    events: list[duetime.Event] = []
+    result = duetime.sweep(star, GRID, out=url, progress=events.append)
+    assert events[0]["kept"] == kept
     assert result.digests == duetime.load(reference).digests

@@ -60,7 +60,7 @@ def swept(tmp_path_factory: pytest.TempPathFactory) -> Result:
 def test_values_of_one_dimension_are_numbers(texts: list[str], values: list[Any], unit: str | None) -> None:
     found = numbers_of(texts)
     assert found == (values, unit)
-    assert [type(of) for of in found[0]] == [type(of) for of in values]
+    assert [type(item) for item in found[0]] == [type(item) for item in values]
 
 
 @pytest.mark.parametrize(
@@ -131,22 +131,22 @@ def test_summary_as_frame(swept: Result) -> None:
         own = frame.filter(
             pl_point(points, row["point"]), transport=row["transport"], workload=row["workload_name"], kind="queries"
         )
-        numbers = {of["metric"]: of for of in own.to_dicts()}
-        for metric, told in (
+        numbers = {item["metric"]: item for item in own.to_dicts()}
+        for metric, estimate in (
             ("in_time", row["objective"]["in_time"]),
             ("completion_p50", row["completion_s"]["p50"]),
             ("answers_in_time_per_query", row["in_time"]),
         ):
-            of = numbers[metric]
-            interval = told["interval"]
-            assert (of["value"], of["low"], of["high"]) == (told["value"], interval["low"], interval["high"])
-            assert of["runs"] == 4
+            item = numbers[metric]
+            interval = estimate["interval"]
+            assert (item["value"], item["low"], item["high"]) == (estimate["value"], interval["low"], interval["high"])
+            assert item["runs"] == 4
         assert numbers["missed"]["value"] == pytest.approx(1 - numbers["in_time"]["value"])
         assert numbers["queries"]["value"] == row["queries"]
         assert "completion_p999" not in numbers
     for row in swept.summary.rows:
         own = frame.filter(pl_point(points, row["point"]), transport=row["transport"])
-        flows = {of["metric"]: of for of in own.filter(kind=row["class"]).to_dicts()}
+        flows = {item["metric"]: item for item in own.filter(kind=row["class"]).to_dicts()}
         assert flows["goodput_mean"]["value"] == row["goodput_bytes_per_s"]["mean"]["value"]
         assert (flows["goodput_mean"]["unit"], flows["completion_p50"]["unit"]) == ("bytes/s", "s")
         assert own.filter(kind="network", metric="queue_max")["value"].to_list() == [
@@ -158,12 +158,12 @@ def test_summary_as_frame(swept: Result) -> None:
 
 def pl_point(points: dict[str, str], label: str) -> polars.Expr:
     """Return the summary's rows of a point."""
-    return polars.col("point") == next(name for name, of in points.items() if of == label)
+    return polars.col("point") == next(name for name, item in points.items() if item == label)
 
 
 def test_summary_frames_are_equal(swept: Result, service: Scenario) -> None:
-    for of in (swept, duetime.run(service, seeds=1)):
-        summary = of.summary
+    for item in (swept, duetime.run(service, seeds=1)):
+        summary = item.summary
         frame = summary.to_polars()
         table = summary.to_arrow()
         assert polars.DataFrame(table).equals(frame)
@@ -257,7 +257,7 @@ def test_pickles_load_in_other_processes(star: Scenario, tmp_path: Path) -> None
     file.write_bytes(pickle.dumps((result, result.flows)))
     code = "import pickle, sys; r, t = pickle.load(open(sys.argv[1], 'rb')); print(len(r.digests), len(t), len(r.flows))"
     done = subprocess.run([sys.executable, "-I", "-c", code, str(file)], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == [str(of) for of in (len(result.digests), len(result.flows), len(result.flows))]
+    assert done.stdout.split() == [str(item) for item in (len(result.digests), len(result.flows), len(result.flows))]
 
 
 def test_html_views(swept: Result, star: Scenario) -> None:
@@ -265,7 +265,7 @@ def test_html_views(swept: Result, star: Scenario) -> None:
     assert "<th>workload_deadline_ms</th>" in shown and "<th>in time</th>" in shown
     assert "<td>no transport can do better</td>" in shown
     assert html.escape(str(swept.summary)) in shown
-    row = next(of for of in swept.summary.queries if of["transport"] == "d3")
+    row = next(item for item in swept.summary.queries if item["transport"] == "d3")
     assert f"<td>{row['completion_s']['p50']['value'] * 1e3:.4g} ms [" in shown
     table = swept.flows._repr_html_()
     assert table.count("<tr>") == 9 and "<th>fct_ns</th>" in table

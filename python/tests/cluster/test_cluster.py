@@ -72,16 +72,16 @@ def processes(*words: str) -> list[int]:
 
 def test_engines_produce_same_bytes(star: Scenario, tmp_path: Path, engine: Engine) -> None:
     here = duetime.sweep(star, GRID, out=tmp_path / "here")
-    told: list[duetime.Event] = []
-    there = duetime.sweep(star, GRID, out=tmp_path / "there", engine=engine, progress=told.append)
+    events: list[duetime.Event] = []
+    there = duetime.sweep(star, GRID, out=tmp_path / "there", engine=engine, progress=events.append)
     assert results(tmp_path / "here") == results(tmp_path / "there")
     assert here.digests == there.digests and len(there.digests) == 24
-    kinds = [event["event"] for event in told]
+    kinds = [event["event"] for event in events]
     assert kinds[0] == "study-started" and kinds[-1] == "study-finished"
     assert kinds.count("run-finished") == 24
     more = {"workload.senders": [*GRID["workload.senders"], 8]}
-    again = duetime.sweep(star, more, out=tmp_path / "there", engine=engine, progress=told.append)
-    assert [event["kept"] for event in told if event["event"] == "study-started"] == [0, 24]
+    again = duetime.sweep(star, more, out=tmp_path / "there", engine=engine, progress=events.append)
+    assert [event["kept"] for event in events if event["event"] == "study-started"] == [0, 24]
     assert len(again.digests) == 28
 
 
@@ -203,7 +203,7 @@ ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False)
 raylet = ray._private.worker._global_node.all_processes["raylet"][0].process.pid
 ended = 0
 
-def told(event):
+def on_event(event):
     global ended
     ended += event["event"] == "run-finished"
     if ended == 3 and event["event"] == "run-finished":
@@ -211,7 +211,7 @@ def told(event):
 
 vary = {"workload.senders": [4, 6], "seed": list(range(1, 101))}
 try:
-    duetime.sweep(sys.stdin.read(), vary, "d3", 1, out=sys.argv[1], engine=Ray(), progress=told)
+    duetime.sweep(sys.stdin.read(), vary, "d3", 1, out=sys.argv[1], engine=Ray(), progress=on_event)
 except duetime.EngineError as error:
     print(error)
 """
