@@ -76,9 +76,9 @@ def compare(
     :raises FolderError: a folder is not a run folder or cannot be read.
     """
     if (b is None) == (pair is None):
-        raise ValueError("compare: a second result, or pair=(\"dctcp\", \"d2tcp\")")
+        raise ValueError("compare: pass a second result, or pair=(\"dctcp\", \"d2tcp\")")
     if pair is not None and (transports is not None or isinstance(pair, str) or len(pair) != 2):
-        raise ValueError(f"pair={pair!r}: two transports, without `transports`")
+        raise ValueError(f"pair={pair!r}: must be two transports, without `transports`")
     sources = [a] if b is None else [a, b]
     # A result loaded from a URL owns its temporary copy, so keep the results alive until the comparison is done.
     results = [source if isinstance(source, Result) else load(source) for source in sources]

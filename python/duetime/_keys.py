@@ -1,4 +1,4 @@
-"""Key paths of scenarios, for completion in editors. Made from the schema: UPDATE=1 script/python."""
+"""Key paths of scenarios, for editor completion. Generated from the schema by UPDATE=1 script/python."""
 
 from typing import Literal, TypeAlias
 
@@ -445,4 +445,4 @@ KnownKey: TypeAlias = Literal[
     "workload.transport",
     "workload.trees",
 ]
-"""A key path that scenarios have."""
+"""Key path of a scenario."""

@@ -48,11 +48,11 @@ def run(
     :raises RunError: runs failed.
     """
     if resume and overwrite:
-        raise ValueError("resume and overwrite: one of the two")
+        raise ValueError("resume and overwrite exclude each other")
     if jobs is not None and jobs < 1:
-        raise ValueError(f"jobs={jobs}: at least 1")
+        raise ValueError(f"jobs={jobs}: must be at least 1")
     if threads < 1:
-        raise ValueError(f"threads={threads}: at least 1")
+        raise ValueError(f"threads={threads}: must be at least 1")
     wanted = {"seeds": seeds, "seed": seed}
     changes: dict[str, Value] = {key: value for key, value in wanted.items() if value is not None}
     resolved = scenario_of(scenario)

@@ -295,7 +295,7 @@ def _plain(value: object, path: str) -> Any:
         plain = {}
         for key, item in value.items():
             if not isinstance(key, str):
-                raise _wrong(path, key, "a key that is no text")
+                raise _wrong(path, key, "a key that is not a string")
             plain[key] = _plain(item, f"{path}.{key}" if path else key)
         return plain
     # NumPy scalars and similar. Dates, and numbers without a Python counterpart, are rejected.
@@ -303,17 +303,17 @@ def _plain(value: object, path: str) -> Any:
     if callable(item_of) and getattr(value, "ndim", 0) == 0:
         item = item_of()
         if kind_of(value) == "M" or type(item) is type(value):
-            raise _wrong(path, value, "no value of a scenario")
+            raise _wrong(path, value, "not a scenario value")
         return _plain(item, path)
     if hasattr(value, "tolist"):
         value = _items(value)
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         return [_plain(item, f"{path}[{index}]") for index, item in enumerate(value)]
-    raise _wrong(path, value, "no value of a scenario")
+    raise _wrong(path, value, "not a scenario value")
 
 
 def _wrong(path: str, value: object, reason: str) -> ScenarioError:
-    allowed = "texts, numbers, booleans, timedeltas, and lists and dicts of them"
+    allowed = "strings, numbers, booleans, timedeltas, and lists and dicts of these"
     return ScenarioError(
         f"{path} = {value!r}: {reason}\n   allowed: {allowed}",
         file=_SET,

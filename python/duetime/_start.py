@@ -81,7 +81,7 @@ class Run(Generic[T]):
         return result
 
     def __repr__(self) -> str:
-        state = "cancelled" if self.cancelled() else "done" if self.done() else "at work"
+        state = "cancelled" if self.cancelled() else "done" if self.done() else "running"
         return f"<Run: {state}>"
 
 

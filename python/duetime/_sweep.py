@@ -44,7 +44,7 @@ class Plan:
             workers.
         """
         if jobs is not None and jobs < 1:
-            raise ValueError(f"jobs={jobs}: at least 1")
+            raise ValueError(f"jobs={jobs}: must be at least 1")
         return self._plan.estimate_s(self._missing, jobs)
 
     def write(self, file: StrPath) -> Path:
@@ -143,7 +143,7 @@ def sweep(
     """
     if isinstance(engine, str):
         if engine != "local":
-            raise ValueError(f"engine={engine!r}: it is \"local\" or an object of duetime.engines")
+            raise ValueError(f"engine={engine!r}: must be \"local\" or an engine of duetime.engines")
         engine = Local(jobs)
     elif jobs is not None:
         raise ValueError("jobs: only for engine=\"local\"; other engines set their own number of workers")

@@ -11,7 +11,7 @@ import duetime
 from duetime import _native
 
 FILE = Path(__file__).parents[1] / "duetime" / "_keys.py"
-HEAD = '''"""Key paths of scenarios, for completion in editors. Made from the schema: UPDATE=1 script/python."""
+HEAD = '''"""Key paths of scenarios, for editor completion. Generated from the schema by UPDATE=1 script/python."""
 
 from typing import Literal, TypeAlias
 
@@ -45,7 +45,7 @@ def paths(table: dict[str, Any], prefix: str) -> set[str]:
 def test_keys_match_schema() -> None:
     keys = sorted(paths(json.loads(_native.schema()), ""))
     assert "workload.fan_in" in keys and "switch.buffer" in keys and "seeds" in keys
-    text = HEAD + "".join(f'    "{key}",\n' for key in keys) + "]\n\"\"\"A key path that scenarios have.\"\"\"\n"
+    text = HEAD + "".join(f'    "{key}",\n' for key in keys) + "]\n\"\"\"Key path of a scenario.\"\"\"\n"
     if os.environ.get("UPDATE"):
         FILE.write_text(text, encoding="utf-8")
     assert FILE.read_text(encoding="utf-8") == text, "UPDATE=1 script/python"

@@ -97,9 +97,9 @@ def test_arrays_of_durations_are_exact(service: Scenario) -> None:
         (numpy.timedelta64(700, "as"), "not a whole number of picoseconds"),
         (numpy.timedelta64(1, "M"), "no fixed length"),
         (numpy.timedelta64(700), "no unit"),
-        (numpy.datetime64(700, "ns"), "no value of a scenario"),
-        (pandas.NaT, "no value of a scenario"),
-        (numpy.longdouble(0.5), "no value of a scenario"),
+        (numpy.datetime64(700, "ns"), "not a scenario value"),
+        (pandas.NaT, "not a scenario value"),
+        (numpy.longdouble(0.5), "not a scenario value"),
     ],
     ids=repr,
 )

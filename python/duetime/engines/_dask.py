@@ -27,7 +27,7 @@ class Dask(Engine):
         :param workers: number of worker threads to use; default: all.
         """
         if workers is not None and workers < 1:
-            raise ValueError(f"workers={workers}: at least 1")
+            raise ValueError(f"workers={workers}: must be at least 1")
         self.cluster = cluster
         self.workers = workers
 

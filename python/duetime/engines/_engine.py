@@ -85,7 +85,7 @@ class Local:
 
     def __post_init__(self) -> None:
         if self.jobs is not None and self.jobs < 1:
-            raise ValueError(f"jobs={self.jobs}: at least 1")
+            raise ValueError(f"jobs={self.jobs}: must be at least 1")
 
 
 def imported(module: str, extra: str) -> Any:

@@ -36,7 +36,7 @@ class Ray(Engine):
             ``max_retries`` to 3.
         """
         if workers is not None and workers < 1:
-            raise ValueError(f"workers={workers}: at least 1")
+            raise ValueError(f"workers={workers}: must be at least 1")
         self.address = address
         self.workers = workers
         self.options = {"num_cpus": 1, "max_retries": 3, **options}

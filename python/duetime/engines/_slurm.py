@@ -48,7 +48,7 @@ class Slurm(Engine):
         """
         for name, count in (("jobs", jobs), ("jobs_per_worker", jobs_per_worker)):
             if count < 1:
-                raise ValueError(f"{name}={count}: at least 1")
+                raise ValueError(f"{name}={count}: must be at least 1")
         self.folder = Path(folder)
         self.jobs = jobs
         self.jobs_per_worker = jobs_per_worker

@@ -87,7 +87,7 @@ def completion_times(
     if of is None:
         of = "queries" if data.rows("queries") and flows is None else "flows"
     if of not in ("queries", "flows"):
-        raise ValueError(f"of={of!r}: \"queries\" or \"flows\"")
+        raise ValueError(f"of={of!r}: must be \"queries\" or \"flows\"")
     groups = _groups(data, of, workload, flows)
     time = "enough_ns" if of == "queries" else "fct_ns"
     columns = ["workload", time, *(["class", "size_bytes"] if of == "flows" else [])]
@@ -98,7 +98,7 @@ def completion_times(
     table = _finished(table, time)
     groups = [group for group in groups if group.rows_of(table[0]).num_rows]
     if not groups:
-        raise FigureError(f"no {of} of this choice have ended: there is no completion time to show")
+        raise FigureError(f"no selected {of} have finished, so there are no completion times to show")
     with drawing(ax, len(groups), style=style, width=width) as (figure, axes):
         for place, group in zip(axes, groups):
             _times(place, data, group, table[1], time, log)
@@ -183,7 +183,7 @@ def _with_deadlines(
     table = table.filter(pyarrow.compute.is_valid(table["deadline_ns"]))
     groups = [group for group in _groups(data, "flows", workload, flows) if group.rows_of(table).num_rows]
     if not groups:
-        raise FigureError("no selected flow that is measured has a deadline (key `workload.deadline`)")
+        raise FigureError("no selected flow has a deadline (key `workload.deadline`)")
     return data, groups, table
 
 
@@ -193,7 +193,7 @@ def _slack(ax: Axes, data: Data, group: _Group, table: Any) -> None:
     together = np.concatenate(list(slack_of.values()))
     together = together[np.isfinite(together)]
     if not together.size:
-        raise FigureError(f"{group.title}: no flow ended, so there is no slack to show")
+        raise FigureError(f"{group.title}: no flow has finished, so there is no slack to show")
     low, high = float(together.min()), float(together.max())
     unit, name = time_unit(max(abs(low), abs(high)))
     low, high = min(low, 0.0) / unit, max(high, 0.0) / unit
@@ -266,7 +266,7 @@ def deadlines(
         several = {name: np.unique(numbers(rows, column)).size > 1 for name, column in _AGAINST.items()}
         against = "deadline" if several["deadline"] else "size" if several["size"] else "start"
     if against not in _AGAINST:
-        raise ValueError(f"against={against!r}: \"deadline\", \"size\" or \"start\"")
+        raise ValueError(f"against={against!r}: must be \"deadline\", \"size\" or \"start\"")
     plane = _Plane.of(rows, against)
     shown = [look for look in data.looks if where(rows, transport=look.transport).num_rows]
     panels = len(shown) if ax is None else 1

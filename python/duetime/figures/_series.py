@@ -88,7 +88,7 @@ def _series(
         )
     table = where(table, run=run)
     if not table.num_rows:
-        raise FigureError(f"run={run}: the runs are 0 to {data.result.manifest['seeds'] - 1}")
+        raise FigureError(f"run={run}: must be 0 to {data.result.manifest['seeds'] - 1}")
     chosen = names(links) or [_busiest(table, value)]
     sampled = set(table["link"].unique().to_pylist())
     for link in chosen:

@@ -200,7 +200,7 @@ def _inches(width: Width | None, panels: int) -> float:
     if width == "page":
         return PAGE_IN
     if isinstance(width, str) or not (math.isfinite(width) and 1 <= width <= 50):
-        raise ValueError(f"width={width!r}: \"column\", \"page\" or 1 to 50 inches")
+        raise ValueError(f"width={width!r}: must be \"column\", \"page\" or 1 to 50 inches")
     return float(width)
 
 
@@ -212,7 +212,7 @@ def _font(style: Style) -> str:
 
 def _rc_of(style: Style) -> dict[str, Any]:
     if style not in _FONTS:
-        raise ValueError(f"style={style!r}: \"sans\" or \"serif\"")
+        raise ValueError(f"style={style!r}: must be \"sans\" or \"serif\"")
     return {
         "font.family": [_font(style)],
         "mathtext.fontset": "stix" if style == "serif" else "stixsans",

@@ -78,7 +78,7 @@ def sweep(
     if facet is not None:
         facets = axis_of(axes, "facet", facet)
         if facets not in others:
-            raise FigureError(f"facet={facet!r}: {along.key} is along x; choose another axis")
+            raise FigureError(f"facet={facet!r}: {along.key} is the x axis; choose another axis")
         others = only(data, others, facets)
     panels = _panels(data, along, others, y, workload, named=facet is None)
     with drawing(ax, len(panels), style=style, width=width, share=facet is not None) as (figure, drawn):
@@ -126,7 +126,7 @@ def check_measure(argument: str, measure: str) -> None:
     """Raise an error if the measure is unknown."""
     if measure not in (*_PERCENTILES, "missed", "in_time", "goodput"):
         allowed = "\"missed\", \"in_time\", \"p50\", \"p90\", \"p99\", \"p999\" or \"goodput\""
-        raise ValueError(f"{argument}={measure!r}: {allowed}")
+        raise ValueError(f"{argument}={measure!r}: must be {allowed}")
 
 
 def only(data: Data, others: list[Axis], *shown: Axis) -> list[Axis]:
