@@ -158,7 +158,7 @@ class _Driver:
                     self._take(handle, pending.pop(handle))
                 if time.monotonic() - reported > _PROGRESS_S:
                     self._take_staged()
-                    self._remote.tell(self._workers * self._engine.jobs_per_worker)
+                    self._remote.report_progress(self._workers * self._engine.jobs_per_worker)
                     reported = time.monotonic()
                 self._forward_events()
         except BaseException:

@@ -210,7 +210,7 @@ class Remote:
     def fail(self, run: int, why: str) -> None:
         """Record a failed run with its reason."""
 
-    def tell(self, at_once: int) -> None:
+    def report_progress(self, at_once: int) -> None:
         """Emit a progress event, given the number of concurrent runs."""
 
     def end(self, cancelled: bool) -> None:

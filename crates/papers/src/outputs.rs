@@ -1,4 +1,4 @@
-//! Output files of a campaign besides its runs: rows, figures and the page of all experiments in the folder.
+//! Output files of a campaign other than its runs: rows, figures and the page of all experiments in the folder.
 
 use std::path::{Path, PathBuf};
 

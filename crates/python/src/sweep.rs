@@ -322,9 +322,9 @@ impl Remote {
     }
 
     /// Emits a progress event, given the number of concurrent runs.
-    fn tell(&self, at_once: usize) -> PyResult<()> {
+    fn report_progress(&self, at_once: usize) -> PyResult<()> {
         self.with(|remote, events| {
-            remote.tell(at_once, events);
+            remote.report_progress(at_once, events);
             Ok(())
         })
     }

@@ -296,7 +296,7 @@ fn keeping_grants_hurts_the_offender_most() {
         // The router of the offender's own link runs out first.
         assert!(keeps.offender_missed > 0.5, "{}", keeps.offender_missed);
         assert!(keeps.honest_missed < keeps.offender_missed / 2.0);
-        // The offender is not the only victim: nobody can use what it keeps until the census finds out.
+        // The offender is not the only victim: no flow can use what it keeps until the census finds out.
         assert!(keeps.honest_missed > honest.honest_missed + 0.01);
     }
 }

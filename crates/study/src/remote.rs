@@ -141,7 +141,7 @@ impl Remote {
     }
 
     /// Reports the progress. `at_once` is the number of concurrent runs.
-    pub fn tell(&mut self, at_once: usize, listener: &dyn Listener) {
+    pub fn report_progress(&mut self, at_once: usize, listener: &dyn Listener) {
         let (now_s, waiting) = (self.begun.at.elapsed().as_secs_f64(), self.missing());
         listener.on(&Event::Overall {
             done: self.begun.runs - waiting.len(),

@@ -48,7 +48,7 @@ pub struct Downlink {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offer(EncodedRate);
 
-/// Origin of the answer to an arrived request, besides the sender's own interface.
+/// Origin of the answer to an arrived request, in addition to the sender's own interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// No answer, or no request.

@@ -3,7 +3,7 @@
 use super::{Control, Window};
 use crate::tcp::{Config, Growth};
 
-/// NewReno has no state besides the window.
+/// NewReno has no state other than the window.
 #[derive(Clone, Debug)]
 pub(crate) struct State;
 

@@ -25,7 +25,7 @@ fn seeds() -> std::ops::Range<u64> {
     first.parse().expect("a number")..end.parse().expect("a number")
 }
 
-/// Scheduled events besides the network's faults.
+/// Scheduled events in addition to the network's faults.
 struct Events {
     restart: Time,
     failure: Option<(usize, Time)>,

@@ -52,7 +52,7 @@ impl Row {
         format!("{}{profile}, host {} Gbps", self.transport, self.host_gbps)
     }
 
-    /// Bytes that the flow delivers within a time.
+    /// Returns the bytes that the flow delivers within a time.
     fn delivered(&self, buffer: u32, window: u32, seconds: u32, seed: u64) -> Result<u64> {
         let Self {
             transport,
@@ -81,7 +81,7 @@ impl Row {
             .sum())
     }
 
-    /// Share of the line from the second second to the fourth, the least of all initial windows and seeds.
+    /// Returns the share of the line from the second second to the fourth, the least of all initial windows and seeds.
     fn share(&self, buffer: u32, seeds: u64) -> Result<f64> {
         let windows = match self.profile {
             Some(_) => &WINDOWS[..],

@@ -1,6 +1,6 @@
-//! Whether equal long flows get equal shares, over the sizes of the random delay of packets at their hosts
-//! (`host.send_jitter`): Jain's index of N flows into one port of a star, the worst of the seeds. And the shares of flows
-//! whose round trips differ, and the share of a bottleneck that a lone flow has.
+//! Fairness of long flows: Jain's index of N equal flows into one port of a star, the worst of the seeds, by the size of
+//! the random delay of packets at their hosts (`host.send_jitter`); the shares of flows with different round trips; and
+//! the share of a bottleneck that a lone flow gets.
 //!
 //! `cargo run --release -p duetime-sim --example fairness [-- --send-jitter "2 ns"]... [--seeds 4]
 //! [--only gate|queue|others|round-trips|lone] [--case TEXT]...`
@@ -33,10 +33,10 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 /// The default of `host.send_jitter`.
 const DEFAULT: &str = "1 ns";
-/// What equal flows must reach.
+/// Least index that equal flows must reach.
 const LEAST: f64 = 0.98;
 const LATENCIES_US: [u32; 3] = [5, 20, 100];
-/// Sizes of the delay that are compared where none is asked for.
+/// Default sizes of the delay to compare.
 const SIZES: [&str; 7] = ["0 ps", "100 ps", "500 ps", "1 ns", "2 ns", "5 ns", "10 ns"];
 
 /// N equal flows into host 0.
@@ -47,12 +47,12 @@ struct Case {
     latency_us: u32,
     duration: &'static str,
     switch: &'static str,
-    /// How much longer the way of each host is than that of the one before, as a share of the round trip.
+    /// Difference between the paths of successive hosts, as a share of the round trip.
     unequal: f64,
 }
 
 impl Case {
-    /// The rows of the gate: DCTCP and D2TCP into the default switch, TCP into 100 packets.
+    /// Rows of the gate: DCTCP and D2TCP into the default switch, TCP into 100 packets.
     fn gate() -> Vec<Self> {
         let mut cases = Vec::new();
         for (transport, counts, duration, switch) in [
@@ -74,7 +74,7 @@ impl Case {
         cases
     }
 
-    /// What is shown and not gated.
+    /// Rows that are printed without a gate.
     fn others() -> Vec<Self> {
         let tcp = |flows, switch, latency_us, unequal| Self {
             transport: "tcp",
@@ -128,7 +128,7 @@ impl Case {
             );
             return text;
         }
-        // Four latencies and the packet's transmissions: what the hosts' ways differ by is a share of that.
+        // The base round trip: four latencies and the packet's transmissions.
         let round_trip_us = f64::from(latency_us) * 4.0 + 24.0;
         text.push_str("kind = \"graph\"\nswitches = [\"switch\"]\n");
         let hosts: Vec<String> = (0..=flows).map(|host| format!("\"host{host}\"")).collect();
@@ -181,14 +181,14 @@ impl Case {
 
 const PACKETS: &str = "buffer = \"100 packets\"";
 
-/// Jain's index of what the flows delivered.
+/// Returns Jain's index of the delivered bytes.
 fn fairness(output: &RunOutput) -> f64 {
     let flows = output.records.flows.iter();
     let delivered: Vec<f64> = flows.map(|flow| flow.delivered_bytes as f64).collect();
     jain(&delivered).unwrap_or(0.0)
 }
 
-/// Of one case at one size of the delay: the index of each seed, and the least utilisation of the port.
+/// Result of a case at one size of the delay: the index of each seed, and the least utilisation of the port.
 #[derive(Clone, Debug)]
 struct Cell {
     indices: Vec<f64>,
@@ -217,7 +217,7 @@ impl Cell {
     }
 }
 
-/// Does `work` for each item on all processors; results in order.
+/// Runs `work` for each item on all processors. Returns the results in order.
 fn each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let next = AtomicUsize::new(0);
@@ -245,7 +245,8 @@ fn each<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> 
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Prints one line per case with the worst index of the seeds at each size; how many runs were below the gate, by size.
+/// Prints one line per case with the worst index of the seeds at each size. Returns the number of runs below the gate,
+/// by size.
 fn table(cases: &[Case], sizes: &[String], seeds: u64) -> Result<Vec<usize>> {
     println!(
         "| {:<44} | {} |",
@@ -316,7 +317,7 @@ fn queues(sizes: &[String], seeds: u64) -> Result<()> {
     Ok(())
 }
 
-/// The mean queue in packets and the share of packets marked, over all seeds.
+/// Returns the mean queue in packets and the share of marked packets, over all seeds.
 fn queue(flows: u32, size: &str, seeds: u64) -> Result<(f64, f64)> {
     let case = Case {
         transport: "dctcp",

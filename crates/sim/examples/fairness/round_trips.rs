@@ -1,4 +1,4 @@
-//! Shares of two long flows into one port whose round trips differ: the near flow's throughput over the far one's.
+//! Shares of two long flows into one port with different round trips: the near flow's throughput over the far flow's.
 
 use super::{Result, each};
 use duetime_scenario::NoFiles;
@@ -13,7 +13,7 @@ const TRANSPORTS: [&str; 4] = ["tcp", "cubic", "dctcp", "d3"];
 /// A network with a near and a far sender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Shape {
-    /// Both senders at the receiver's switch, by links of different latency; the ratio of the base round trips.
+    /// Both senders at the receiver's switch, on links of different latency, with this ratio of base round trips.
     Star(f64),
     /// One sender in the receiver's rack and one in another.
     LeafSpine,
@@ -80,7 +80,7 @@ impl Row {
         )
     }
 
-    /// Throughput of the near flow over that of the far one, over all seeds.
+    /// Returns the throughput of the near flow divided by that of the far flow, over all seeds.
     fn share(&self, transport: &str, seeds: u64) -> Result<f64> {
         let text = self.text(transport);
         let scenario = duetime_scenario::load(&text, "round-trips", &[], &NoFiles)
@@ -114,7 +114,7 @@ impl Row {
     }
 }
 
-/// Prints one line per rate and network with the share under each transport, "!" where it is not as it should be: the near
+/// Prints one line per rate and network with the share under each transport, "!" where it misses its bound: the near
 /// flow must get at least 0.95 of the far one's throughput, under DCTCP between ratio^0.5 and ratio^1.5 times as much, and
 /// under D3 as much as the far one.
 pub fn table(named: impl Fn(&str) -> bool, seeds: u64) -> Result<()> {

@@ -114,7 +114,7 @@ impl Store {
     }
 
     /// Returns an event's rank among simultaneous events. The hash covers the kind, the link or host, and the number of
-    /// events it has had. It is therefore drawn anew for each event, so that no link wins all its ties, and it does not
+    /// events it has had. It is therefore drawn again for each event, so that no link wins all its ties, and it does not
     /// depend on how the network is split. The time is left out, so that the order is unchanged if all times halve.
     #[inline]
     fn precedence(&self, id: u32) -> Precedence {

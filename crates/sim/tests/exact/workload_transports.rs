@@ -1,4 +1,4 @@
-//! Workloads with a transport of their own use it, for any number of workloads.
+//! Workloads with their own transport use it, for any number of workloads.
 
 use crate::common::{chain, d3, finish, flows, gigabit, newreno, run, scenario, workload};
 use duetime_core::Span;

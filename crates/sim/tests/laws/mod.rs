@@ -228,7 +228,7 @@ fn is_drowned(case: &Case, records: &RunRecords, flow: &FlowRecord) -> bool {
 /// Returns true if a full link between switches may keep `flow` from finishing.
 ///
 /// With edge allocation, nothing allocates the links between switches. Such a link stays full if it is slower than the
-/// rates granted at the hosts, and answers then arrive after senders gave up on their requests.
+/// rates granted at the hosts, and answers then arrive after senders abandoned their requests.
 fn is_crowded_out(case: &Case, records: &RunRecords, flow: &FlowRecord) -> bool {
     let Protocol::D3(config) = case.protocol(flow.workload) else {
         return false;
@@ -307,7 +307,7 @@ fn queries(case: &Case, records: &RunRecords) -> Result<(), String> {
         check_attempts(expected.oldi, query)?;
         ensure!(
             expected.give_up != GiveUp::Never || query.gave_up == 0,
-            "gave up, although the workload forbids it: {query:?}"
+            "timed out, although the workload forbids it: {query:?}"
         );
         if expected.is_flat {
             check_answers(records, query)?;

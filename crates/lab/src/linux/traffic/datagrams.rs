@@ -95,7 +95,7 @@ impl Datagrams {
         let Some(D3 { config, .. }) = inputs.stacks.iter().find_map(Stack::d3) else {
             return Ok(None);
         };
-        // D3's packets have no classes of their own. With concurrent TCP classes, they use the first.
+        // D3's packets have no separate classes. With concurrent TCP classes, they use the first.
         let class = (transport::classes(inputs.scenario, inputs.stacks) > 1).then_some(0);
         let mut hosts = Vec::new();
         for (host, namespace) in (0..).zip(inputs.hosts) {

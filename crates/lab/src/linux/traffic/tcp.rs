@@ -192,7 +192,7 @@ impl Traffic<'_> {
             };
             match receiver.read(&mut self.block) {
                 Ok(0) => {
-                    // Closing sends the other FIN, which tells the sender that all data has arrived.
+                    // Closing sends the other FIN, by which the sender learns that all data has arrived.
                     connection.receiver = None;
                     return Ok(());
                 }

@@ -87,7 +87,7 @@ impl Endpoint {
                     sender.repeat_syn(&stream.config);
                 }
             }
-            // The reset has the identifiers of our SYN, which nobody else knows.
+            // The reset has the identifiers of our SYN, which no other host knows.
             Kind::Reset if header.source == stream.remote => match failure(header) {
                 Some(error) => self.fail(now, local, error),
                 None => self.totals.stale += 1,

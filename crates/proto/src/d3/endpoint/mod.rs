@@ -127,7 +127,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Creates an endpoint that does not accept streams yet. `secret` must be random, so that nobody can guess
+    /// Creates an endpoint that does not accept streams yet. `secret` must be random, so that others cannot guess
     /// identifiers. Fails with the text of [`Options::problem`].
     pub fn new(options: Options, secret: [u64; 2]) -> Result<Self, &'static str> {
         if let Some(problem) = options.problem() {
