@@ -215,7 +215,7 @@ impl Listener for Bars {
                 bar.set_prefix(terminal::printable(&name.to_string()).into_owned());
                 runs.insert(*job, bar);
             }
-            Event::RunStarted { .. } => {}
+            Event::RunStarted { .. } | Event::SearchStarted { effort: None, .. } => {}
             Event::Progress {
                 job,
                 simulated_s,
@@ -252,7 +252,6 @@ impl Listener for Bars {
                     self.print(event);
                 }
             }
-            Event::SearchStarted { effort: None, .. } => {}
             Event::SearchStarted { .. }
             | Event::Warning(_)
             | Event::Damaged { .. }

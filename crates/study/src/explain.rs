@@ -69,7 +69,7 @@ impl Names {
     }
 }
 
-/// ExplainedFlow flow.
+/// Explained flow.
 #[derive(Clone, Debug)]
 pub struct ExplainedFlow {
     /// Name of the run.
@@ -90,7 +90,7 @@ pub struct ExplainedFlow {
     pub names: Names,
 }
 
-/// ExplainedFlow query.
+/// Explained query.
 #[derive(Clone, Debug)]
 pub struct ExplainedQuery {
     /// Name of the run.

@@ -38,7 +38,7 @@ pub struct Verdict {
     pub late: u64,
     /// Late queries that were explained: all of them, or every n-th if the traces would need too much memory.
     pub explained: u64,
-    /// ExplainedFlow queries by the kind that took the largest part of their time, most frequent first.
+    /// Explained queries by the kind that took the largest part of their time, most frequent first.
     pub limits: Vec<Limited>,
     /// Verdict as text, in a few sentences.
     pub text: String,

@@ -35,7 +35,7 @@ pub struct Accounting {
     pub late: u64,
     /// Late queries that were explained.
     pub explained: u64,
-    /// ExplainedFlow queries by the kind that took the largest part of their time.
+    /// Explained queries by the kind that took the largest part of their time.
     pub limits: BTreeMap<Limit, u64>,
     /// Queries limited by queues, by the queue in which they waited longest.
     pub queues: BTreeMap<Queue, u64>,
