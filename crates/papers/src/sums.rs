@@ -25,10 +25,10 @@ pub struct Sums {
     pub drops: u64,
     /// Utilisation of the busiest link, in [0, 1].
     pub utilisation: f64,
-    /// Time allowed and completion time of each measured deadline flow in nanoseconds, if [`Keep`] requests them.
+    /// Time allowed and completion time of each measured deadline flow in nanoseconds, if `Keep` requests them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<(u64, Option<u64>)>,
-    /// Series of the sampled links, if [`Keep`] requests them.
+    /// Series of the sampled links, if `Keep` requests them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<LinkSeries>,
 }
