@@ -6,11 +6,10 @@
 //! kernel's cannot be changed. D3 rounds rates to a byte and therefore scales only approximately.
 
 use duetime_core::{Rate, Span};
-use duetime_proto::{d3, tcp};
 use duetime_scenario::Scenario;
 use duetime_scenario::model::{
-    Deadline, Gap, GiveUp, Hedge, HedgeAfter, Intensity, Link, Oldi, Protocol, QueryArrival,
-    SourceGap, Spans, Topology, Transport, WorkloadKind,
+    Deadline, Gap, GiveUp, Hedge, HedgeAfter, Intensity, Link, Oldi, QueryArrival, SourceGap,
+    Spans, Topology, Transport, WorkloadKind,
 };
 use thiserror::Error;
 
@@ -141,48 +140,10 @@ impl Scale {
     }
 
     fn transport(self, transport: &mut Transport) -> Result<(), ScaleError> {
-        match &mut transport.protocol {
-            Protocol::Tcp(config) => {
-                let tcp::Config {
-                    rto_min,
-                    rto_initial,
-                    rto_max,
-                    delayed_ack_timeout,
-                    max_ack_delay,
-                    ack_coalescing,
-                    ..
-                } = config;
-                let timers = [
-                    rto_min,
-                    rto_initial,
-                    rto_max,
-                    delayed_ack_timeout,
-                    max_ack_delay,
-                ];
-                self.spans(timers)?;
-                self.spans(
-                    ack_coalescing
-                        .as_mut()
-                        .map(|coalescing| &mut coalescing.within),
-                )
-            }
-            Protocol::D3(config) => {
-                let d3::Config {
-                    base_rate,
-                    update_interval,
-                    police,
-                    rto_min,
-                    ..
-                } = config;
-                self.spans([rto_min])?;
-                self.spans(update_interval)?;
-                police.iter_mut().try_for_each(|rate| self.rate(rate))?;
-                match base_rate {
-                    d3::BaseRate::HeaderOnly => Ok(()),
-                    d3::BaseRate::Segment(round_trip) => self.span(round_trip),
-                }
-            }
-        }
+        let protocol = &mut transport.protocol;
+        self.spans(protocol.times_mut())?;
+        let mut rates = protocol.rates_mut().into_iter();
+        rates.try_for_each(|rate| self.rate(rate))
     }
 
     fn deadline(self, deadline: &mut Deadline) -> Result<(), ScaleError> {
@@ -443,9 +404,8 @@ mod tests {
         };
         assert_eq!(link.rate, Rate::from_mbps(100));
         assert_eq!(bottleneck.latency, Span::from_us(300));
-        let Protocol::Tcp(config) = &slow.transports[0].protocol else {
-            panic!("DCTCP is a window protocol");
-        };
+        let config = slow.transports[0].protocol.window_options();
+        let config = config.expect("DCTCP is a window protocol");
         assert_eq!(config.rto_min, Span::from_secs(2));
         assert_eq!(config.delayed_ack_timeout, Span::from_ms(400));
         assert_eq!(config.timeout_min, Span::from_ms(8));

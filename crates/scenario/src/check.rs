@@ -3,8 +3,8 @@
 use crate::diagnostic::Diagnostic;
 use crate::document::Document;
 use crate::model::{
-    Edge, GiveUp, Hedge, HedgeAfter, Node, Oldi, Protocol, RetryAt, Scenario, Topology, Transport,
-    Workload, WorkloadKind,
+    Edge, GiveUp, Hedge, HedgeAfter, Node, Oldi, RetryAt, Scenario, Topology, Transport, Workload,
+    WorkloadKind,
 };
 use crate::place::Place;
 use crate::resolve::tables;
@@ -13,8 +13,6 @@ use duetime_core::Span;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
 
-/// Slots of D3's allocation vector (D3 §5): one per link, including the host's own.
-const D3_LINKS: u32 = 6;
 const MAX_HOSTS: u32 = 1_000_000;
 
 /// Checks the scenario. Errors point at the wrong value in `document`.
@@ -91,11 +89,12 @@ fn transports(scenario: &Scenario, places: &[Place<'_>]) -> Result<()> {
             let message = "too many transports for the workloads of a scenario";
             return place.refuse(message, format!("{MAX_OWN_TRANSPORTS} different ones"));
         }
-        let differs = |other: &&&Transport| match (&transport.protocol, &other.protocol) {
-            (Protocol::D3(own), Protocol::D3(other)) => own.for_routers() != other.for_routers(),
-            _ => false,
+        let program = transport.protocol.router_program();
+        let conflicts = |other: &&&Transport| {
+            let pair = program.zip(other.protocol.router_program());
+            pair.is_some_and(|(own, other)| own.conflicts_with(&other))
         };
-        if let Some(other) = in_use.iter().find(differs) {
+        if let Some(other) = in_use.iter().find(conflicts) {
             let message = format!("requires other router options than `{}`", other.name);
             return Err(place
                 .wrong(message)
@@ -138,24 +137,26 @@ fn topology(scenario: &Scenario, place: &Place<'_>) -> Result<()> {
         // The longest path of all other topologies is at most the fat-tree's: three links up and three down.
         _ => return Ok(()),
     };
-    let uses_d3 = |protocol: &Protocol| matches!(protocol, Protocol::D3(_));
     let compared = scenario.transports.iter();
     let fixed = scenario
         .workloads
         .iter()
         .filter_map(|w| w.transport.as_ref());
-    let d3 = compared.chain(fixed).find(|t| uses_d3(&t.protocol));
-    match d3 {
-        Some(transport) if longest.links > D3_LINKS => {
+    let limited = compared.chain(fixed).find_map(|transport| {
+        let program = transport.protocol.router_program()?;
+        Some((transport, program.max_links()))
+    });
+    match limited {
+        Some((transport, max_links)) if longest.links > max_links => {
             let (a, b) = (&longest.from, &longest.to);
             let message = format!(
-                "the path from {a} to {b} has {} links, but a request of {} has {D3_LINKS} slots",
+                "the path from {a} to {b} has {} links, but a request of {} has {max_links} slots",
                 longest.links, transport.name
             );
             let error = place.at("links").wrong(message);
             Err(error
                 .allowed(format!(
-                    "paths of at most {D3_LINKS} links, including the hosts' own"
+                    "paths of at most {max_links} links, including the hosts' own"
                 ))
                 .help("use a transport without routers, or a flatter graph"))
         }

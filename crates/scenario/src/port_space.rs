@@ -1,13 +1,10 @@
 //! Check that the largest packet of each transport fits into a port of a switch.
 
 use crate::diagnostic::Diagnostic;
-use crate::model::{Amount, Buffer, Oldi, Protocol, Scenario, Size, Transport};
+use crate::model::{Amount, Buffer, Oldi, Scenario, Size, Transport};
 use crate::model::{Switch, WorkloadKind};
 use crate::place::Place;
 use crate::quantity::SIZE;
-
-/// IP and TCP headers of a segment, in bytes. D3 packets have at least as many.
-const HEADER_BYTES: u64 = 40;
 
 impl Switch {
     /// Returns the number of bytes that one port of an empty switch can hold, or `None` without a limit in bytes.
@@ -22,17 +19,6 @@ impl Switch {
                 reason = "at most the pool"
             )]
             Buffer::Dynamic { pool, alpha } => Some((pool.0 as f64 * alpha.min(1.0)) as u64),
-        }
-    }
-}
-
-impl Protocol {
-    /// Returns the size of the largest packet of a message of this size, in bytes, with headers but without framing.
-    pub fn largest_packet(&self, message_bytes: u64) -> u64 {
-        let whole = message_bytes.saturating_add(HEADER_BYTES);
-        match self {
-            Self::Tcp(config) => whole.min(u64::from(config.mss) + HEADER_BYTES),
-            Self::D3(config) => whole.min(u64::from(config.mtu)),
         }
     }
 }
@@ -61,10 +47,7 @@ pub(crate) fn check(scenario: &Scenario, root: &Place<'_>) -> Result<(), Diagnos
                 show(packet),
                 transport.name
             );
-            let key = match transport.protocol {
-                Protocol::Tcp(_) => "mss",
-                Protocol::D3(_) => "mtu",
-            };
+            let key = transport.protocol.mtu_key();
             return Err(root
                 .at("switch")
                 .at("buffer")

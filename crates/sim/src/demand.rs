@@ -33,9 +33,6 @@ use paths::Paths;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Bytes of IP and TCP headers of every segment; D3's headers are not smaller.
-const HEADER_BYTES: u32 = 40;
-
 /// Demand of the workloads of one run.
 #[derive(Debug)]
 pub struct Demand {
@@ -92,7 +89,7 @@ impl Demand {
         let mut unlimited = scenario.clone();
         unlimited.host.servers = Servers::Unlimited;
         let mut workloads = Workloads::new(&unlimited, network, &streams)?;
-        let header = HEADER_BYTES + scenario.host.frame_overhead;
+        let header = Protocol::MIN_HEADER_BYTES + scenario.host.frame_overhead;
         let kinds = scenario.workloads.iter().enumerate();
         // The demand depends on the network if queries are back to back, or if leaves are hedged, retried or cancelled.
         let depends_on_network = |kind: &WorkloadKind| {
@@ -141,18 +138,14 @@ impl Demand {
 
 /// Returns the maximum payload in bytes of one packet under any transport of the scenario, by workload.
 pub fn max_payload(scenario: &Scenario) -> Vec<u64> {
-    let payload = |protocol: &Protocol| match protocol {
-        Protocol::Tcp(config) => config.mss,
-        Protocol::D3(config) => config.mtu.saturating_sub(HEADER_BYTES),
-    };
     let compared = (scenario.transports.iter())
-        .map(|transport| payload(&transport.protocol))
+        .map(|transport| transport.protocol.max_payload())
         .max();
     let workloads = scenario.workloads.iter();
     workloads
         .map(|workload| {
             let specific =
-                (workload.transport.as_ref()).map(|transport| payload(&transport.protocol));
+                (workload.transport.as_ref()).map(|transport| transport.protocol.max_payload());
             u64::from(specific.or(compared).unwrap_or(1).max(1))
         })
         .collect()
@@ -289,7 +282,7 @@ impl Alone {
     pub(crate) fn new(scenario: &Scenario, network: &Network) -> Self {
         /// Number of hops that all searches together may examine.
         const HOPS: u64 = 20_000_000;
-        let header = HEADER_BYTES + scenario.host.frame_overhead;
+        let header = Protocol::MIN_HEADER_BYTES + scenario.host.frame_overhead;
         Self {
             payloads: max_payload(scenario),
             header,

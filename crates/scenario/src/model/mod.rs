@@ -1,13 +1,14 @@
 //! Resolved scenario: typed quantities and all defaults.
 
 mod network;
+mod protocol;
 mod workload;
 
 use duetime_core::Span;
-use duetime_proto::{d3, tcp};
 pub use network::{
     Amount, Buffer, Edge, Host, Link, Nic, Node, ServerQueue, Servers, Slots, Switch, Topology,
 };
+pub use protocol::{Protocol, RouterProgram};
 pub use workload::{
     Connection, Deadline, DeadlineFrom, Destination, Gap, GiveUp, Hedge, HedgeAfter, Intensity,
     Objective, Oldi, QueryArrival, RecordedNode, RecordedQuery, Retry, RetryAt, Size, SourceGap,
@@ -108,15 +109,6 @@ pub struct Transport {
     pub protocol: Protocol,
     /// Strict-priority classes at every port, 1 (none) to 4.
     pub priorities: u8,
-}
-
-/// Family of transports.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Protocol {
-    /// A window protocol: TCP `NewReno`, DCTCP, D2TCP or CUBIC, by its congestion control.
-    Tcp(tcp::Config),
-    /// D3, or `RCPdc` if deadlines are ignored.
-    D3(d3::Config),
 }
 
 /// Records in addition to flows and queries.

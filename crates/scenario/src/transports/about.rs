@@ -1,6 +1,6 @@
 //! Short descriptions of the transports and their requirements.
 
-use crate::model::{Protocol, Transport};
+use crate::model::Transport;
 
 /// Short description of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,10 +15,7 @@ impl Transport {
     /// Returns the description of the transport's protocol; a `[[variant]]` has the description of its base. Strict
     /// priorities (`priorities` above 1) also require queues in the switches.
     pub fn about(&self) -> About {
-        match &self.protocol {
-            Protocol::Tcp(config) => super::about_window(&config.congestion_control),
-            Protocol::D3(config) => super::d3::about(config),
-        }
+        super::about_protocol(&self.protocol)
     }
 }
 

@@ -224,6 +224,14 @@ pub(crate) fn find(name: &str, place: &Place<'_>, all: &[Transport]) -> Result<T
     Ok(all[place.one_of(name, &names, "no such transport")?].clone())
 }
 
+/// Returns the description of a protocol.
+const fn about_protocol(protocol: &Protocol) -> About {
+    match protocol {
+        Protocol::Tcp(config) => about_window(&config.congestion_control),
+        Protocol::D3(config) => d3::about(config),
+    }
+}
+
 /// Returns the transport as stored in the manifest.
 pub(crate) fn resolved(transport: &Transport) -> Value {
     let mut options: Map<String, Value>;

@@ -9,7 +9,7 @@ use super::workloads::WorkloadDescription;
 use crate::routing::SwitchGraph;
 use crate::topology::{Network, Regular};
 use crate::workload::{Mean, Offer, Pace, Workloads, draw};
-use duetime_scenario::model::{Protocol, Scenario, Size, Workload};
+use duetime_scenario::model::{Scenario, Size, Transport, Workload};
 use serde::Serialize;
 
 /// Load above which a link deserves a warning; queues grow without bound towards a load of 1.
@@ -220,15 +220,11 @@ struct Packets {
 
 impl Packets {
     fn new(scenario: &Scenario, workload: &Workload, header: u32) -> Self {
-        let payload = |protocol: &Protocol| match protocol {
-            Protocol::Tcp(config) => u64::from(config.mss),
-            Protocol::D3(config) => u64::from(config.mtu.saturating_sub(draw::TCP_IP_HEADER)),
-        };
+        let payload = |transport: &Transport| u64::from(transport.protocol.max_payload());
         let smallest = if let Some(transport) = &workload.transport {
-            Some(payload(&transport.protocol))
+            Some(payload(transport))
         } else {
-            let compared = scenario.transports.iter();
-            (compared.map(|transport| payload(&transport.protocol))).min()
+            scenario.transports.iter().map(payload).min()
         };
         Self {
             segment: smallest.unwrap_or(draw::SEGMENT).max(1),

@@ -5,10 +5,7 @@ use crate::topology::Network;
 use crate::workload::{Workloads, oldi};
 use duetime_core::{Rate, Span};
 use duetime_link::Limit;
-use duetime_proto::d3;
-use duetime_scenario::model::{
-    Amount, Buffer, Protocol, Scenario, Transport, Workload, WorkloadKind,
-};
+use duetime_scenario::model::{Amount, Buffer, Scenario, Transport, Workload, WorkloadKind};
 use serde::Serialize;
 
 /// A setting that is valid but probably unintended.
@@ -77,33 +74,37 @@ pub(super) fn find(
         }
     }
     let slowest = network.links.iter().map(|link| link.rate).min();
-    let interval = |config: &d3::Config| {
-        slowest.map_or(config.interval(), |slowest| {
-            config.for_slowest(slowest).interval()
-        })
-    };
     let mut warnings: Vec<QuestionableSetting> = (scenario.workloads.iter())
         .filter_map(spans_outside)
         .collect();
     warnings.extend(never_marks(scenario, network, &used));
+    let transports = used.iter();
     warnings.extend(
-        used.iter()
-            .filter_map(|transport| match &transport.protocol {
-                Protocol::D3(config) if interval(config) < Span::from_ns(round_trip_ns) => {
-                    Some(QuestionableSetting::ShortInterval {
-                        transport: transport.name.clone(),
-                        update_interval_ns: interval(config).as_ns(),
-                        round_trip_ns,
-                    })
-                }
-                _ => None,
-            }),
+        transports.filter_map(|transport| short_interval(transport, slowest, round_trip_ns)),
     );
     let all = scenario.workloads.iter().enumerate();
     warnings.extend(all.filter_map(|(index, workload)| {
         late_hedges(scenario, &workload.name, workloads.oldi(index)?)
     }));
     warnings
+}
+
+/// Returns a warning if routers allocate more often than once per round trip.
+fn short_interval(
+    transport: &Transport,
+    slowest: Option<Rate>,
+    round_trip_ns: u64,
+) -> Option<QuestionableSetting> {
+    let mut protocol = transport.protocol.clone();
+    if let Some(slowest) = slowest {
+        protocol.adapt_to(slowest);
+    }
+    let interval = protocol.router_program()?.interval();
+    (interval < Span::from_ns(round_trip_ns)).then(|| QuestionableSetting::ShortInterval {
+        transport: transport.name.clone(),
+        update_interval_ns: interval.as_ns(),
+        round_trip_ns,
+    })
 }
 
 /// Returns a warning if a workload's parents start without an estimate and need long for one.
@@ -141,11 +142,8 @@ fn never_marks(
     network: &Network,
     used: &[&Transport],
 ) -> Option<QuestionableSetting> {
-    let uses_marks = |transport: &&&Transport| match &transport.protocol {
-        Protocol::Tcp(config) => config.congestion_control.uses_marks(),
-        Protocol::D3(_) => false,
-    };
-    let marked: Vec<&Transport> = used.iter().filter(uses_marks).copied().collect();
+    let reacts = |transport: &&Transport| transport.protocol.reacts_to_marks();
+    let marked: Vec<&Transport> = used.iter().copied().filter(reacts).collect();
     let packet = marked
         .iter()
         .map(|transport| transport.protocol.largest_packet(u64::MAX))

@@ -2,10 +2,9 @@
 
 use duetime_core::{Rate, Span};
 use duetime_proto::tcp;
-use duetime_proto::window::CongestionControl;
 use duetime_results::explain::limit::Limit;
 use duetime_scenario::Scenario;
-use duetime_scenario::model::{Amount, Buffer, Connection, Protocol, Topology, Transport};
+use duetime_scenario::model::{Amount, Buffer, Connection, Topology, Transport};
 
 use super::accounting::Place;
 use crate::text;
@@ -64,12 +63,12 @@ pub fn advise(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
                 "a smaller `rto_min`",
                 smaller_rto(transport, budget.unwrap_or(Span::from_ms(40))),
             );
-            tries.with("ECN marking with `dctcp`", !reacts_to_marks(transport))
+            tries.with("ECN marking with `dctcp`", lacks_marks(transport))
         }
         Limit::TailLossProbe | Limit::LossRecovery => {
             let mut tries = Tries::default();
             tries.add("a deeper buffer", deeper_buffer(scenario));
-            tries.with("ECN marking with `dctcp`", !reacts_to_marks(transport))
+            tries.with("ECN marking with `dctcp`", lacks_marks(transport))
         }
         Limit::Handshake => {
             let connection = scenario.workloads[usize::from(workload)].connection;
@@ -96,7 +95,7 @@ pub fn advise(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
                 "a priority class for the queries",
                 lower_class(scenario, workload),
             );
-            tries.with("ECN marking with `dctcp`", !reacts_to_marks(transport));
+            tries.with("ECN marking with `dctcp`", lacks_marks(transport));
             if tries.names.is_empty() {
                 return without_settings("faster links, smaller answers or less load");
             }
@@ -247,11 +246,10 @@ fn smaller_rto(transport: &Transport, budget: Span) -> Option<(String, Vec<Strin
     })
 }
 
-/// Returns the options of a window protocol and the table of the scenario file that sets them, or `None` for D3.
+/// Returns the options of a window protocol and the table of the scenario file that sets them, or `None` for other
+/// protocols.
 fn window(transport: &Transport) -> Option<(String, &tcp::Config)> {
-    let Protocol::Tcp(config) = &transport.protocol else {
-        return None;
-    };
+    let config = transport.protocol.window_options()?;
     let prefix = match transport.name.as_str() {
         "tcp" | "tcp-prio" => "tcp".to_owned(),
         name @ ("dctcp" | "d2tcp" | "cubic") => name.to_owned(),
@@ -260,15 +258,11 @@ fn window(transport: &Transport) -> Option<(String, &tcp::Config)> {
     Some((prefix, config))
 }
 
-fn reacts_to_marks(transport: &Transport) -> bool {
-    match &transport.protocol {
-        Protocol::Tcp(config) => matches!(
-            config.congestion_control,
-            CongestionControl::Dctcp(_) | CongestionControl::D2tcp(..)
-        ),
-        // D3 gets its rates from routers, so marks are not needed.
-        Protocol::D3(_) => true,
-    }
+/// Returns true if the transport fills its window without reacting to marks. Other protocols need no marks: D3 gets its
+/// rates from routers.
+fn lacks_marks(transport: &Transport) -> bool {
+    let protocol = &transport.protocol;
+    protocol.window_options().is_some() && !protocol.reacts_to_marks()
 }
 
 /// Returns the setting that cancels spare answers, or `None` if there are none or they are cancelled already.

@@ -1,8 +1,6 @@
 //! Warnings about settings without effect and about too few queries.
 
-use duetime_proto::window::CongestionControl;
 use duetime_scenario::Scenario;
-use duetime_scenario::model::Protocol;
 use duetime_sim::describe::Description;
 use duetime_store::Files;
 
@@ -37,7 +35,7 @@ fn no_marks(plan: &Plan) -> Vec<Warning> {
             .transports
             .iter()
             .filter(|transport| {
-                scenario.switch.ecn_threshold.is_empty() && needs_marks(&transport.protocol)
+                scenario.switch.ecn_threshold.is_empty() && transport.protocol.reacts_to_marks()
             })
             .map(|transport| transport.name.clone())
             .collect();
@@ -50,12 +48,6 @@ fn no_marks(plan: &Plan) -> Vec<Warning> {
         }
     }
     Vec::new()
-}
-
-fn needs_marks(protocol: &Protocol) -> bool {
-    use CongestionControl::{D2tcp, Dctcp};
-    matches!(protocol, Protocol::Tcp(config)
-        if matches!(config.congestion_control, Dctcp(_) | D2tcp(..)))
 }
 
 /// Warns about identical points of a sweep.

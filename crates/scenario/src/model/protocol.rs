@@ -1,0 +1,152 @@
+//! Protocols and the properties that other modules depend on.
+//!
+//! Only this file, the declarations of the options (`transports`) and the implementations of a protocol match on its
+//! name. All other code asks for a property, so that a new protocol does not change it.
+
+use duetime_core::{Rate, Span};
+use duetime_proto::{d3, tcp};
+
+/// Family of transports.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Protocol {
+    /// A window protocol: TCP `NewReno`, DCTCP, D2TCP or CUBIC, by its congestion control.
+    Tcp(tcp::Config),
+    /// D3, or `RCPdc` if deadlines are ignored.
+    D3(d3::Config),
+}
+
+impl Protocol {
+    /// Minimum length of the headers of a packet of any protocol, in bytes, without framing.
+    pub const MIN_HEADER_BYTES: u32 = 40;
+
+    /// Returns the maximum length of a packet in bytes, with headers but without framing.
+    pub fn mtu(&self) -> u32 {
+        match self {
+            Self::Tcp(config) => config.mss + Self::MIN_HEADER_BYTES,
+            Self::D3(config) => config.mtu,
+        }
+    }
+
+    /// Returns the key of the option that limits the length of packets.
+    pub fn mtu_key(&self) -> &'static str {
+        match self {
+            Self::Tcp(_) => "mss",
+            Self::D3(_) => "mtu",
+        }
+    }
+
+    /// Returns the maximum payload of a packet in bytes.
+    pub fn max_payload(&self) -> u32 {
+        self.mtu().saturating_sub(Self::MIN_HEADER_BYTES)
+    }
+
+    /// Returns the size of the largest packet of a message of this size, in bytes, with headers but without framing.
+    pub fn largest_packet(&self, message_bytes: u64) -> u64 {
+        let whole = message_bytes.saturating_add(u64::from(Self::MIN_HEADER_BYTES));
+        whole.min(u64::from(self.mtu()))
+    }
+
+    /// Returns true if packets are sent ECN-capable and marks reduce the sending rate.
+    pub fn reacts_to_marks(&self) -> bool {
+        self.window_options()
+            .is_some_and(|config| config.congestion_control.uses_marks())
+    }
+
+    /// Returns the options of a window protocol, or `None` for other protocols.
+    pub fn window_options(&self) -> Option<&tcp::Config> {
+        match self {
+            Self::Tcp(config) => Some(config),
+            Self::D3(_) => None,
+        }
+    }
+
+    /// Returns the program that routers run for the protocol, or `None` if they only forward its packets.
+    pub fn router_program(&self) -> Option<RouterProgram> {
+        match self {
+            Self::Tcp(_) => None,
+            Self::D3(config) => Some(RouterProgram::D3(*config)),
+        }
+    }
+
+    /// Sets the options that depend on the rate of the network's slowest link, unless already set.
+    pub fn adapt_to(&mut self, slowest: Rate) {
+        match self {
+            Self::Tcp(_) => {}
+            Self::D3(config) => *config = config.for_slowest(slowest),
+        }
+    }
+
+    /// Returns the times that grow if the network is slowed down. Excludes `timeout_min` of TCP: it is two ticks of
+    /// the kernel's clock.
+    pub fn times_mut(&mut self) -> Vec<&mut Span> {
+        match self {
+            Self::Tcp(config) => {
+                let coalescing = config.ack_coalescing.as_mut();
+                let timers = [
+                    &mut config.rto_min,
+                    &mut config.rto_initial,
+                    &mut config.rto_max,
+                    &mut config.delayed_ack_timeout,
+                    &mut config.max_ack_delay,
+                ];
+                let within = coalescing.map(|coalescing| &mut coalescing.within);
+                timers.into_iter().chain(within).collect()
+            }
+            Self::D3(config) => {
+                let round_trip = match &mut config.base_rate {
+                    d3::BaseRate::HeaderOnly => None,
+                    d3::BaseRate::Segment(round_trip) => Some(round_trip),
+                };
+                let interval = config.update_interval.as_mut();
+                let timers = [&mut config.rto_min].into_iter();
+                timers.chain(interval).chain(round_trip).collect()
+            }
+        }
+    }
+
+    /// Returns the rates that fall if the network is slowed down.
+    pub fn rates_mut(&mut self) -> Vec<&mut Rate> {
+        match self {
+            Self::Tcp(_) => Vec::new(),
+            Self::D3(config) => config.police.iter_mut().collect(),
+        }
+    }
+}
+
+/// Program that routers run for a protocol, with its options.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RouterProgram {
+    /// D3's rate allocator (D3 §4.3).
+    D3(d3::Config),
+}
+
+impl RouterProgram {
+    /// Returns true if a router cannot serve `self` and `other` with one set of options.
+    pub fn conflicts_with(&self, other: &Self) -> bool {
+        let (Self::D3(own), Self::D3(other)) = (self, other);
+        own.for_routers() != other.for_routers()
+    }
+
+    /// Returns the maximum number of links of a path, including the hosts' own. D3's allocation vector has one slot for
+    /// each (D3 §5).
+    #[expect(clippy::cast_possible_truncation, reason = "6")]
+    pub const fn max_links(&self) -> u32 {
+        match self {
+            Self::D3(_) => d3::MAX_HOPS as u32,
+        }
+    }
+
+    /// Returns the period at which the program adapts its allocations.
+    pub const fn interval(&self) -> Span {
+        match self {
+            Self::D3(config) => config.interval(),
+        }
+    }
+
+    /// Returns true if routers drop packets of senders that exceed their allocation.
+    pub const fn polices(&self) -> bool {
+        match self {
+            Self::D3(config) => config.police.is_some(),
+        }
+    }
+}
