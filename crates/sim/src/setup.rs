@@ -8,10 +8,9 @@ use crate::{Packet, SetupError};
 use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Rate, Span};
 use duetime_link::{Limit, Port, SharedBuffer};
-use duetime_proto::d3;
 use duetime_scenario::model::{
-    Amount, Buffer, Connection, Gap, Host, Nic, Protocol, Scenario, Transport, Workload,
-    WorkloadKind,
+    Amount, Buffer, Connection, Gap, Host, Nic, Protocol, RouterProgram, Scenario, Transport,
+    Workload, WorkloadKind,
 };
 
 /// Number of links that are sampled if the scenario names none. Series of a thousand trees would be larger than the
@@ -61,8 +60,8 @@ pub struct Setup {
     pub sampled_links: Vec<u32>,
     /// True if some flow is endless.
     pub has_long_flows: bool,
-    /// Options of D3, with its rate scale chosen, if any transport is D3.
-    pub d3: Option<d3::Config>,
+    /// Program of the routers, adapted to the network, if a transport needs one.
+    pub router_program: Option<RouterProgram>,
     /// Links into each node whose packets its ports police.
     pub policed: Vec<Vec<u32>>,
 }
@@ -89,15 +88,13 @@ impl Setup {
             .map(|link| link.rate)
             .min()
             .unwrap_or(Rate::from_gbps(1));
-        let mut d3 = None;
         for transport in &mut transports {
-            if let Protocol::D3(config) = &mut transport.protocol {
-                *config = config.for_slowest(slowest);
-                d3.get_or_insert(*config);
-            }
+            transport.protocol.adapt_to(slowest);
         }
+        let mut protocols = transports.iter().map(|transport| &transport.protocol);
+        let router_program = protocols.find_map(Protocol::router_program);
         let mut policed = vec![Vec::new(); network.nodes.len()];
-        if d3.is_some_and(|config| config.police.is_some()) {
+        if router_program.is_some_and(|program| program.polices()) {
             for (number, link) in (0..).zip(&network.links) {
                 if network.nodes[link.to as usize].host.is_none() {
                     policed[link.to as usize].push(number);
@@ -144,7 +141,7 @@ impl Setup {
             duration: scenario.duration,
             cut: scenario.duration + scenario.drain,
             base_round_trip,
-            d3,
+            router_program,
             policed,
         })
     }

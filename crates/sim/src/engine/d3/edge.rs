@@ -2,6 +2,7 @@
 
 use super::D3;
 use super::port::{Answers, report};
+use super::program::router_options;
 use crate::engine::context::Context;
 use crate::engine::endpoint::Listed;
 use crate::output::AllocatorState;
@@ -38,7 +39,7 @@ impl EdgeState {
     ) {
         let now = context.now();
         let setup = &*context.setup;
-        let config = setup.d3.as_ref().expect("D3 at the edge");
+        let config = router_options(setup);
         let extra = context.extras.get_mut(packet.extra as usize);
         let inner = extra.and_then(D3::peek_mut).map(|extra| &mut extra.packet);
         let flags = inner.as_ref().map(|inner| inner.flags).unwrap_or_default();
@@ -63,7 +64,7 @@ impl EdgeState {
     /// Adapts the capacity of `link`.
     pub fn tick(&mut self, context: &mut Context, link: u32) {
         let now = context.now();
-        let config = context.setup.d3.as_ref().expect("D3 at the edge");
+        let config = router_options(&context.setup);
         self.downlink.timeout(config, now);
         let due = self.downlink.next_timeout();
         if due != Time::MAX {

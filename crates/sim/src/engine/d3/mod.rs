@@ -2,11 +2,13 @@
 
 mod edge;
 mod port;
+mod program;
 mod receiving;
 mod sending;
 
 pub use edge::EdgeState;
 pub use port::PortState;
+pub use program::Program;
 pub use receiving::Receiving;
 pub use sending::Sending;
 

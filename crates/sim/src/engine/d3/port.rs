@@ -1,5 +1,6 @@
 //! D3 at a port (D3 §4.3, §4.4): connects the port driver of `proto::d3` to the engine.
 
+use super::program::router_options;
 use super::{D3, Extra};
 use crate::engine::context::Context;
 use crate::engine::endpoint::Listed;
@@ -154,7 +155,7 @@ impl PortState {
             Some(Claim::from_request(extra.packet.flags, request.desired))
         });
         let claim = claim.unwrap_or_default();
-        let config = setup.d3.as_ref().expect("D3 at the ports");
+        let config = router_options(setup);
         let state = state.get_or_insert_with(|| Box::new(Self::new(setup, config, link)));
         let bytes = u64::from(packet.wire_bytes());
         let Some(checkpoint) = &mut state.checkpoint else {
@@ -181,7 +182,7 @@ impl PortState {
     ) {
         let now = context.now();
         let setup = &*context.setup;
-        let config = setup.d3.as_ref().expect("D3 at the ports");
+        let config = router_options(setup);
         if let Some(state) = state
             && state.puller.is_none()
             && state.driver.needs_sample(config)
@@ -223,7 +224,7 @@ impl PortState {
         overdue: impl FnOnce(u32) -> u64,
     ) {
         let now = context.now();
-        let config = context.setup.d3.as_ref().expect("D3 at the ports");
+        let config = router_options(&context.setup);
         let queue_bytes = queue(config, port, now);
         let reading = Reading {
             departed_bytes: port.departed_bytes(),

@@ -23,6 +23,7 @@ use duetime_core::{Span, Time};
 use duetime_link::{Frame, Offer, Port, Sent, SharedBuffer};
 use duetime_results::Totals;
 use duetime_scenario::Scenario;
+use duetime_scenario::model::RouterProgram;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -96,12 +97,14 @@ impl Wire {
                 let stream = setup.streams.stream(number as u64, Purpose::Loss);
                 loss.insert(number as u32, (link.loss, stream));
             }
-            let place = Program::place(setup, number);
+            let program = Program::new(setup, number);
+            let place = program.as_ref().and_then(Program::place);
             set(place == Some(Place::Port), Link::PROGRAMMED);
             set(place == Some(Place::FarEnd), Link::WATCHED_BY_HOST);
             let host = network.nodes[link.to as usize].host;
-            programs.extend(place.map(Program::at));
-            let polices = setup.d3.is_some_and(|config| config.police.is_some());
+            programs.extend(program);
+            let router_program = setup.router_program.as_ref();
+            let polices = router_program.is_some_and(RouterProgram::polices);
             set(polices, Link::POLICED);
             set(!matches!(discipline, Discipline::Fifo), Link::DISCIPLINED);
             disciplines.push(discipline);

@@ -6,15 +6,13 @@ use crate::output::AllocatorState;
 use crate::packet::Packet;
 use crate::setup::Setup;
 use duetime_link::Port;
-use duetime_proto::d3::Allocation;
+use duetime_scenario::model::RouterProgram;
 
 /// Program of a link, in addition to queueing.
 pub enum Program {
-    /// D3's allocator at the port (D3 §4.3). Its state is created by the first rate request.
-    D3(Option<Box<d3::PortState>>),
-    /// D3's allocator at the host behind the link, which answers on arrival.
-    D3Edge(Option<Box<d3::EdgeState>>),
-    /// No program.
+    /// D3's allocator.
+    D3(d3::Program),
+    /// No program, but other links have one.
     Idle,
 }
 
@@ -25,29 +23,23 @@ pub enum Place {
     Port,
     /// The host behind the link.
     FarEnd,
-    /// The link has no program, but other links do.
-    Nowhere,
 }
 
 impl Program {
-    /// Returns the place of link `number`'s program, or `None` if no link of the run has one.
-    pub fn place(setup: &Setup, number: usize) -> Option<Place> {
-        let link = &setup.network.links[number];
-        let is_host = |node: u32| setup.network.nodes[node as usize].host.is_some();
-        Some(match setup.d3.as_ref()?.allocation {
-            Allocation::Routers => Place::Port,
-            Allocation::Edge if is_host(link.from) => Place::Port,
-            Allocation::Edge if is_host(link.to) => Place::FarEnd,
-            Allocation::Edge => Place::Nowhere,
+    /// Creates the program of a link, without state. Returns `None` if no link of the run has a program.
+    pub fn new(setup: &Setup, link: usize) -> Option<Self> {
+        Some(match setup.router_program.as_ref()? {
+            RouterProgram::D3(config) => {
+                d3::Program::new(config, setup, link).map_or(Self::Idle, Self::D3)
+            }
         })
     }
 
-    /// Creates the program of a link, without state.
-    pub const fn at(place: Place) -> Self {
-        match place {
-            Place::Port => Self::D3(None),
-            Place::FarEnd => Self::D3Edge(None),
-            Place::Nowhere => Self::Idle,
+    /// Returns the place where the program runs, or `None` if the link has none.
+    pub const fn place(&self) -> Option<Place> {
+        match self {
+            Self::D3(program) => Some(program.place()),
+            Self::Idle => None,
         }
     }
 
@@ -60,8 +52,8 @@ impl Program {
         packet: &Packet,
     ) -> bool {
         match self {
-            Self::D3(state) => d3::PortState::admits(state, context, ingress, link, packet),
-            Self::D3Edge(_) | Self::Idle => true,
+            Self::D3(program) => program.admits(context, ingress, link, packet),
+            Self::Idle => true,
         }
     }
 
@@ -75,16 +67,16 @@ impl Program {
         packet: &Packet,
     ) {
         match self {
-            Self::D3(state) => d3::PortState::packet(state, context, port, link, packet),
-            Self::D3Edge(_) | Self::Idle => {}
+            Self::D3(program) => program.packet(context, port, link, packet),
+            Self::Idle => {}
         }
     }
 
     /// Handles a packet that arrived over `link` at the host behind it.
     pub fn arrival(&mut self, context: &mut Context, link: u32, packet: &Packet) {
         match self {
-            Self::D3Edge(state) => d3::EdgeState::arrival(state, context, link, packet),
-            Self::D3(_) | Self::Idle => {}
+            Self::D3(program) => program.arrival(context, link, packet),
+            Self::Idle => {}
         }
     }
 
@@ -98,18 +90,16 @@ impl Program {
         overdue: impl FnOnce(u32) -> u64,
     ) {
         match self {
-            Self::D3(Some(state)) => state.tick(context, port, link, overdue),
-            Self::D3Edge(Some(state)) => state.tick(context, link),
-            Self::D3(None) | Self::D3Edge(None) | Self::Idle => {}
+            Self::D3(program) => program.tick(context, port, link, overdue),
+            Self::Idle => {}
         }
     }
 
-    /// Returns the state of D3's allocator of `link`, or `None` if it received no request. `link` returns the link's
+    /// Returns the state of the allocator of `link`, or `None` if it received no request. `link` returns the link's
     /// name.
     pub fn allocator(&self, link: impl FnOnce() -> String) -> Option<AllocatorState> {
         match self {
-            Self::D3(state) => Some(state.as_ref()?.report(link())),
-            Self::D3Edge(state) => Some(state.as_ref()?.report(link())),
+            Self::D3(program) => program.allocator(link),
             Self::Idle => None,
         }
     }
