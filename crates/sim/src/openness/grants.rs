@@ -7,7 +7,6 @@ use crate::capture::Decoded;
 use crate::engine::context::Context;
 use crate::engine::endpoint::{Aborted, Binding, Endpoint, Listed, Receiver, Sender};
 use crate::packet::{Packet, REVERSE};
-use crate::setup::Setup;
 use crate::workload::Message;
 use duetime_core::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -53,10 +52,6 @@ impl Endpoint for Grants {
     type Sender = Sending;
     type Receiver = Receiving;
     type Extra = Extra;
-
-    fn config(setup: &Setup, transport: usize) -> Option<()> {
-        (setup.transports[transport].name == NAME).then_some(())
-    }
 
     fn opening(extra: &Extra) -> Option<(u32, &Message)> {
         match extra {

@@ -4,7 +4,7 @@
 mod grants;
 mod lowest_last;
 
-pub use grants::Grants;
+pub use grants::{Grants, NAME as GRANTS};
 pub use lowest_last::LowestLast;
 
 use crate::{Options, RunOutput, run};

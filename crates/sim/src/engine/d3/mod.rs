@@ -16,11 +16,9 @@ use super::context::Context;
 use super::endpoint::{Binding, Endpoint, Listed};
 use crate::capture::Decoded;
 use crate::packet::Packet;
-use crate::setup::Setup;
 use crate::workload::Message;
 use duetime_core::Time;
 use duetime_proto::d3::{self, Config, wire};
-use duetime_scenario::model::Protocol;
 
 /// IP protocol number for experimentation (RFC 3692), used for the datagrams of [`wire`].
 const PROTOCOL: u8 = 253;
@@ -44,13 +42,6 @@ impl Endpoint for D3 {
     type Sender = Sending;
     type Receiver = Receiving;
     type Extra = Extra;
-
-    fn config(setup: &Setup, transport: usize) -> Option<Config> {
-        match setup.transports[transport].protocol {
-            Protocol::D3(config) => Some(config),
-            Protocol::Tcp(_) => None,
-        }
-    }
 
     fn opening(extra: &Extra) -> Option<(u32, &Message)> {
         Some((extra.reply, extra.message.as_deref()?))

@@ -8,6 +8,7 @@ use crate::output::WindowSample;
 use crate::packet::{NONE, Packet};
 use crate::setup::Setup;
 use duetime_core::Time;
+use duetime_scenario::model::Protocol;
 use rustc_hash::FxHashMap;
 use slab::Slab;
 use std::sync::Arc;
@@ -29,7 +30,7 @@ pub struct Table<T: Endpoint> {
     pub(super) connections: FxHashMap<Connection, u32>,
     /// Receivers by [`Receiver::key`](super::Receiver::key).
     pub(super) known: FxHashMap<u64, u32>,
-    /// Options by transport of the run; `None` for a transport of another family.
+    /// Options by transport of the run; `None` or missing for a transport of another family.
     configs: Vec<Option<Arc<T::Config>>>,
 }
 
@@ -42,6 +43,12 @@ impl<T: Endpoint> Table<T> {
             known: FxHashMap::default(),
             configs: Vec::new(),
         }
+    }
+
+    /// Adds a transport of this family.
+    fn add(&mut self, transport: usize, config: T::Config) {
+        self.configs.resize_with(transport, || None);
+        self.configs.push(Some(Arc::new(config)));
     }
 
     pub(super) fn config(&self, transport: u8) -> &Arc<T::Config> {
@@ -87,9 +94,10 @@ pub trait Listed: Sized {
 }
 
 /// Generates the enums of a list of families and two macros: `dispatch!(family, T => …)` runs an expression for one
-/// family, `every!(T => …)` for all.
+/// family, `every!(T => …)` for all. Each family lists a pattern for the names and protocols of its transports, and an
+/// expression for their options. The compiler checks that every protocol has a family, and warns if it has two.
 macro_rules! families {
-    (($d:tt) $($(#[$attribute:meta])* $family:ident, $field:ident: $endpoint:ty;)+) => {
+    (($d:tt) $($(#[$attribute:meta])* $family:ident, $field:ident: $endpoint:ty, $claim:pat => $config:expr;)+) => {
         /// A family of transports.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
@@ -123,16 +131,13 @@ macro_rules! families {
                     $($(#[$attribute])* $field: Table::new(),)+
                     families: Vec::new(),
                 };
-                for transport in 0..setup.transports.len() {
-                    let mut family = None;
-                    $($(#[$attribute])* {
-                        let config = <$endpoint>::config(setup, transport).map(Arc::new);
-                        if config.is_some() {
-                            family = Some(Family::$family);
-                        }
-                        endpoints.$field.configs.push(config);
-                    })+
-                    let family = family.expect("a family for each transport");
+                for (number, transport) in setup.transports.iter().enumerate() {
+                    let family = match (transport.name.as_str(), &transport.protocol) {
+                        $($(#[$attribute])* $claim => {
+                            endpoints.$field.add(number, $config);
+                            Family::$family
+                        })+
+                    };
                     endpoints.families.push(family);
                 }
                 endpoints
@@ -207,9 +212,10 @@ macro_rules! families {
 }
 
 families! { ($)
-    Tcp, tcp: crate::engine::tcp::Tcp;
-    D3, d3: crate::engine::d3::D3;
-    #[cfg(test)] Grants, grants: crate::openness::Grants;
+    // This test's transport has no variant of `Protocol`, so its name selects it.
+    #[cfg(test)] Grants, grants: crate::openness::Grants, (crate::openness::GRANTS, _) => ();
+    Tcp, tcp: crate::engine::tcp::Tcp, (_, Protocol::Tcp(config)) => *config;
+    D3, d3: crate::engine::d3::D3, (_, Protocol::D3(config)) => *config;
 }
 
 pub(in crate::engine) use {dispatch, every};

@@ -13,7 +13,7 @@ use crate::setup::Setup;
 use crate::workload::Message;
 use duetime_link::Frame;
 use duetime_proto::tcp::{Config, Flags, Sack};
-use duetime_scenario::model::{self, Protocol};
+use duetime_scenario::model;
 
 /// Bytes of the TCP and IP headers without options.
 const HEADER_BYTES: u32 = 40;
@@ -44,13 +44,6 @@ impl Endpoint for Tcp {
 
     const RESTARTS_LINGER: bool = true;
     const OPENS_BEFORE_CLOSING: bool = true;
-
-    fn config(setup: &Setup, transport: usize) -> Option<Config> {
-        match setup.transports[transport].protocol {
-            Protocol::Tcp(config) => Some(config),
-            Protocol::D3(_) => None,
-        }
-    }
 
     fn connection(setup: &Setup, message: &Message) -> Option<Connection> {
         let persistent = setup.connections[usize::from(message.workload)];
