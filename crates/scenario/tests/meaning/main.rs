@@ -61,17 +61,15 @@ fn extended(more: &str) -> Scenario {
 }
 
 fn window<'s>(scenario: &'s Scenario, name: &str) -> &'s tcp::Config {
-    match &transport(scenario, name).protocol {
-        Protocol::Tcp(config) => config,
-        Protocol::D3(_) => panic!("{name} is no window protocol"),
-    }
+    let config = transport(scenario, name).protocol.window_options();
+    config.unwrap_or_else(|| panic!("{name} is no window protocol"))
 }
 
 fn rates<'s>(scenario: &'s Scenario, name: &str) -> &'s d3::Config {
-    match &transport(scenario, name).protocol {
-        Protocol::D3(config) => config,
-        Protocol::Tcp(_) => panic!("{name} is no D3"),
-    }
+    let Protocol::D3(config) = &transport(scenario, name).protocol else {
+        panic!("{name} is no D3");
+    };
+    config
 }
 
 fn transport<'s>(scenario: &'s Scenario, name: &str) -> &'s Transport {

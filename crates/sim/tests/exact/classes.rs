@@ -26,14 +26,11 @@ const LATER: u64 = 500_000;
 
 /// Returns TCP that sends ten segments at once.
 fn at_once() -> Protocol {
-    match newreno() {
-        Protocol::Tcp(config) => Protocol::Tcp(tcp::Config {
-            initial_window: SEGMENTS as u32,
-            rto_min: Span::from_secs(1),
-            ..config
-        }),
-        Protocol::D3(_) => unreachable!("TCP"),
-    }
+    Protocol::Tcp(tcp::Config {
+        initial_window: SEGMENTS as u32,
+        rto_min: Span::from_secs(1),
+        ..*newreno().window_options().expect("TCP")
+    })
 }
 
 /// Creates one workload for each kind, in these classes.

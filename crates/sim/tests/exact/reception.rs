@@ -14,15 +14,12 @@ const DELAY: Span = Span::from_us(7);
 
 /// Returns TCP that sends `segments` at once and has long timeouts.
 fn window(segments: u32) -> Protocol {
-    match newreno() {
-        Protocol::Tcp(config) => Protocol::Tcp(tcp::Config {
-            initial_window: segments,
-            rto_min: Span::from_secs(1),
-            rto_initial: Span::from_secs(1),
-            ..config
-        }),
-        Protocol::D3(_) => unreachable!("TCP"),
-    }
+    Protocol::Tcp(tcp::Config {
+        initial_window: segments,
+        rto_min: Span::from_secs(1),
+        rto_initial: Span::from_secs(1),
+        ..*newreno().window_options().expect("TCP")
+    })
 }
 
 /// Creates flows of these sizes from one host over a switch to the other, each starting `apart` after the previous one.

@@ -36,25 +36,24 @@ fn scaled(transport: &Transport, factor: u64) -> Scenario {
         buffer: Buffer::Static(Amount::Packets(60)),
         ecn_threshold: vec![(Rate::default(), Amount::Packets(20))],
     };
-    match &mut scenario.transports[0].protocol {
-        Protocol::Tcp(config) => {
-            *config = tcp::Config {
-                rto_min: config.rto_min / factor,
-                rto_initial: config.rto_initial / factor,
-                rto_max: config.rto_max / factor,
-                delayed_ack_timeout: config.delayed_ack_timeout / factor,
-                ..*config
-            };
-        }
-        Protocol::D3(config) => {
-            *config = d3::Config {
-                scale: Some(d3::Config::scale_for(Rate::from_gbps(factor))),
-                update_interval: Some(config.interval() / factor),
-                rto_min: config.rto_min / factor,
-                ..*config
-            };
-            scenario.switch.buffer = Buffer::Unlimited;
-        }
+    let protocol = &mut scenario.transports[0].protocol;
+    if let Protocol::Tcp(config) = protocol {
+        *config = tcp::Config {
+            rto_min: config.rto_min / factor,
+            rto_initial: config.rto_initial / factor,
+            rto_max: config.rto_max / factor,
+            delayed_ack_timeout: config.delayed_ack_timeout / factor,
+            ..*config
+        };
+    }
+    if let Protocol::D3(config) = protocol {
+        *config = d3::Config {
+            scale: Some(d3::Config::scale_for(Rate::from_gbps(factor))),
+            update_interval: Some(config.interval() / factor),
+            rto_min: config.rto_min / factor,
+            ..*config
+        };
+        scenario.switch.buffer = Buffer::Unlimited;
     }
     scenario.duration = scenario.duration / factor;
     scenario.drain = Span::from_secs(60) / factor;

@@ -232,16 +232,14 @@ impl Budget {
     }
 }
 
-/// Returns a drain in which everything can finish. For D3 the drain is limited, because it has no long timeouts and its
-/// paused flows can fill their links with requests indefinitely.
+/// Returns a drain in which everything can finish. With routers the drain is limited, because D3 has no long timeouts
+/// and its paused flows can fill their links with requests indefinitely.
 fn generous_drain(protocol: &Protocol, rate: Rate) -> Span {
-    match protocol {
-        Protocol::Tcp(_) => Span::from_secs(300),
-        Protocol::D3(_) => rate
-            .transmit(400_000_000)
-            .min(Span::from_secs(20))
-            .max(Span::from_secs(2)),
+    if protocol.router_program().is_none() {
+        return Span::from_secs(300);
     }
+    let transmission = rate.transmit(400_000_000);
+    transmission.clamp(Span::from_secs(2), Span::from_secs(20))
 }
 
 fn record(draw: &mut Draw, budget: &Budget, network: &Network) -> Record {

@@ -57,10 +57,12 @@ pub(super) fn transports(
     };
     let compared = any(&NAMES);
     // The two families need drains of different lengths.
-    let others = match compared.protocol {
-        _ if !lenient => &NAMES,
-        Protocol::Tcp(_) => &NAMES[..5],
-        Protocol::D3(_) => &NAMES[5..],
+    let others = if !lenient {
+        &NAMES[..]
+    } else if compared.protocol.router_program().is_some() {
+        &NAMES[5..]
+    } else {
+        &NAMES[..5]
     };
     let others = vec![any(others), any(others)];
     (compared, others)
