@@ -9,7 +9,6 @@ pub use ports::check_captures;
 use crate::generator::Case;
 use duetime_core::Time;
 use duetime_proto::d3::{Allocation, BaseRate};
-use duetime_proto::tcp;
 use duetime_results::{Class, FlowRecord, QueryRecord, RunRecords};
 use duetime_scenario::model::{Deadline, GiveUp, Oldi, Protocol, Workload, WorkloadKind};
 use duetime_sim::RunOutput;
@@ -131,35 +130,31 @@ fn ends(case: &Case, flow: &FlowRecord) -> Result<(), String> {
 
 /// Checks that a flow's counters are possible for its transport.
 fn counters(case: &Case, flow: &FlowRecord) -> Result<(), String> {
-    match case.protocol(flow.workload) {
-        Protocol::Tcp(tcp::Config {
-            congestion_control, ..
-        }) => {
-            let d3_counters = (flow.requests, flow.denials, flow.inversions, flow.quenched);
-            ensure!(
-                d3_counters == (0, 0, 0, false),
-                "TCP sends no requests: {flow:?}"
-            );
-            ensure!(
-                congestion_control.uses_marks() || flow.marks == 0,
-                "marked without ECN: {flow:?}"
-            );
-        }
-        Protocol::D3(config) => {
-            ensure!(flow.marks == 0, "D3 does not use marks: {flow:?}");
-            ensure!(
-                config.quench || config.speculative || !flow.quenched || flow.spare.0,
-                "quenched without a reason: {flow:?}"
-            );
-            ensure!(
-                flow.inversions <= flow.denials,
-                "more inversions than denials: {flow:?}"
-            );
-            ensure!(
-                flow.delivered_bytes == 0 || flow.requests > 0,
-                "delivered without a request: {flow:?}"
-            );
-        }
+    let protocol = case.protocol(flow.workload);
+    ensure!(
+        protocol.reacts_to_marks() || flow.marks == 0,
+        "marked without ECN: {flow:?}"
+    );
+    if protocol.router_program().is_none() {
+        let counters = (flow.requests, flow.denials, flow.inversions, flow.quenched);
+        ensure!(
+            counters == (0, 0, 0, false),
+            "requests without routers: {flow:?}"
+        );
+    }
+    if let Protocol::D3(config) = protocol {
+        ensure!(
+            config.quench || config.speculative || !flow.quenched || flow.spare.0,
+            "quenched without a reason: {flow:?}"
+        );
+        ensure!(
+            flow.inversions <= flow.denials,
+            "more inversions than denials: {flow:?}"
+        );
+        ensure!(
+            flow.delivered_bytes == 0 || flow.requests > 0,
+            "delivered without a request: {flow:?}"
+        );
     }
     Ok(())
 }
