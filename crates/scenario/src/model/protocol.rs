@@ -129,7 +129,7 @@ impl RouterProgram {
 
     /// Returns the maximum number of links of a path, including the hosts' own. D3's allocation vector has one slot for
     /// each (D3 §5).
-    #[expect(clippy::cast_possible_truncation, reason = "6")]
+    #[expect(clippy::cast_possible_truncation, reason = "`MAX_HOPS` is 6")]
     pub const fn max_links(&self) -> u32 {
         match self {
             Self::D3(_) => d3::MAX_HOPS as u32,
