@@ -482,7 +482,7 @@ mod tests {
 
     #[test]
     fn reception_is_median_of_receive_jitter() {
-        let (_, table) = duetime_scenario::cdf::MEASURED[0];
+        let (_, table) = duetime_scenario::published::MEASURED[0];
         let median_us = table.lines().find_map(|line| line.strip_suffix(",0.5"));
         let median_us: f64 = median_us.expect("a median").parse().expect("a number");
         assert!((median_us * 1e3 - RECEPTION_NS).abs() < 1e-6);

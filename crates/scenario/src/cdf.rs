@@ -3,17 +3,15 @@
 //! A CDF is a list of (value, probability) in which both columns never fall. It starts at probability 0 (a first point
 //! above 0 is an atom) and ends at 1. Two points of equal value are a jump; between points it is linear.
 
-use crate::diagnostic::Diagnostic;
-use crate::distribution::whole;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::keys::{ANY_TIME, FLOW_SIZE};
 use crate::model::{Gap, Size};
 use crate::place::Place;
-use crate::quantity::TIME;
+use crate::published::{MEASURED, PUBLISHED};
+use crate::quantity::{TIME, whole};
 use crate::sources::Sources;
 use crate::text::{decode, unquoted};
 use crate::words::quoted;
-
-type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// Quantity of a CDF's values, with its messages.
 pub(crate) struct Of {
@@ -69,25 +67,6 @@ pub(crate) static TIMES: Of = Of {
     },
     pair: "a pair of time and probability, such as [\"2 ms\", 0.5]",
 };
-
-/// Published distributions of sizes, by name. Each file names its source.
-pub const PUBLISHED: &[(&str, &str)] = &[
-    ("web-search", include_str!("../data/web-search.csv")),
-    (
-        "web-search-packets",
-        include_str!("../data/web-search-packets.csv"),
-    ),
-    ("data-mining", include_str!("../data/data-mining.csv")),
-    (
-        "data-mining-packets",
-        include_str!("../data/data-mining-packets.csv"),
-    ),
-    ("hadoop", include_str!("../data/hadoop.csv")),
-    ("storage", include_str!("../data/storage.csv")),
-];
-
-/// Measured distributions of times, by name. Each file names its source.
-pub const MEASURED: &[(&str, &str)] = &[("kernel-tcp", include_str!("../data/kernel-tcp.csv"))];
 
 /// Returns the measured distribution of times of that name, or `None` if there is none.
 pub(crate) fn measured(name: &str) -> Option<Result<Gap>> {

@@ -7,8 +7,7 @@ use crate::model::{
     WorkloadKind,
 };
 use crate::place::Place;
-use crate::resolve::tables;
-use crate::table::Reader;
+use crate::table::{Reader, tables};
 use duetime_core::Span;
 
 type Result<T> = std::result::Result<T, Diagnostic>;
@@ -25,7 +24,7 @@ pub(crate) fn check(scenario: &Scenario, document: &Document) -> Result<()> {
     topology(scenario, &root.at("topology"))?;
     crate::port_space::check(scenario, &root)?;
     start_jitter(scenario, &root)?;
-    let reader = Reader::open(root, &crate::keys::SCENARIO)?;
+    let reader = Reader::open(root, &crate::all_keys::SCENARIO)?;
     let places = tables(&reader, "workload")?;
     for (workload, place) in scenario.workloads.iter().zip(&places) {
         if let Some(oldi) = workload.oldi() {

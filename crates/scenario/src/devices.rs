@@ -1,15 +1,16 @@
 //! `[switch]`, `[host]`, `[record]` and `[lab]`: switch ports, hosts, records and the testbed.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::distribution::delay;
 use crate::document::Value as Written;
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, List, Number, Size, Text, Time};
-use crate::keys::{H, MS, POOL, S, TB, Table, US};
+use crate::keys::{H, MS, POOL, S, TB, Table, US, keys};
 use crate::model::{Amount, Buffer, Host, Lab, Nic, Record, ServerQueue, Servers, Slots, Switch};
-use crate::options::{Readable, Resolved, Result, fields, keys, word, words};
+use crate::options::fields;
 use crate::place::Place;
 use crate::quantity::SIZE;
 use crate::table::Reader;
+use crate::values::{Readable, Resolved, word, words};
 use duetime_core::{Bytes, Rate};
 use serde_json::{Value, json};
 

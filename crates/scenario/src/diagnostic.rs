@@ -3,6 +3,9 @@
 use std::fmt;
 use std::ops::{Deref, Range};
 
+/// Result of reading a scenario.
+pub(crate) type Result<T> = std::result::Result<T, Diagnostic>;
+
 /// Error in a scenario or in a file that it names. Its `Display` form is plain text:
 ///
 /// ```text

@@ -1,14 +1,15 @@
 //! Random quantities of a scenario: gaps, deadlines and flow sizes.
 
 use crate::cdf;
+use crate::diagnostic::Result;
 use crate::document::Value;
 use crate::keys::Kind::{self, Any, List, Number, OneOrMore, Text, Time};
-use crate::keys::{ANY_TIME, FLOW_SIZE, H, SOME_TIME, Table};
+use crate::keys::{ANY_TIME, FLOW_SIZE, H, SOME_TIME, Table, keys};
 use crate::model::{Deadline, Gap, Size};
-use crate::options::{Readable, Resolved, Result, keys};
 use crate::place::Place;
-use crate::quantity::{SIZE, TIME, percent};
+use crate::quantity::{SIZE, TIME, percent, whole};
 use crate::table::Reader;
+use crate::values::{Readable, Resolved};
 use duetime_core::{Bytes, Span};
 use serde_json::{Value as Json, json};
 
@@ -170,16 +171,6 @@ fn pareto(reader: &Reader<'_>) -> Result<Gap> {
         return reader.need("shape")?.refuse(message, "above 1, or a `cap`");
     }
     Ok(Gap::Pareto { least, shape, most })
-}
-
-/// Rounds to whole picoseconds.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "times of a scenario are at most an hour"
-)]
-pub(crate) fn whole(ps: f64) -> u64 {
-    libm::round(ps) as u64
 }
 
 impl Readable for Gap {

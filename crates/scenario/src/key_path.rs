@@ -1,6 +1,7 @@
 //! Conversion from a place in the resolved form of a scenario to the key path in the file.
 
-use crate::keys::{Kind, SCENARIO, Table};
+use crate::all_keys::SCENARIO;
+use crate::keys::{Kind, Table};
 use crate::quantity::{RATE, SIZE, TIME};
 use crate::transports::TRANSPORTS;
 use serde_json::Value;

@@ -1,13 +1,7 @@
-//! Keys of a scenario file: kind, range, default and meaning.
+//! Types that declare keys of a scenario file: kind, range, default and meaning.
 //!
 //! Each key is declared once, where its value is read. The JSON Schema and the reference page are generated from the
-//! declarations.
-
-use crate::devices::{HOSTS, LAB, RECORD, SWITCH};
-use crate::network::TOPOLOGIES;
-use crate::options::keys;
-use crate::transports;
-use crate::workloads::WORKLOADS;
+//! declarations. [`SCENARIO`](crate::SCENARIO) collects all of them.
 
 /// Table of the file.
 #[derive(Debug)]
@@ -96,6 +90,41 @@ impl Table {
     }
 }
 
+impl Key {
+    /// Returns the name in the resolved form, which ends in `unit`, or in the unit of the kind if `unit` is empty.
+    pub(crate) fn resolved_name(&self, unit: &str) -> String {
+        let unit = match self.kind {
+            _ if !unit.is_empty() => unit,
+            Kind::Time(..) => "ps",
+            Kind::Size(..) => "bytes",
+            Kind::Rate(..) => "bps",
+            _ => return self.name.to_owned(),
+        };
+        format!("{}_{unit}", self.name)
+    }
+}
+
+/// Declares keys without fields. `default` is a TOML value and `otherwise` describes the default in words.
+macro_rules! keys {
+    ($(
+        $(#[doc = $doc:literal])+
+        $key:ident : $kind:expr $(, default $default:literal)? $(, otherwise $otherwise:literal)?;
+    )+) => {
+        &[$($crate::keys::Key {
+            name: stringify!($key),
+            kind: $kind,
+            default: concat!($(stringify!($default))? $($otherwise)?),
+            doc: $crate::keys::sentence(concat!($($doc),+)),
+        }),+]
+    };
+}
+pub(crate) use keys;
+
+/// Returns the documentation of a declaration without its leading space.
+pub(crate) const fn sentence(doc: &'static str) -> &'static str {
+    doc.split_at(1).1
+}
+
 pub(crate) const US: u64 = 1_000_000;
 pub(crate) const MS: u64 = 1_000 * US;
 pub(crate) const S: u64 = 1_000 * MS;
@@ -119,53 +148,3 @@ pub(crate) const FREQUENCY_RANGE: (u64, u64) = (1, 1_000_000_000_000);
 
 /// Maximum number of runs per transport.
 pub const MOST_SEEDS: u32 = 1_000_000;
-
-/// The whole file.
-pub static SCENARIO: Table = Table {
-    name: "scenario",
-    doc: "Keys before the first table of the file.",
-    keys: &[
-        keys! {
-            /// Name of the run folder: letters, digits, `-` and `_`.
-            name: Kind::Text, otherwise "the file's name";
-        },
-        &[Key {
-            name: "transport",
-            kind: Kind::OneOrMore(&Kind::Text),
-            default: "",
-            doc: transports::NAMED,
-        }],
-        keys! {
-            /// Runs per transport. All transports use the same seeds.
-            seeds: Kind::Integer(1, MOST_SEEDS as i64), default 1;
-            /// Seed of all random streams.
-            seed: Kind::Integer(0, i64::MAX), default 1;
-            /// Flows that start earlier are not measured.
-            warm_up: INSTANT, default "0 us";
-            /// Time at which sources stop; later flows are not measured. Required if a workload does not end by itself.
-            duration: Kind::Time(1_000, 24 * H),
-                otherwise "1 ms after the last start, if all workloads are bursts, permutations or traces";
-            /// Maximum time after `duration` to wait for unfinished measured flows.
-            drain: INSTANT, otherwise "\"10 s\"; \"100 s\" without `duration`";
-            /// Network.
-            topology: Kind::Tagged("kind", TOPOLOGIES);
-            /// Ports of all switches.
-            switch: Kind::Table(&SWITCH), otherwise "defaults below";
-            /// All hosts.
-            host: Kind::Table(&HOSTS), otherwise "defaults below";
-            /// Traffic: one or more `[[workload]]`.
-            workload: Kind::List(&Kind::Tagged("kind", WORKLOADS));
-            /// Records in addition to flows and queries.
-            record: Kind::Table(&RECORD), otherwise "defaults below";
-            /// Options of the testbed.
-            lab: Kind::Table(&LAB), otherwise "defaults below";
-        },
-        transports::OPTIONS,
-        keys! {
-            /// Additional transports: a `base` with changed keys.
-            variant: Kind::List(&Kind::Tagged("base", transports::VARIANTS)), otherwise "none";
-            /// Axes of `duetime sweep`, such as `workload.fan_in = [10, 20, 40]`.
-            sweep: Kind::Open, otherwise "none";
-        },
-    ],
-};

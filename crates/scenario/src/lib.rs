@@ -9,7 +9,8 @@
 
 #![forbid(unsafe_code)]
 
-pub mod cdf;
+mod all_keys;
+mod cdf;
 mod changes;
 mod check;
 mod devices;
@@ -20,11 +21,13 @@ mod edit;
 mod key_path;
 pub mod keys;
 pub mod model;
+mod names;
 mod network;
 mod normalised;
 mod options;
 mod place;
 mod port_space;
+pub mod published;
 mod quantity;
 mod reference;
 mod resolve;
@@ -38,10 +41,12 @@ mod table;
 mod text;
 mod trace;
 mod transports;
+mod values;
 mod words;
 mod workloads;
 mod write;
 
+pub use all_keys::SCENARIO;
 pub use changes::{Change, changes};
 pub use diagnostic::{Details, Diagnostic, nearest};
 pub use document::Document;

@@ -1,11 +1,13 @@
 //! `[topology]`: nodes and links of the network.
 
+use crate::diagnostic::Result;
 use crate::keys::Kind::{self, Integer, List, Rate as Rates, Share, Text, Time};
-use crate::keys::{S, TB, Table};
+use crate::keys::{S, TB, Table, keys};
 use crate::model::{Edge, Link, Node, Topology};
-use crate::options::{Readable, Resolved, Result, fields, keys, tagged};
+use crate::options::{fields, tagged};
 use crate::place::Place;
 use crate::table::Reader;
+use crate::values::{Readable, Resolved};
 use duetime_core::{Rate, Span};
 use serde_json::{Value, json};
 

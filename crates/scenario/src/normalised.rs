@@ -2,7 +2,7 @@
 //! names, so equal scenarios have equal text.
 
 use crate::model::Scenario;
-use crate::options::Resolved;
+use crate::values::Resolved;
 use crate::{transports, workloads};
 use serde_json::{Value, json};
 

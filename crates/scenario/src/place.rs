@@ -1,6 +1,6 @@
 //! Value of a file with the path of its key, and readers for each kind of value.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::document::{Document, Node, Value};
 use crate::keys::{FREQUENCY_RANGE, PACKETS_RANGE, POOL};
 use crate::model::{Amount, Workload};
@@ -8,8 +8,6 @@ use crate::quantity::{self, FREQUENCY, InvalidQuantity, PACKETS, RATE, SIZE, TIM
 use crate::sources::{NoFiles, Sources};
 use crate::words::quoted;
 use duetime_core::{Bytes, Rate, Span};
-
-type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// Value of a file with the path of its key.
 #[derive(Clone)]

@@ -182,6 +182,16 @@ fn decimal(number: &str, scale: u64) -> Result<u64, String> {
     u64::try_from((scaled + power / 2) / power).map_err(|_| too_large())
 }
 
+/// Rounds to whole picoseconds.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "times of a scenario are at most an hour"
+)]
+pub(crate) fn whole(ps: f64) -> u64 {
+    libm::round(ps) as u64
+}
+
 /// Parses a share such as `0.01` or `1%`.
 pub fn parse_share(text: &str) -> Result<f64, InvalidQuantity> {
     let share = percent(text).or_else(|| text.trim().parse().ok());

@@ -1,10 +1,11 @@
 //! Reference page of all keys, `docs/scenario.md`, generated from the declarations of the keys.
 
-use crate::cdf::{MEASURED, PUBLISHED};
+use crate::all_keys::SCENARIO;
 use crate::devices::{BUFFERS, ECN, HOSTS, LAB, RECORD, SLOTS, SWITCH};
 use crate::distribution::{DEADLINES, SIZES, TIMES};
-use crate::keys::{Key, Kind, SCENARIO, Table};
+use crate::keys::{Key, Kind, Table};
 use crate::network::{EDGE, LINK, TOPOLOGIES};
+use crate::published::{MEASURED, PUBLISHED};
 use crate::quantity::{RATE, SIZE, TIME, Units};
 use crate::transports;
 use crate::words::allowed;

@@ -1,17 +1,16 @@
 //! Conversion from the tables of a file to the resolved [`Scenario`].
 
-use crate::diagnostic::Diagnostic;
-use crate::document::{Document, Entry};
-use crate::keys::SCENARIO;
+use crate::all_keys::SCENARIO;
+use crate::diagnostic::Result;
+use crate::document::Document;
 use crate::model::{Scenario, WorkloadKind};
-use crate::options::Readable;
+use crate::names::{NAMES, is_name};
 use crate::place::Place;
 use crate::sources::Sources;
 use crate::table::Reader;
+use crate::values::Readable;
 use crate::{transports, workloads};
 use duetime_core::Span;
-
-pub(crate) type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// Resolves and checks the document.
 pub(crate) fn scenario(document: &Document, sources: &dyn Sources) -> Result<Scenario> {
@@ -78,18 +77,6 @@ fn name(document: &Document, reader: &Reader<'_>) -> Result<String> {
     place.refuse("not a name", NAMES)
 }
 
-pub(crate) const NAMES: &str =
-    "1 to 64 letters, digits, `-` and `_`, starting with a letter or digit";
-
-/// Returns true if `text` can be a name, which becomes part of file names and key paths.
-pub(crate) fn is_name(text: &str) -> bool {
-    text.len() <= 64
-        && text.starts_with(|c: char| c.is_ascii_alphanumeric())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
-}
-
 /// Returns the start of a workload's last flow, or `None` if the workload does not end by itself.
 fn last_start(kind: &WorkloadKind) -> Option<Span> {
     match kind {
@@ -111,35 +98,4 @@ fn last_start(kind: &WorkloadKind) -> Option<Span> {
         | WorkloadKind::Background { .. }
         | WorkloadKind::Long { .. } => None,
     }
-}
-
-/// Returns the entries of the array of tables under `key`. A single table is an error.
-pub(crate) fn tables<'a>(reader: &Reader<'a>, key: &'static str) -> Result<Vec<Place<'a>>> {
-    let Some(place) = reader.get(key) else {
-        return Ok(Vec::new());
-    };
-    if place.node.table().is_some() {
-        return Err(place
-            .wrong(format!("`[{key}]` is one table"))
-            .help(format!("write `[[{key}]]`")));
-    }
-    let items = place.array()?;
-    let many = items.len() > 1;
-    let named = |entry: &Entry| entry.key == "name";
-    Ok(items
-        .into_iter()
-        .enumerate()
-        .map(|(index, mut item)| {
-            let entries = item.node.table().unwrap_or_default();
-            let name = entries
-                .iter()
-                .find(|entry| named(entry))
-                .and_then(|entry| entry.node.str());
-            if many {
-                item.path =
-                    name.map_or_else(|| format!("{key}[{index}]"), |name| format!("{key}.{name}"));
-            }
-            item
-        })
-        .collect())
 }

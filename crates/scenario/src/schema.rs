@@ -1,8 +1,9 @@
 //! JSON Schema of a scenario file, for editors, generated from the declarations of the keys.
 
-use crate::cdf::PUBLISHED;
+use crate::all_keys::SCENARIO;
 use crate::distribution::{DEADLINES, SIZES, TIMES};
-use crate::keys::{Kind, SCENARIO, Table};
+use crate::keys::{Kind, Table};
+use crate::published::PUBLISHED;
 use crate::words::allowed;
 use serde_json::{Map, Value, json};
 

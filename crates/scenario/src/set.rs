@@ -4,10 +4,11 @@
 //! `workload.KEY` is a key of the first workload; `workload.NAME.KEY` and `workload[1].KEY` select another.
 //! `response[2]` is an entry of a list.
 
+use crate::all_keys::SCENARIO;
 use crate::diagnostic::{Diagnostic, nearest};
 use crate::distribution::{DEADLINES, SIZES};
 use crate::document::{Document, Entry, Node, Text, Value, parse_value, shift};
-use crate::keys::{Kind, SCENARIO, Table};
+use crate::keys::{Kind, Table};
 use crate::transports::VARIANTS;
 use crate::workloads::{Names, WORKLOADS};
 use std::ops::Range;

@@ -1,13 +1,11 @@
 //! Axes of a sweep: keys with their values.
 
-use crate::diagnostic::Diagnostic;
+use crate::all_keys::SCENARIO;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::document::{Document, Node, Value, parse_value};
-use crate::keys::SCENARIO;
 use crate::place::Place;
 use crate::table::Reader;
 use std::ops::Range;
-
-type Result<T> = std::result::Result<T, Diagnostic>;
 
 const MAX_VALUES: usize = 10_000;
 const ALLOWED: &str = "KEY=LOW..HIGH:STEP or KEY=A,B,C, such as workload.fan_in=5..40:5";

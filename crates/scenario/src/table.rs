@@ -1,13 +1,11 @@
 //! Typed reader of a table, which refuses unknown keys and reads each value with the kind and range from `keys`.
 
-use crate::diagnostic::Diagnostic;
-use crate::document::{Document, Node};
+use crate::diagnostic::{Diagnostic, Result};
+use crate::document::{Document, Entry, Node};
 use crate::keys::{Key, Kind, Table};
-use crate::options::Readable;
 use crate::place::Place;
+use crate::values::Readable;
 use crate::words::{allowed, complete, quoted};
-
-type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// Reader of a table of the file.
 #[derive(Clone)]
@@ -151,4 +149,35 @@ impl<'a> Reader<'a> {
             .collect::<Result<_>>()
             .map(Some)
     }
+}
+
+/// Returns the entries of the array of tables under `key`. A single table is an error.
+pub(crate) fn tables<'a>(reader: &Reader<'a>, key: &'static str) -> Result<Vec<Place<'a>>> {
+    let Some(place) = reader.get(key) else {
+        return Ok(Vec::new());
+    };
+    if place.node.table().is_some() {
+        return Err(place
+            .wrong(format!("`[{key}]` is one table"))
+            .help(format!("write `[[{key}]]`")));
+    }
+    let items = place.array()?;
+    let many = items.len() > 1;
+    let named = |entry: &Entry| entry.key == "name";
+    Ok(items
+        .into_iter()
+        .enumerate()
+        .map(|(index, mut item)| {
+            let entries = item.node.table().unwrap_or_default();
+            let name = entries
+                .iter()
+                .find(|entry| named(entry))
+                .and_then(|entry| entry.node.str());
+            if many {
+                item.path =
+                    name.map_or_else(|| format!("{key}[{index}]"), |name| format!("{key}.{name}"));
+            }
+            item
+        })
+        .collect())
 }

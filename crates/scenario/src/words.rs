@@ -1,9 +1,9 @@
 //! Descriptions of the values that kinds of keys allow, for messages, the reference page and the JSON Schema.
 
-use crate::cdf::PUBLISHED;
 use crate::diagnostic::Diagnostic;
 use crate::keys::Kind;
 use crate::place::Place;
+use crate::published::PUBLISHED;
 use crate::quantity::{FREQUENCY, RATE, SIZE, TIME, Units};
 
 /// Joins names in quotes with commas.

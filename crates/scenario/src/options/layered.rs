@@ -1,6 +1,6 @@
 //! Options that are read in layers, each overriding the one before.
 
-use super::{Result, resolved_name};
+use crate::diagnostic::Result;
 use crate::keys::{Key, Kind};
 use crate::place::Place;
 use crate::table::Reader;
@@ -61,7 +61,7 @@ impl<C> Options<C> {
     /// Returns the resolved form.
     pub fn resolved(&self, config: &C) -> Map<String, Value> {
         let resolved = |(key, field): (&Key, &Field<C>)| {
-            Some((resolved_name(key, field.unit), (field.write)(config)?))
+            Some((key.resolved_name(field.unit), (field.write)(config)?))
         };
         self.keys
             .iter()
@@ -89,7 +89,7 @@ macro_rules! options {
     ) => {
         /// Options of the transport.
         pub(crate) const OPTIONS: $crate::options::Options<$config> = $crate::options::Options {
-            keys: $crate::options::keys!($(
+            keys: $crate::keys::keys!($(
                 $(#[doc = $doc])+ $key: $kind $(, default $default)? $(, otherwise $otherwise)?;
             )+),
             fields: &[$($crate::options::Field {
@@ -105,7 +105,7 @@ macro_rules! options {
         /// Table in the file.
         pub(crate) static TABLE: $crate::keys::Table = $crate::keys::Table {
             name: stringify!($table),
-            doc: $crate::options::sentence(concat!($($about),+)),
+            doc: $crate::keys::sentence(concat!($($about),+)),
             keys: &[OPTIONS.keys $($(, super::$below::OPTIONS.keys)+)?],
         };
         /// Keys of a variant.
@@ -125,7 +125,7 @@ macro_rules! options {
     };
     (@set [$set:expr] $key:ident $path:tt $read:tt) => { $set };
     (@set [] $key:ident [] $read:tt) => { options!(@set [] $key [$key] $read) };
-    (@set [] $key:ident $path:tt []) => { options!(@set [] $key $path [$crate::options::Readable::read]) };
+    (@set [] $key:ident $path:tt []) => { options!(@set [] $key $path [$crate::values::Readable::read]) };
     (@set [] $key:ident [$($path:ident)+] [$read:path]) => {
         |config, place, kind| {
             config.$($path).+ = $read(place, kind)?;
@@ -136,7 +136,7 @@ macro_rules! options {
     (@write [] [$set:expr] $key:ident $path:tt) => { |_| None };
     (@write [] [] $key:ident []) => { options!(@write [] [] $key [$key]) };
     (@write [] [] $key:ident [$($path:ident)+]) => {
-        |config| Some($crate::options::Resolved::resolved(&config.$($path).+))
+        |config| Some($crate::values::Resolved::resolved(&config.$($path).+))
     };
     (@follow [] [] $key:ident $path:tt) => { |_| () };
     (@follow [] [$follow:path] $key:ident $path:tt) => { $follow };

@@ -3,7 +3,6 @@
 //! - [`options!`] declares the options of a configuration that is read in layers, each overriding the one before.
 //! - [`fields!`] declares a table that is read into a struct.
 //! - [`tagged!`] declares tables that become the variants of an enum.
-//! - [`words!`] declares the words for the variants of an enum.
 //!
 //! A declaration looks like a field:
 //!
@@ -13,7 +12,7 @@
 //! ```
 //!
 //! In all macros, `default` is a TOML value and `otherwise` describes the default in words. A key with neither is
-//! required. `read` names a function for values that [`Readable`] cannot read.
+//! required. `read` names a function for values that [`Readable`](crate::values::Readable) cannot read.
 //!
 //! Options: `unit` is the suffix of the name in the resolved form, if the kind does not imply it. `field` names the
 //! field if it differs from the key. `follows` names the field to copy if no table has the key; `follow` names a
@@ -25,47 +24,7 @@
 //! `left to then` is not read; `then` computes the remaining fields and checks them.
 
 mod layered;
-mod values;
 mod whole;
 
 pub(crate) use layered::{Field, Layers, Options, options};
-pub(crate) use values::{Readable, Resolved, Words, word, words};
 pub(crate) use whole::{fields, resolved_fields, table, tagged};
-
-use crate::diagnostic::Diagnostic;
-use crate::keys::{Key, Kind};
-
-pub(crate) type Result<T> = std::result::Result<T, Diagnostic>;
-
-/// Declares keys without fields.
-macro_rules! keys {
-    ($(
-        $(#[doc = $doc:literal])+
-        $key:ident : $kind:expr $(, default $default:literal)? $(, otherwise $otherwise:literal)?;
-    )+) => {
-        &[$($crate::keys::Key {
-            name: stringify!($key),
-            kind: $kind,
-            default: concat!($(stringify!($default))? $($otherwise)?),
-            doc: $crate::options::sentence(concat!($($doc),+)),
-        }),+]
-    };
-}
-pub(crate) use keys;
-
-/// Returns the documentation of a declaration without its leading space.
-pub(crate) const fn sentence(doc: &'static str) -> &'static str {
-    doc.split_at(1).1
-}
-
-/// Returns the name of a key in the resolved form, which ends in the unit.
-pub(crate) fn resolved_name(key: &Key, unit: &str) -> String {
-    let unit = match key.kind {
-        _ if !unit.is_empty() => unit,
-        Kind::Time(..) => "ps",
-        Kind::Size(..) => "bytes",
-        Kind::Rate(..) => "bps",
-        _ => return key.name.to_owned(),
-    };
-    format!("{}_{unit}", key.name)
-}

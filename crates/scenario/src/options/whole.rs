@@ -1,6 +1,5 @@
 //! Tables that are read into a struct or a variant of an enum.
 
-use super::resolved_name;
 use crate::keys::Table;
 use serde_json::{Map, Value};
 
@@ -19,17 +18,17 @@ macro_rules! fields {
     ) => {
         $vis static $table: $crate::keys::Table = $crate::keys::Table {
             name: $name,
-            doc: $crate::options::sentence(concat!($($about),+)),
-            keys: &[$($common,)? $crate::options::keys!($(
+            doc: $crate::keys::sentence(concat!($($about),+)),
+            keys: &[$($common,)? $crate::keys::keys!($(
                 $(#[doc = $doc])+ $key: $kind $(, default $default)? $(, otherwise $otherwise)?;
             )+)],
         };
 
-        impl $crate::options::Readable for $type {
+        impl $crate::values::Readable for $type {
             fn read(
                 place: &$crate::place::Place<'_>,
                 _: &'static $crate::keys::Kind,
-            ) -> $crate::options::Result<Self> {
+            ) -> $crate::diagnostic::Result<Self> {
                 let reader = $crate::table::Reader::open(place.clone(), &$table)?;
                 $(let $crate::options::fields!(@bind $key [$($raw)?]) =
                     $crate::options::fields!(@read reader $key [$($($absent)?)?] [$($read)?] [$($raw)?]);)+
@@ -38,7 +37,7 @@ macro_rules! fields {
             }
         }
 
-        impl $crate::options::Resolved for $type {
+        impl $crate::values::Resolved for $type {
             fn resolved(&self) -> serde_json::Value {
                 let $crate::options::fields!(@all $type [$($($field)+)?] [$($key)+]) = self;
                 $crate::options::fields!(@resolved &$table, [$($($field)+)?] [$($key)+]).into()
@@ -50,7 +49,7 @@ macro_rules! fields {
     (@resolved $table:expr, [] [$($key:ident)+]) => { $crate::options::fields!(@resolved $table, [$($key)+] []) };
     (@resolved $table:expr, [$($field:ident)+] $keys:tt) => {
         $crate::options::resolved_fields($table, [
-            $((stringify!($field), $crate::options::Resolved::resolved($field))),+
+            $((stringify!($field), $crate::values::Resolved::resolved($field))),+
         ])
     };
     (@bind $key:ident []) => { $key };
@@ -58,7 +57,7 @@ macro_rules! fields {
     (@read $reader:ident $key:ident $absent:tt $read:tt [then]) => { () };
     (@read $reader:ident $key:ident [] [] []) => { $reader.value(stringify!($key))? };
     (@read $reader:ident $key:ident [$absent:expr] [] []) => {
-        $reader.read(stringify!($key), Some($absent), $crate::options::Readable::read)?
+        $reader.read(stringify!($key), Some($absent), $crate::values::Readable::read)?
     };
     (@read $reader:ident $key:ident [] [$read:path] []) => {
         $reader.read(stringify!($key), None, $read)?
@@ -95,21 +94,21 @@ macro_rules! tagged {
             $(($struct_tag, &$struct_table),)*
             $(($tag, &$crate::keys::Table {
                 name: concat!($what, " of kind \"", $tag, "\""),
-                doc: $crate::options::sentence(concat!($($kind_doc),+)),
-                keys: &[$crate::options::tagged!(@common $tag $common), $crate::options::keys!($(
+                doc: $crate::keys::sentence(concat!($($kind_doc),+)),
+                keys: &[$crate::options::tagged!(@common $tag $common), $crate::keys::keys!($(
                     $(#[doc = $doc])+ $key: $kind $(, default $default)? $(, otherwise $otherwise)?;
                 )+)],
             }),)+
         ];
 
-        impl $crate::options::Readable for $type {
+        impl $crate::values::Readable for $type {
             fn read(
                 place: &$crate::place::Place<'_>,
                 _: &'static $crate::keys::Kind,
-            ) -> $crate::options::Result<Self> {
+            ) -> $crate::diagnostic::Result<Self> {
                 let (tag, reader) = $crate::table::Reader::open_tagged(place.clone(), "kind", $tables)?;
                 match tag {
-                    $($struct_tag => $crate::options::Readable::read(place, &$crate::keys::Kind::Open).map(Self::$struct_variant),)*
+                    $($struct_tag => $crate::values::Readable::read(place, &$crate::keys::Kind::Open).map(Self::$struct_variant),)*
                     $($tag => {
                         $(let $crate::options::fields!(@bind $key [$($raw)?]) = $crate::options::fields!(
                             @read reader $key [$($($absent)?)?] [$($read)?] [$($raw)?]
@@ -122,11 +121,11 @@ macro_rules! tagged {
             }
         }
 
-        impl $crate::options::Resolved for $type {
+        impl $crate::values::Resolved for $type {
             fn resolved(&self) -> serde_json::Value {
                 let (tag, mut resolved): (&str, serde_json::Value) = match self {
-                    $(Self::$struct_variant(inner) => ($struct_tag, $crate::options::Resolved::resolved(inner)),)*
-                    $(Self::$other_variant(inner) => ($other_tag, $crate::options::Resolved::resolved(inner)),)*
+                    $(Self::$struct_variant(inner) => ($struct_tag, $crate::values::Resolved::resolved(inner)),)*
+                    $(Self::$other_variant(inner) => ($other_tag, $crate::values::Resolved::resolved(inner)),)*
                     $(Self::$variant { $($field),+ } => {
                         ($tag, $crate::options::tagged!(@resolved $tables $tag [$($field)+] [$($($write)+)?]))
                     })+
@@ -165,7 +164,7 @@ pub(crate) fn resolved_fields<const N: usize>(
 ) -> Map<String, Value> {
     let name = |field: &str| {
         let key = table.key(field);
-        key.map_or_else(|| field.to_owned(), |key| resolved_name(key, ""))
+        key.map_or_else(|| field.to_owned(), |key| key.resolved_name(""))
     };
     let fields = fields.into_iter();
     fields.map(|(field, value)| (name(field), value)).collect()

@@ -1,7 +1,6 @@
 //! Line of a file of spans: a JSON object with the field names of OTLP or short names.
 
-use super::Result;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::keys::FLOW_SIZE;
 use serde::Deserialize;
 use serde::de::IgnoredAny;

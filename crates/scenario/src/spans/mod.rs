@@ -5,13 +5,11 @@ mod line;
 mod parents;
 mod trees;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Result};
 use crate::model::{RecordedQuery, Spans};
 use duetime_core::Bytes;
 use line::Line;
 use std::ops::Range;
-
-type Result<T> = std::result::Result<T, Diagnostic>;
 
 /// Maximum number of spans in a file.
 const MAX_SPANS: usize = 10_000_000;

@@ -1,7 +1,8 @@
 //! Trees of spans: finds the parent of each span and checks that each trace is a tree.
 
+use super::File;
 use super::line::PARENT;
-use super::{File, Result};
+use crate::diagnostic::Result;
 use std::collections::BTreeMap;
 
 /// Returns the index of each span's parent, or `None` for the root of a trace.

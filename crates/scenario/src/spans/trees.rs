@@ -1,7 +1,8 @@
 //! Trees of requests from recorded spans.
 
 use super::line::{DAY_NS, RESPONSE, START};
-use super::{File, Hosts, Read, Result};
+use super::{File, Hosts, Read};
+use crate::diagnostic::Result;
 use crate::model::{RecordedNode, RecordedQuery};
 use duetime_core::{Bytes, Span};
 

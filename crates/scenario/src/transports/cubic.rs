@@ -3,9 +3,10 @@
 use super::About;
 use super::d3::thousandths;
 use super::tcp;
+use crate::diagnostic::Result;
 use crate::keys::Kind::{Boolean, Number, Time};
 use crate::keys::S;
-use crate::options::{Layers, Result, options};
+use crate::options::{Layers, options};
 use crate::table::Reader;
 use duetime_core::Span;
 use duetime_proto::window::Cubic;

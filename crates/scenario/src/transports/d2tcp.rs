@@ -1,9 +1,11 @@
 //! Options of D2TCP.
 
 use super::About;
+use crate::diagnostic::Result;
 use crate::keys::Kind::{self, List, Number};
-use crate::options::{Result, options, word, words};
+use crate::options::options;
 use crate::place::Place;
+use crate::values::{word, words};
 use duetime_proto::window::{Completion, D2tcp};
 use serde_json::json;
 

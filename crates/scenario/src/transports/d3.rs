@@ -7,11 +7,13 @@
 )]
 
 use super::About;
+use crate::diagnostic::Result;
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, Number, Share, Size, Time};
-use crate::keys::{S, TB, Table, US};
-use crate::options::{Layers, Readable, Resolved, Result, keys, options, word, words};
+use crate::keys::{S, TB, Table, US, keys};
+use crate::options::{Layers, options};
 use crate::place::Place;
 use crate::table::Reader;
+use crate::values::{Readable, Resolved, word, words};
 use duetime_core::{Rate, Span};
 use duetime_proto::d3::{
     Allocation, AlphaReference, BaseRate, Config, Late, QueueSample, RequestBytes, Rounding,

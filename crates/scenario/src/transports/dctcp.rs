@@ -2,8 +2,9 @@
 
 use super::About;
 use super::tcp::is_linux;
+use crate::diagnostic::Result;
 use crate::keys::Kind::{self, Gain, Number};
-use crate::options::{Result, options};
+use crate::options::options;
 use crate::place::Place;
 use crate::table::Reader;
 use duetime_proto::window::Dctcp;

@@ -12,13 +12,13 @@ mod tcp;
 
 pub use about::About;
 
-use crate::diagnostic::Diagnostic;
-use crate::keys::{Key, Kind, Table};
+use crate::diagnostic::{Diagnostic, Result};
+use crate::keys::{Key, Kind, Table, keys};
 use crate::model::{Protocol, Transport};
-use crate::options::{Layers, Result, keys};
+use crate::names::{NAMES, is_name};
+use crate::options::Layers;
 use crate::place::Place;
-use crate::resolve::{NAMES, is_name, tables};
-use crate::table::Reader;
+use crate::table::{Reader, tables};
 use crate::words::complete;
 use duetime_proto::d3::Config as D3;
 use duetime_proto::window::CongestionControl;
@@ -42,7 +42,7 @@ macro_rules! transports {
 
         /// Tables of options.
         pub(crate) const OPTIONS: &[Key] = &[
-            $(options(stringify!($name), &$name::TABLE, crate::options::sentence(concat!($($doc),+))),)+
+            $(options(stringify!($name), &$name::TABLE, crate::keys::sentence(concat!($($doc),+))),)+
             options("d3", &d3::TABLE, "D3, and options shared with RCPdc."),
             options("rcpdc", &d3::RCPDC, "RCPdc; overrides `[d3]`."),
             options("priority", &PRIORITY, "`tcp-prio` and `rcpdc-prio`."),

@@ -1,10 +1,12 @@
 //! Options of TCP, which all window protocols share.
 
 use super::About;
+use crate::diagnostic::Result;
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, Size, Time};
 use crate::keys::{H, MS, S, TB, US};
-use crate::options::{Layers, Result, fields, options, word, words};
+use crate::options::{Layers, fields, options};
 use crate::place::Place;
+use crate::values::{word, words};
 use duetime_core::Span;
 use duetime_proto::tcp::{Coalescing, Config, Growth, Recovery};
 

@@ -5,18 +5,20 @@ mod trace;
 
 pub(crate) use oldi::{HEDGE, OBJECTIVE, RETRY};
 
+use crate::diagnostic::Result;
 use crate::keys::Kind::{self, Any, Choice, Integer, List, Share, Text, Time};
-use crate::keys::{ANY_TIME, INSTANT, Key, SOME_TIME};
+use crate::keys::{ANY_TIME, INSTANT, Key, SOME_TIME, keys};
 use crate::model::{
     Connection, DeadlineFrom, Destination, Gap, Intensity, SourceGap, Transport, Workload,
     WorkloadKind,
 };
-use crate::options::{Readable, Resolved, Result, keys, tagged, word, words};
+use crate::names::{NAMES, is_name};
+use crate::options::tagged;
 use crate::place::{Place, Scope};
-use crate::resolve::{NAMES, is_name, tables};
 use crate::sources::Sources;
-use crate::table::Reader;
+use crate::table::{Reader, tables};
 use crate::transports::{self, find};
+use crate::values::{Readable, Resolved, word, words};
 use duetime_core::Span;
 use oldi::OLDI;
 use serde_json::{Value, json};

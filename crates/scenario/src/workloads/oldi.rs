@@ -1,19 +1,21 @@
 //! Partition-aggregate trees.
 
 use super::COMMON;
+use crate::diagnostic::Result;
 use crate::distribution::{deadlines, delay, gap};
 use crate::document::Value as Written;
 use crate::keys::Kind::{
     self, Any, Boolean, Choice, Frequency, Integer, List, Number, OneOrMore, Share, Size, Time,
 };
-use crate::keys::{SOME_TIME, Table};
+use crate::keys::{SOME_TIME, Table, keys};
 use crate::model::{
     Deadline, DeadlineFrom, Gap, GiveUp, Hedge, HedgeAfter, Objective, Oldi, QueryArrival, Retry,
     RetryAt, Size as Sizes,
 };
-use crate::options::{Readable, Resolved, Result, fields, keys, word, words};
+use crate::options::fields;
 use crate::place::Place;
 use crate::table::Reader;
+use crate::values::{Readable, Resolved, word, words};
 use crate::words::complete;
 use duetime_core::Span;
 use serde_json::{Value, json};

@@ -1,10 +1,11 @@
 //! Recorded traffic: flows or queries, by the content of the file.
 
+use crate::diagnostic::Result;
 use crate::model::{GiveUp, Spans, TraceFlow};
-use crate::options::{Resolved, Result};
 use crate::spans::{self, Wanted, Wrong};
 use crate::table::Reader;
 use crate::trace::{self, Trace};
+use crate::values::Resolved;
 use duetime_core::Span;
 use duetime_core::random::mix;
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Types of fields: reading from the file and writing in the resolved form.
 
-use super::Result;
+use crate::diagnostic::Result;
 use crate::keys::Kind;
 use crate::place::Place;
 use duetime_core::{Bytes, Rate, Span};
@@ -126,23 +126,23 @@ pub(crate) const fn word<T: Words>() -> Kind {
 /// Declares the words for the variants of an enum.
 macro_rules! words {
     ($type:ident: $($variant:ident = $word:literal),+ $(,)?) => {
-        impl $crate::options::Words for $type {
+        impl $crate::values::Words for $type {
             const WORDS: &'static [&'static str] = &[$($word),+];
         }
 
-        impl $crate::options::Readable for $type {
+        impl $crate::values::Readable for $type {
             fn read(
                 place: &$crate::place::Place<'_>,
                 _: &'static $crate::keys::Kind,
-            ) -> $crate::options::Result<Self> {
-                let word = place.choice(<Self as $crate::options::Words>::WORDS)?;
+            ) -> $crate::diagnostic::Result<Self> {
+                let word = place.choice(<Self as $crate::values::Words>::WORDS)?;
                 let all = [$(($word, Self::$variant)),+];
                 let found = all.into_iter().find(|(name, _)| *name == word);
                 Ok(found.expect("one of the words").1)
             }
         }
 
-        impl $crate::options::Resolved for $type {
+        impl $crate::values::Resolved for $type {
             fn resolved(&self) -> serde_json::Value {
                 match self { $(Self::$variant => $word),+ }.into()
             }
