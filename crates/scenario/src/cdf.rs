@@ -4,6 +4,7 @@
 //! above 0 is an atom) and ends at 1. Two points of equal value are a jump; between points it is linear.
 
 use crate::diagnostic::{Diagnostic, Result};
+use crate::expected::quoted;
 use crate::keys::{ANY_TIME, FLOW_SIZE};
 use crate::model::{Gap, Size};
 use crate::place::Place;
@@ -11,7 +12,6 @@ use crate::published::{MEASURED, PUBLISHED};
 use crate::quantity::{TIME, whole};
 use crate::sources::Sources;
 use crate::text::{decode, unquoted};
-use crate::words::quoted;
 
 /// Quantity of a CDF's values, with its messages.
 pub(crate) struct Of {

@@ -3,6 +3,7 @@
 use crate::diagnostic::{Diagnostic, Result};
 use crate::distribution::delay;
 use crate::document::Value as Written;
+use crate::expected::{Expected, Form};
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, List, Number, Size, Text, Time};
 use crate::keys::{H, MS, POOL, S, TB, Table, US, keys};
 use crate::model::{Amount, Buffer, Host, Lab, Nic, Record, ServerQueue, Servers, Slots, Switch};
@@ -146,8 +147,11 @@ impl Readable for Servers {
         if place.node.table().is_some() {
             return Slots::read(place, kind).map(Self::Slots);
         }
-        let allowed = "\"unlimited\", or a table such as { slots = 8, queue = \"fifo\" }";
-        match place.str("servers", allowed)? {
+        let allowed = Expected::new(
+            "\"unlimited\", or a table such as { slots = 8, queue = \"fifo\" }",
+            &[Form::Word, Form::Table],
+        );
+        match place.str("servers", allowed.clone())? {
             UNLIMITED => Ok(Self::Unlimited),
             _ => place.refuse("not a kind of servers", allowed),
         }
@@ -187,13 +191,16 @@ fields! {
     }
 }
 
-const BUFFER_FORMS: &str =
-    "\"4 MB\" (one pool), \"100 packets\" (each port), \"unlimited\", or a table with `kind`";
+const BUFFER_FORMS: Expected = Expected::new(
+    "\"4 MB\" (one pool), \"100 packets\" (each port), \"unlimited\", or a table with `kind`",
+    &[Form::Table],
+);
 
-/// Adds forms to the allowed ones of an error.
-fn also(error: Diagnostic, forms: &str) -> Diagnostic {
-    let allowed = error.allowed.clone().unwrap_or_default();
-    error.allowed(format!("{allowed}; or {forms}"))
+/// Adds the forms of a buffer to the allowed values of an error.
+fn or_buffer(error: Diagnostic) -> Diagnostic {
+    let allowed = error.expectation().into_iter().chain([BUFFER_FORMS]);
+    let allowed = Expected::join(&allowed.collect::<Vec<_>>(), "; or ");
+    error.expected(allowed)
 }
 
 impl Readable for Buffer {
@@ -209,25 +216,24 @@ impl Readable for Buffer {
                 },
             });
         }
-        let allowed = BUFFER_FORMS;
-        let no_unit = || place.refuse("the unit of this buffer is missing", allowed);
+        let no_unit = || place.refuse("the unit of this buffer is missing", BUFFER_FORMS);
         if matches!(place.node.value, Written::Integer(_) | Written::Float(_)) {
             return no_unit();
         }
-        let text = place.str("a buffer", allowed)?;
+        let text = place.str("a buffer", BUFFER_FORMS)?;
         if text == "unlimited" {
             return Ok(Self::Unlimited);
         }
         if text.contains("packet") {
             let packets = place.packets(text).map(Self::Static);
-            return packets.map_err(|error| also(error, allowed));
+            return packets.map_err(or_buffer);
         }
         if SIZE.parse(text).is_err() && text.trim().parse::<f64>().is_ok() {
             return no_unit();
         }
         let pool = place.part(text, &SIZE, POOL);
         Ok(Self::Dynamic {
-            pool: Bytes(pool.map_err(|error| also(error, allowed))?),
+            pool: Bytes(pool.map_err(or_buffer)?),
             alpha: 1.0,
         })
     }

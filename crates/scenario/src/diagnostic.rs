@@ -1,5 +1,6 @@
 //! Errors of a scenario, with file, line, value and the allowed values.
 
+use crate::expected::{Expected, Forms};
 use std::fmt;
 use std::ops::{Deref, Range};
 
@@ -15,7 +16,14 @@ pub(crate) type Result<T> = std::result::Result<T, Diagnostic>;
 ///    allowed: 1..=999
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Diagnostic(Box<Details>);
+pub struct Diagnostic(Box<Parts>);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Parts {
+    details: Details,
+    /// Forms of values that `details.allowed` names.
+    forms: Forms,
+}
 
 /// Parts of a [`Diagnostic`], for callers that format it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,7 +61,7 @@ impl Diagnostic {
         let last = line_start + source_line.len();
         let start = start.min(last);
         let end = floor_char(text, span.end).clamp(start, last);
-        Self(Box::new(Details {
+        Self::of(Details {
             file: file.to_owned(),
             line: text[..line_start].matches('\n').count() + 1,
             column: text[line_start..start].chars().count() + 1,
@@ -61,7 +69,7 @@ impl Diagnostic {
             source_line: source_line.to_owned(),
             message: message.into(),
             ..Details::default()
-        }))
+        })
     }
 
     /// Creates an error at the bytes `span` of line `number`, from 1, of a file that is too large for memory. `line` is
@@ -74,44 +82,67 @@ impl Diagnostic {
         message: impl Into<String>,
     ) -> Self {
         let mut error = Self::at(file, line, span, message);
-        error.0.line = number;
+        error.0.details.line = number;
         error
     }
 
     /// Creates an error of `file` that is in no line.
     pub fn of_file(file: &str, message: impl Into<String>) -> Self {
-        Self(Box::new(Details {
+        Self::of(Details {
             file: file.to_owned(),
             message: message.into(),
             ..Details::default()
+        })
+    }
+
+    fn of(details: Details) -> Self {
+        Self(Box::new(Parts {
+            details,
+            forms: Forms::default(),
         }))
     }
 
     /// Sets the path of the key.
     #[must_use]
     pub fn key(mut self, key: impl Into<String>) -> Self {
-        self.0.key = key.into();
+        self.0.details.key = key.into();
         self
     }
 
     /// Sets the value as written.
     #[must_use]
     pub fn value(mut self, value: impl Into<String>) -> Self {
-        self.0.value = Some(value.into());
+        self.0.details.value = Some(value.into());
         self
     }
 
     /// Sets the allowed values.
     #[must_use]
     pub fn allowed(mut self, allowed: impl Into<String>) -> Self {
-        self.0.allowed = Some(allowed.into());
+        self.0.details.allowed = Some(allowed.into());
+        self.0.forms = Forms::default();
         self
+    }
+
+    /// Sets the allowed values, with the forms that their description names.
+    #[must_use]
+    pub(crate) fn expected(mut self, expected: impl Into<Expected>) -> Self {
+        let expected = expected.into();
+        self.0.details.allowed = Some(expected.to_string());
+        self.0.forms = expected.forms();
+        self
+    }
+
+    /// Returns the description of the allowed values, or `None` if the error has none.
+    pub(crate) fn expectation(&self) -> Option<Expected> {
+        let allowed = self.allowed.clone()?;
+        Some(Expected::of(allowed, self.0.forms))
     }
 
     /// Sets the advice.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.0.help = Some(help.into());
+        self.0.details.help = Some(help.into());
         self
     }
 
@@ -133,7 +164,7 @@ impl Diagnostic {
 impl Deref for Diagnostic {
     type Target = Details;
     fn deref(&self) -> &Details {
-        &self.0
+        &self.0.details
     }
 }
 

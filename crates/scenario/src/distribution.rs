@@ -13,12 +13,8 @@ use crate::values::{Readable, Resolved};
 use duetime_core::{Bytes, Span};
 use serde_json::{Value as Json, json};
 
-pub(crate) const SIZE_FORMS: &str = "\"10 KB\", \"uniform 2 KB..50 KB\", \"web-search\", \"web-search-packets\", \"data-mining\", \"data-mining-packets\", \"hadoop\", \"storage\", { cdf = \"file.csv\" }, { points = [[\"1 KB\", 0], [\"10 KB\", 1]] }";
-pub(crate) const DEADLINE_FORMS: &str = "\"30 ms\", \"none\", { base = \"35 ms\", variation = \"uniform 50%\" }, { mean = \"30 ms\", floor = \"5 ms\" }";
 const VARIATIONS: &str =
     "\"none\", \"uniform 50%\", \"around 10%\", \"exponential\", \"exponential 5 ms\"";
-pub(crate) const GAPS: &str = "\"300 ms\", \"exponential 300 ms\", \"uniform 1 ms..5 ms\", \"kernel-tcp\", { median = \"2 ms\", sigma = 1 }, { mean = \"2 ms\", sigma = 1 }, { min = \"1 ms\", shape = 1.5, cap = \"1 s\" }, { cdf = \"file.csv\" }, { points = [[\"1 ms\", 0], [\"10 ms\", 1]] }";
-
 /// Table of [`Kind::Sizes`].
 pub(crate) static SIZES: Table = Table {
     name: "size",
@@ -84,7 +80,7 @@ pub(crate) fn gap(place: &Place<'_>, zero: bool) -> Result<Gap> {
         return gap_table(place);
     }
     let range = if zero { ANY_TIME } else { SOME_TIME };
-    let text = place.str("a time", GAPS)?.trim();
+    let text = place.str("a time", &Kind::Gap)?.trim();
     if let Some(measured) = cdf::measured(text) {
         return measured;
     }
@@ -93,7 +89,7 @@ pub(crate) fn gap(place: &Place<'_>, zero: bool) -> Result<Gap> {
         return Ok(Gap::Exponential(time(mean)?));
     }
     if let Some(bounds) = text.strip_prefix("uniform") {
-        let (low, high) = two(place, bounds, GAPS)?;
+        let (low, high) = two(place, bounds, &Kind::Gap)?;
         let (low, high) = (time(low)?, time(high)?);
         ordered(place, low, high)?;
         return Ok(Gap::Uniform(low, high));
@@ -134,7 +130,7 @@ fn gap_table(place: &Place<'_>) -> Result<Gap> {
                 points: cdf::inline(&reader.need("points")?, &cdf::TIMES, read)?,
             })
         }
-        _ => place.refuse("not the keys of one distribution", GAPS),
+        _ => place.refuse("not the keys of one distribution", &Kind::Gap),
     }
 }
 
@@ -217,9 +213,9 @@ impl Resolved for Size {
 }
 
 fn size(place: &Place<'_>) -> Result<Size> {
-    let text = place.str("a size", SIZE_FORMS)?.trim();
+    let text = place.str("a size", &Kind::Sizes)?.trim();
     if let Some(bounds) = text.strip_prefix("uniform") {
-        let (low, high) = two(place, bounds, SIZE_FORMS)?;
+        let (low, high) = two(place, bounds, &Kind::Sizes)?;
         let bytes = |text: &str| place.part(text, &SIZE, FLOW_SIZE).map(Bytes);
         let (low, high) = (bytes(low)?, bytes(high)?);
         ordered(place, low, high)?;
@@ -252,7 +248,7 @@ fn size_table(place: &Place<'_>) -> Result<Size> {
                 points: cdf::inline(&points, &cdf::SIZES, read)?,
             })
         }
-        _ => place.refuse("either `cdf` or `points` is required", SIZE_FORMS),
+        _ => place.refuse("either `cdf` or `points` is required", &Kind::Sizes),
     }
 }
 
@@ -262,7 +258,7 @@ impl Readable for Deadline {
             [one] => Ok(one),
             _ => place.refuse(
                 "only an `oldi` workload has a list of deadlines",
-                DEADLINE_FORMS,
+                &Kind::Deadline,
             ),
         }
     }
@@ -289,14 +285,14 @@ impl Resolved for Deadline {
 /// Reads deadlines, one entry per application: a list, or a table whose `base` is a list.
 pub(crate) fn deadlines(place: &Place<'_>, kind: &'static Kind) -> Result<Vec<Deadline>> {
     match &place.node.value {
-        Value::Array(items) if items.is_empty() => place.refuse("an empty list", DEADLINE_FORMS),
+        Value::Array(items) if items.is_empty() => place.refuse("an empty list", &Kind::Deadline),
         Value::Array(items) => items
             .iter()
             .map(|item| Readable::read(&place.element(item), kind))
             .collect(),
         Value::Table(_) => deadline_table(place),
         _ => {
-            let text = place.str("a deadline", DEADLINE_FORMS)?.trim();
+            let text = place.str("a deadline", &Kind::Deadline)?.trim();
             if text == "none" {
                 return Ok(vec![Deadline::None]);
             }
@@ -312,7 +308,7 @@ fn deadline_table(place: &Place<'_>) -> Result<Vec<Deadline>> {
     if let Some(mean) = reader.value("mean")? {
         for key in ["base", "variation"] {
             if let Some(other) = reader.get(key) {
-                return other.refuse("`mean` goes only with `floor`", DEADLINE_FORMS);
+                return other.refuse("`mean` goes only with `floor`", &Kind::Deadline);
             }
         }
         return Ok(vec![Deadline::Exponential {
@@ -321,10 +317,10 @@ fn deadline_table(place: &Place<'_>) -> Result<Vec<Deadline>> {
         }]);
     }
     if let Some(floor) = reader.get("floor") {
-        return floor.refuse("`floor` goes only with `mean`", DEADLINE_FORMS);
+        return floor.refuse("`floor` goes only with `mean`", &Kind::Deadline);
     }
     let base = reader.get("base");
-    let base = base.ok_or_else(|| reader.missing("base").allowed(DEADLINE_FORMS))?;
+    let base = base.ok_or_else(|| reader.missing("base").expected(&Kind::Deadline))?;
     let bases = base.items();
     if bases.is_empty() {
         return Err(reader.missing("base"));
@@ -369,9 +365,9 @@ fn vary(place: &Place<'_>, base: Span) -> Result<Deadline> {
     }
 }
 
-fn two<'t>(place: &Place<'_>, text: &'t str, allowed: &str) -> Result<(&'t str, &'t str)> {
+fn two<'t>(place: &Place<'_>, text: &'t str, allowed: &Kind) -> Result<(&'t str, &'t str)> {
     text.split_once("..")
-        .ok_or_else(|| place.wrong("two bounds are needed").allowed(allowed))
+        .ok_or_else(|| place.wrong("two bounds are needed").expected(allowed))
 }
 
 fn ordered<T: PartialOrd + Copy>(place: &Place<'_>, low: T, high: T) -> Result<()> {

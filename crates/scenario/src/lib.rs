@@ -18,6 +18,8 @@ mod diagnostic;
 mod distribution;
 mod document;
 mod edit;
+mod expected;
+mod forms;
 mod key_path;
 pub mod keys;
 pub mod model;
@@ -42,7 +44,6 @@ mod text;
 mod trace;
 mod transports;
 mod values;
-mod words;
 mod workloads;
 mod write;
 

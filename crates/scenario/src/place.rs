@@ -2,11 +2,12 @@
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::document::{Document, Node, Value};
-use crate::keys::{FREQUENCY_RANGE, PACKETS_RANGE, POOL};
+use crate::expected::{Expected, Form, Forms};
+use crate::forms::unnamed;
+use crate::keys::{FREQUENCY_RANGE, Kind, PACKETS_RANGE, POOL};
 use crate::model::{Amount, Workload};
 use crate::quantity::{self, FREQUENCY, InvalidQuantity, PACKETS, RATE, SIZE, TIME, Units};
 use crate::sources::{NoFiles, Sources};
-use crate::words::quoted;
 use duetime_core::{Bytes, Rate, Span};
 
 /// Value of a file with the path of its key.
@@ -71,10 +72,10 @@ impl<'a> Place<'a> {
     }
 
     /// Returns the elements of a non-empty list, or a single value as one element.
-    pub fn some_items(&self, allowed: &str) -> Result<Vec<Self>> {
+    pub fn some_items(&self, allowed: &'static str) -> Result<Vec<Self>> {
         let items = self.items();
         if items.is_empty() {
-            return self.refuse("an empty list", allowed);
+            return self.refuse("an empty list", Expected::new(allowed, &[Form::Several]));
         }
         Ok(items)
     }
@@ -107,28 +108,29 @@ impl<'a> Place<'a> {
     }
 
     /// Returns an error about this value, with the allowed values.
-    pub fn refuse<T>(&self, message: impl Into<String>, allowed: impl Into<String>) -> Result<T> {
-        Err(self.wrong(message).allowed(allowed))
+    pub fn refuse<T>(&self, message: impl Into<String>, allowed: impl Into<Expected>) -> Result<T> {
+        Err(self.wrong(message).expected(allowed))
     }
 
-    pub fn expected(&self, what: &str, allowed: impl Into<String>) -> Diagnostic {
+    pub fn expected(&self, what: &str, allowed: impl Into<Expected>) -> Diagnostic {
         self.wrong(format!("expected {what}, found {}", self.node.describe()))
-            .allowed(allowed)
+            .expected(allowed)
     }
 
-    pub fn str(&self, what: &str, allowed: &str) -> Result<&'a str> {
+    pub fn str(&self, what: &str, allowed: impl Into<Expected>) -> Result<&'a str> {
         self.node.str().ok_or_else(|| self.expected(what, allowed))
     }
 
     pub fn array(&self) -> Result<Vec<Self>> {
-        match &self.node.value {
-            Value::Array(items) => Ok(items.iter().map(|item| self.element(item)).collect()),
-            _ => Err(self.expected("a list", "a list, such as [1, 2]")),
+        if let Value::Array(items) = &self.node.value {
+            return Ok(items.iter().map(|item| self.element(item)).collect());
         }
+        let allowed = Expected::new("a list, such as [1, 2]", &[Form::List, Form::Several]);
+        Err(self.expected("a list", allowed))
     }
 
     pub fn choice(&self, choices: &'static [&'static str]) -> Result<&'static str> {
-        let text = self.str("a word", &quoted(choices))?;
+        let text = self.str("a word", Expected::one_of(choices))?;
         Ok(choices[self.one_of(text, choices, "not one of the choices")?])
     }
 
@@ -136,7 +138,7 @@ impl<'a> Place<'a> {
     pub fn one_of(&self, word: &str, names: &[&str], message: &str) -> Result<usize> {
         let found = names.iter().position(|name| *name == word);
         found.ok_or_else(|| {
-            let error = self.wrong(message).allowed(quoted(names));
+            let error = self.wrong(message).expected(Expected::one_of(names));
             error.suggest(word, names.iter().copied(), '"')
         })
     }
@@ -144,18 +146,18 @@ impl<'a> Place<'a> {
     pub fn boolean(&self) -> Result<bool> {
         match self.node.value {
             Value::Boolean(value) => Ok(value),
-            _ => Err(self.expected("a boolean", "true, false")),
+            _ => Err(self.expected("a boolean", &Kind::Boolean)),
         }
     }
 
     /// Reads an integer in a range that fits the type.
     pub fn integer<T: TryFrom<i64>>(&self, low: i64, high: i64) -> Result<T> {
-        let allowed = format!("{low}..={high}");
+        let allowed = Expected::range(low, high);
         match self.node.value {
             Value::Integer(value) if (low..=high).contains(&value) => {
                 Ok(T::try_from(value).unwrap_or_else(|_| unreachable!("{allowed} fits the type")))
             }
-            Value::Integer(value) => Err(self.out_of_range(value < low).allowed(allowed)),
+            Value::Integer(value) => Err(self.out_of_range(value < low).expected(allowed)),
             Value::HugeInteger => self.refuse("too large", allowed),
             _ => Err(self.expected("a whole number", allowed)),
         }
@@ -165,30 +167,30 @@ impl<'a> Place<'a> {
         let value = match self.node.value {
             Value::Integer(value) => value as f64,
             Value::Float(value) => value,
-            _ => return Err(self.expected("a number", format!("{low}..={high}"))),
+            _ => return Err(self.expected("a number", Expected::range(low, high))),
         };
         self.bounded(value, low, high)
     }
 
     /// Reads a number or a percentage.
     pub fn share(&self, low: f64, high: f64) -> Result<f64> {
-        let allowed = format!("{low}..={high}, or a percentage such as \"50%\"");
+        let allowed = &Kind::Share(low, high);
         let value = match self.node.str() {
             Some(text) => quantity::percent(text)
-                .ok_or_else(|| self.wrong("not a percentage").allowed(&allowed))
+                .ok_or_else(|| self.wrong("not a percentage").expected(allowed))
                 .and_then(|value| self.bounded(value, low, high)),
             None => self.number(low, high),
         };
-        value.map_err(|error| error.allowed(allowed))
+        value.map_err(|error| error.expected(allowed))
     }
 
     fn bounded(&self, value: f64, low: f64, high: f64) -> Result<f64> {
-        let allowed = format!("{low}..={high}");
+        let allowed = Expected::range(low, high);
         if !value.is_finite() {
             return self.refuse("not a finite number", allowed);
         }
         if !(low..=high).contains(&value) {
-            return Err(self.out_of_range(value < low).allowed(allowed));
+            return Err(self.out_of_range(value < low).expected(allowed));
         }
         Ok(value)
     }
@@ -217,14 +219,14 @@ impl<'a> Place<'a> {
 
     /// Packets or bytes.
     pub fn amount(&self) -> Result<Amount> {
-        let allowed = "packets or bytes, such as \"20 packets\" or \"30 KB\"";
+        let allowed = &Kind::Amount;
         let text = self.str("an amount with its unit", allowed)?;
         if text.contains("packet") {
             return self.packets(text);
         }
         let parsed = SIZE
             .parse(text)
-            .map_err(|error| self.wrong(error.message).allowed(allowed))?;
+            .map_err(|error| self.wrong(error.message).expected(allowed))?;
         self.range(parsed, &SIZE, 1, POOL.1).map(Amount::Bytes)
     }
 
@@ -239,7 +241,7 @@ impl<'a> Place<'a> {
     pub fn part(&self, text: &str, units: &Units, (low, high): (u64, u64)) -> Result<u64> {
         let value = units
             .parse(text)
-            .map_err(|error| self.not_quantity(error))?;
+            .map_err(|error| self.not_quantity(error, units))?;
         self.range(value, units, low, high)
     }
 
@@ -251,10 +253,8 @@ impl<'a> Place<'a> {
                 }
                 _ => self.expected(&format!("a {}", units.what), ""),
             };
-            return Err(error.allowed(format!(
-                "a string with its unit, such as \"{}\"",
-                units.example
-            )));
+            let allowed = format!("a string with its unit, such as \"{}\"", units.example);
+            return Err(error.expected(Expected::of(allowed, Forms::of(&[units.form]))));
         };
         self.part(text, units, (low, high))
     }
@@ -263,13 +263,31 @@ impl<'a> Place<'a> {
         if (low..=high).contains(&value) {
             return Ok(value);
         }
-        let show = units.show;
-        Err(self
-            .out_of_range(value < low)
-            .allowed(format!("{} to {}", show(low), show(high))))
+        let allowed = format!("{} to {}", (units.show)(low), (units.show)(high));
+        let allowed = Expected::of(allowed, Forms::of(&[units.form]));
+        Err(self.out_of_range(value < low).expected(allowed))
     }
 
-    fn not_quantity(&self, error: InvalidQuantity) -> Diagnostic {
-        self.wrong(error.message).allowed(error.allowed)
+    fn not_quantity(&self, error: InvalidQuantity, units: &Units) -> Diagnostic {
+        let allowed = Expected::of(error.allowed, Forms::of(&[units.form]));
+        self.wrong(error.message).expected(allowed)
     }
+}
+
+/// Adds all missing forms of a value to the allowed values of an error, if the error is about the whole value.
+pub(crate) fn complete(error: Diagnostic, place: &Place<'_>, kind: &Kind) -> Diagnostic {
+    let here = place.wrong("");
+    let position = |error: &Diagnostic| (error.key.clone(), error.line, error.column, error.width);
+    let Some(allowed) = error.expectation() else {
+        return error;
+    };
+    if position(&error) != position(&here) || error.file != here.file {
+        return error;
+    }
+    let missing = unnamed(kind, allowed.forms());
+    if missing.is_empty() {
+        return error;
+    }
+    let missing = Expected::join(&missing, ", ");
+    error.expected(Expected::join(&[allowed, missing], "; or "))
 }

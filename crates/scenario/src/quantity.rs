@@ -1,5 +1,6 @@
 //! Quantities as written in a scenario: a number, a space and a unit. Messages use the same format.
 
+use crate::expected::Form;
 use duetime_core::{Bytes, Rate, Span};
 use std::fmt::Write as _;
 
@@ -11,6 +12,8 @@ pub(crate) struct Units {
     pub names: &'static [(&'static str, u64)],
     /// Example of a valid value.
     pub example: &'static str,
+    /// Form of a value.
+    pub form: Form,
     /// Formats an amount of the base unit.
     pub show: fn(u64) -> String,
 }
@@ -29,6 +32,7 @@ pub(crate) const TIME: Units = Units {
         ("h", 3_600_000_000_000_000),
     ],
     example: "20 us",
+    form: Form::Quantity,
     show: |ps| match ps {
         0 => "0 us".to_owned(),
         _ if ps.is_multiple_of(3_600_000_000_000_000) => {
@@ -49,6 +53,7 @@ pub(crate) const RATE: Units = Units {
         ("Tbps", 1_000_000_000_000),
     ],
     example: "1 Gbps",
+    form: Form::Quantity,
     show: |bps| Rate::from_bps(bps).to_string(),
 };
 
@@ -66,6 +71,7 @@ pub(crate) const SIZE: Units = Units {
         ("GiB", 1 << 30),
     ],
     example: "10 KB",
+    form: Form::Quantity,
     show: |bytes| Bytes(bytes).to_string(),
 };
 
@@ -74,6 +80,7 @@ pub(crate) const PACKETS: Units = Units {
     what: "number of packets",
     names: &[("packets", 1), ("packet", 1)],
     example: "20 packets",
+    form: Form::Packets,
     show: |packets| format!("{packets} packets"),
 };
 
@@ -82,6 +89,7 @@ pub(crate) const FREQUENCY: Units = Units {
     what: "frequency",
     names: &[("/s", 1_000), ("per second", 1_000)],
     example: "2000 /s",
+    form: Form::Quantity,
     show: |thousandths| format!("{} /s", thousandths as f64 / 1e3),
 };
 

@@ -3,12 +3,12 @@
 use crate::all_keys::SCENARIO;
 use crate::devices::{BUFFERS, ECN, HOSTS, LAB, RECORD, SLOTS, SWITCH};
 use crate::distribution::{DEADLINES, SIZES, TIMES};
+use crate::expected::Expected;
 use crate::keys::{Key, Kind, Table};
 use crate::network::{EDGE, LINK, TOPOLOGIES};
 use crate::published::{MEASURED, PUBLISHED};
 use crate::quantity::{RATE, SIZE, TIME, Units};
 use crate::transports;
-use crate::words::allowed;
 use crate::workloads::{HEDGE, OBJECTIVE, RETRY, WORKLOADS};
 use std::fmt;
 
@@ -148,7 +148,7 @@ fn value(kind: &Kind) -> String {
         Kind::Table(table) => format!("table: {}", table.name),
         Kind::Tagged(..) | Kind::Open => "table".to_owned(),
         Kind::Any(kinds) => kinds.iter().map(value).collect::<Vec<_>>().join("; or "),
-        Kind::Choice(_) | Kind::Gain => allowed(kind),
+        Kind::Choice(_) | Kind::Gain => Expected::from(kind).to_string(),
     }
 }
 

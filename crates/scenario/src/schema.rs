@@ -2,9 +2,9 @@
 
 use crate::all_keys::SCENARIO;
 use crate::distribution::{DEADLINES, SIZES, TIMES};
+use crate::expected::Expected;
 use crate::keys::{Kind, Table};
 use crate::published::PUBLISHED;
-use crate::words::allowed;
 use serde_json::{Map, Value, json};
 
 /// Returns the JSON Schema (draft 2020-12) of a scenario file. It covers all keys and kinds of values. Ranges of
@@ -75,7 +75,9 @@ fn schema_of(kind: &'static Kind) -> Value {
         Kind::OutOf => {
             json!({ "type": "string", "pattern": "^\\s*[0-9]+\\s+of\\s+[0-9]+\\s*$", "$comment": allowed(kind) })
         }
-        Kind::Gain => json!({ "type": ["string", "number"], "$comment": allowed(kind) }),
+        Kind::Gain => {
+            json!({ "type": ["string", "number"], "$comment": allowed(kind) })
+        }
         Kind::Gap => any([
             json!({ "type": "string", "$comment": allowed(kind) }),
             table(&TIMES, None),
@@ -101,6 +103,10 @@ fn schema_of(kind: &'static Kind) -> Value {
         Kind::Any(kinds) => any(kinds.iter().map(schema_of)),
         Kind::Open => json!({ "type": ["object", "array"] }),
     }
+}
+
+fn allowed(kind: &Kind) -> String {
+    Expected::from(kind).to_string()
 }
 
 fn any(choices: impl IntoIterator<Item = Value>) -> Value {

@@ -2,10 +2,10 @@
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::document::{Document, Entry, Node};
+use crate::expected::Expected;
 use crate::keys::{Key, Kind, Table};
-use crate::place::Place;
+use crate::place::{Place, complete};
 use crate::values::Readable;
-use crate::words::{allowed, complete, quoted};
 
 /// Reader of a table of the file.
 #[derive(Clone)]
@@ -47,10 +47,10 @@ impl<'a> Reader<'a> {
         let Some(kind) = place.node.get(tag) else {
             let key = place.join(tag);
             let error = place.document.wrong(place.node, &key, "missing");
-            return Err(error.allowed(quoted(&names)));
+            return Err(error.expected(Expected::one_of(&names)));
         };
         let inner = place.child(tag, kind);
-        let text = inner.str("a word", &quoted(&names))?;
+        let text = inner.str("a word", Expected::one_of(&names))?;
         let (name, table) = tables[inner.one_of(text, &names, "not one of the choices")?];
         Ok((name, Self::open(place, table)?))
     }
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
         self.place
             .document
             .wrong(self.place.node, &path, "missing")
-            .allowed(allowed(&described.kind))
+            .expected(&described.kind)
             .help(described.doc)
     }
 

@@ -2,9 +2,8 @@
 
 use crate::diagnostic::Result;
 use crate::keys::{Key, Kind};
-use crate::place::Place;
+use crate::place::{Place, complete};
 use crate::table::Reader;
-use crate::words::complete;
 use serde_json::{Map, Value};
 
 /// Tables of the file for a configuration, from the general to the specific.

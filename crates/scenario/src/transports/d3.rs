@@ -8,6 +8,7 @@
 
 use super::About;
 use crate::diagnostic::Result;
+use crate::expected::{Expected, Form};
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, Number, Share, Size, Time};
 use crate::keys::{S, TB, Table, US, keys};
 use crate::options::{Layers, options};
@@ -184,9 +185,12 @@ const ALLOWANCE: Kind = Kind::Rate(1_000, 10 * TB);
 fn police(place: &Place<'_>, _: &'static Kind) -> Result<Option<Rate>> {
     match place.node.str() {
         Some("off") => Ok(None),
-        _ => Rate::read(place, &ALLOWANCE)
-            .map(Some)
-            .map_err(|wrong| wrong.allowed("a rate of 1 Kbps to 10 Tbps, or \"off\"")),
+        _ => Rate::read(place, &ALLOWANCE).map(Some).map_err(|wrong| {
+            wrong.expected(Expected::new(
+                "a rate of 1 Kbps to 10 Tbps, or \"off\"",
+                &[Form::Quantity, Form::Word],
+            ))
+        }),
     }
 }
 
@@ -217,9 +221,12 @@ const INTERVAL: Kind = Time(10 * US, S);
 fn update_interval(place: &Place<'_>, _: &'static Kind) -> Result<Option<Span>> {
     match place.node.str() {
         Some("auto") => Ok(None),
-        _ => Span::read(place, &INTERVAL)
-            .map(Some)
-            .map_err(|wrong| wrong.allowed("a time of 10 us to 1 s, or \"auto\"")),
+        _ => Span::read(place, &INTERVAL).map(Some).map_err(|wrong| {
+            wrong.expected(Expected::new(
+                "a time of 10 us to 1 s, or \"auto\"",
+                &[Form::Quantity, Form::Word],
+            ))
+        }),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::About;
 use crate::diagnostic::Result;
+use crate::expected::{Expected, Form};
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, Size, Time};
 use crate::keys::{H, MS, S, TB, US};
 use crate::options::{Layers, fields, options};
@@ -104,7 +105,10 @@ const THRESHOLD: Kind = Integer(1, 1_000_000);
 fn threshold(place: &Place<'_>, _: &'static Kind) -> Result<Option<u32>> {
     match place.node.str() {
         Some("infinite") => Ok(None),
-        Some(_) => place.refuse("not a number", "segments, or \"infinite\""),
+        Some(_) => {
+            let allowed = Expected::new("segments, or \"infinite\"", &[Form::Word]);
+            place.refuse("not a number", allowed)
+        }
         None => place.integer(1, 1_000_000).map(Some),
     }
 }

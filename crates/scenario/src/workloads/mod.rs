@@ -6,6 +6,7 @@ mod trace;
 pub(crate) use oldi::{HEDGE, OBJECTIVE, RETRY};
 
 use crate::diagnostic::Result;
+use crate::expected::{Expected, Form, Forms};
 use crate::keys::Kind::{self, Any, Choice, Integer, List, Share, Text, Time};
 use crate::keys::{ANY_TIME, INSTANT, Key, SOME_TIME, keys};
 use crate::model::{
@@ -294,10 +295,10 @@ pub(crate) fn resolved(workload: &Workload) -> Value {
 /// Reads a host of the topology.
 fn host<T: From<u32>>(place: &Place<'_>, _: &'static Kind) -> Result<T> {
     let hosts = place.scope.hosts;
-    let allowed = format!("0..={}", hosts - 1);
+    let allowed = Expected::range(0, hosts - 1);
     let host: u64 = place
         .integer(0, i64::MAX)
-        .map_err(|error| error.allowed(&allowed))?;
+        .map_err(|error| error.expected(allowed.clone()))?;
     match u32::try_from(host) {
         Ok(host) if host < hosts => Ok(T::from(host)),
         _ => place.refuse(format!("the topology has {hosts} hosts"), allowed),
@@ -410,8 +411,9 @@ impl Readable for Destination {
         if place.node.str().is_some() {
             let choice = place.choice(&["uniform"]).map(|_| Self::Uniform);
             let last = place.scope.hosts.saturating_sub(1);
-            return choice
-                .map_err(|error| error.allowed(format!("\"uniform\", or a host: 0..={last}")));
+            let allowed = format!("\"uniform\", or a host: 0..={last}");
+            let allowed = Expected::of(allowed, Forms::of(&[Form::Word, Form::Number]));
+            return choice.map_err(|error| error.expected(allowed));
         }
         host(place, kind).map(Self::Host)
     }

@@ -4,6 +4,7 @@ use super::COMMON;
 use crate::diagnostic::Result;
 use crate::distribution::{deadlines, delay, gap};
 use crate::document::Value as Written;
+use crate::expected::{Expected, Form};
 use crate::keys::Kind::{
     self, Any, Boolean, Choice, Frequency, Integer, List, Number, OneOrMore, Share, Size, Time,
 };
@@ -13,10 +14,9 @@ use crate::model::{
     RetryAt, Size as Sizes,
 };
 use crate::options::fields;
-use crate::place::Place;
+use crate::place::{Place, complete};
 use crate::table::Reader;
 use crate::values::{Readable, Resolved, word, words};
-use crate::words::complete;
 use duetime_core::Span;
 use serde_json::{Value, json};
 
@@ -160,9 +160,6 @@ fields! {
 
 words!(RetryAt: Other = "other", Same = "same");
 
-/// Allowed percentiles of `hedge.after`.
-const PERCENTILES: &str = "a percentile, such as \"p95\" (p1..p99.99)";
-
 fn hedge(place: &Place<'_>, kind: &'static Kind) -> Result<Option<Hedge>> {
     let hedge = Hedge::read(place, kind)?;
     Ok(Some(hedge).filter(|hedge| hedge.after != HedgeAfter::Never))
@@ -174,7 +171,9 @@ fn retry(place: &Place<'_>, kind: &'static Kind) -> Result<Option<Retry>> {
 }
 
 fn hedge_after(place: &Place<'_>, _: &'static Kind) -> Result<HedgeAfter> {
-    let text = place.str("a time or a percentile", PERCENTILES)?.trim();
+    let text = place
+        .str("a time or a percentile", &Kind::Percentile)?
+        .trim();
     if text == "never" {
         return Ok(HedgeAfter::Never);
     }
@@ -185,7 +184,7 @@ fn hedge_after(place: &Place<'_>, _: &'static Kind) -> Result<HedgeAfter> {
         Ok(percent) if (1.0..=99.99).contains(&percent) => {
             Ok(HedgeAfter::Percentile(percent / 100.0))
         }
-        _ => place.refuse("not a percentile", PERCENTILES),
+        _ => place.refuse("not a percentile", &Kind::Percentile),
     }
 }
 
@@ -322,14 +321,17 @@ impl Resolved for Objective {
 
 impl Readable for GiveUp {
     fn read(place: &Place<'_>, _: &'static Kind) -> Result<Self> {
-        let allowed = "\"children\", \"own\", \"never\", or a time such as \"5 ms\"";
-        let text = place.str("a word or a time", allowed)?;
+        let allowed = Expected::new(
+            "\"children\", \"own\", \"never\", or a time such as \"5 ms\"",
+            &[Form::Word, Form::Quantity],
+        );
+        let text = place.str("a word or a time", allowed.clone())?;
         if text.starts_with(|first: char| first.is_ascii_digit()) {
             return Ok(Self::After(place.time(SOME_TIME.0, SOME_TIME.1)?));
         }
         let choice = place
             .choice(GIVE_UPS)
-            .map_err(|error| error.allowed(allowed))?;
+            .map_err(|error| error.expected(allowed))?;
         Ok(match choice {
             "own" => Self::Own,
             "never" => Self::Never,
