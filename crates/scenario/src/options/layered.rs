@@ -70,9 +70,8 @@ impl<C> Options<C> {
     }
 }
 
-/// Declares the options of a transport's configuration as `OPTIONS`. Also declares `TABLE`, its table in the file, and
-/// `VARIANT`, the keys of its variants, both including shared options; and `LAYERS`, the names of its tables from the
-/// specific to the general.
+/// Declares the options of a transport's configuration as `OPTIONS`. Also declares `TABLE`, its table in the file,
+/// including shared options; and `LAYERS`, the names of its tables from the specific to the general.
 macro_rules! options {
     (
         $(#[doc = $about:literal])+
@@ -106,12 +105,6 @@ macro_rules! options {
             name: stringify!($table),
             doc: $crate::keys::sentence(concat!($($about),+)),
             keys: &[OPTIONS.keys $($(, super::$below::OPTIONS.keys)+)?],
-        };
-        /// Keys of a variant.
-        pub(crate) static VARIANT: $crate::keys::Table = $crate::keys::Table {
-            name: concat!("variant of ", stringify!($table)),
-            doc: concat!("Keys of `[", stringify!($table), "]`."),
-            keys: &[super::VARIANT_KEYS, OPTIONS.keys $($(, super::$below::OPTIONS.keys)+)?],
         };
         /// Names of the tables, from the specific to the general.
         pub(crate) const LAYERS: &[&str] = &[stringify!($table) $($(, stringify!($below))+)?];

@@ -1,6 +1,6 @@
 //! Options of CUBIC.
 
-use super::About;
+use super::about::About;
 use super::d3::thousandths;
 use super::tcp;
 use crate::diagnostic::Result;

@@ -1,6 +1,6 @@
 //! Options of D2TCP.
 
-use super::About;
+use super::about::About;
 use crate::diagnostic::Result;
 use crate::keys::Kind::{self, List, Number};
 use crate::options::options;

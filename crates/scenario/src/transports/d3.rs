@@ -6,7 +6,7 @@
     reason = "the keys' ranges are positive and small"
 )]
 
-use super::About;
+use super::about::About;
 use crate::diagnostic::Result;
 use crate::expected::{Expected, Form};
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, Number, Share, Size, Time};

@@ -1,6 +1,6 @@
 //! Options of DCTCP.
 
-use super::About;
+use super::about::About;
 use super::tcp::is_linux;
 use crate::diagnostic::Result;
 use crate::keys::Kind::{self, Gain, Number};

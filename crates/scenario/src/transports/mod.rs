@@ -8,6 +8,7 @@ mod cubic;
 mod d2tcp;
 mod d3;
 mod dctcp;
+mod describe;
 mod tcp;
 
 pub use about::About;
@@ -22,6 +23,17 @@ use crate::table::{Reader, tables};
 use duetime_proto::d3::Config as D3;
 use duetime_proto::window::CongestionControl;
 use serde_json::{Map, Value, json};
+
+/// Table of a variant of a transport: its own keys and the options of its base.
+macro_rules! variant {
+    ($base:ident) => {
+        Table {
+            name: concat!("variant of ", stringify!($base)),
+            doc: concat!("Keys of `[", stringify!($base), "]`."),
+            keys: &with_variant_keys::<{ $base::TABLE.keys.len() + 1 }>($base::TABLE.keys),
+        }
+    };
+}
 
 /// Lists the window protocols: module, name in the resolved form, and congestion controller with the modules that
 /// declare its parts. Messages and the reference page use this order.
@@ -49,10 +61,10 @@ macro_rules! transports {
 
         /// Keys of a `[[variant]]`, by base.
         pub(crate) static VARIANTS: &[(&str, &Table)] = &[
-            $((stringify!($name), &$name::VARIANT), $(($also, &$name::VARIANT),)?)+
-            ("d3", &d3::VARIANT),
-            ("rcpdc", &d3::VARIANT),
-            ("rcpdc-prio", &d3::VARIANT),
+            $((stringify!($name), &variant!($name)), $(($also, &variant!($name)),)?)+
+            ("d3", &variant!(d3)),
+            ("rcpdc", &variant!(d3)),
+            ("rcpdc-prio", &variant!(d3)),
         ];
 
         /// Returns the tables that configure a transport, from the specific to the general.
@@ -130,6 +142,19 @@ const VARIANT_KEYS: &[Key] = keys! {
     /// Strict-priority classes at every port.
     classes: CLASSES, otherwise "those of its base";
 };
+
+/// Returns the keys of a variant, followed by the options of its base. `N` is one more than the groups of options.
+const fn with_variant_keys<const N: usize>(
+    options: &'static [&'static [Key]],
+) -> [&'static [Key]; N] {
+    let mut all = [VARIANT_KEYS; N];
+    let mut group = 1;
+    while group < N {
+        all[group] = options[group - 1];
+        group += 1;
+    }
+    all
+}
 
 /// Reads all transports that the file can name: the built-in ones and its variants.
 pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {

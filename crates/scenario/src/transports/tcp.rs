@@ -1,6 +1,6 @@
 //! Options of TCP, which all window protocols share.
 
-use super::About;
+use super::about::About;
 use crate::diagnostic::Result;
 use crate::expected::{Expected, Form};
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, Size, Time};
