@@ -159,7 +159,7 @@ impl Verdict {
             sentences.extend(unavoidable(late, accounting, target));
         }
         sentences.extend((!advice.text.is_empty()).then(|| format!("{}.", advice.text)));
-        let command = command(plan, &transport.name, &advice.settings);
+        let command = command(plan, &transport.name, &advice);
         Self {
             transport: transport.name.clone(),
             workload,
@@ -235,18 +235,22 @@ fn unavoidable(late: f64, accounting: &Accounting, target: Option<f64>) -> Optio
     ))
 }
 
-/// Returns the command that tries the settings on the same scenario.
-fn command(plan: &Plan, transport: &str, settings: &[(String, Vec<String>)]) -> Option<String> {
+/// Returns the command that tries the advice on the same scenario, or `None` if there is nothing to vary.
+fn command(plan: &Plan, transport: &str, advice: &advice::Advice) -> Option<String> {
+    let settings = &advice.settings;
     let file = plan
         .request
         .file
         .to_str()
         .filter(|file| *file != "<stdin>")?;
-    if settings.is_empty() {
-        return None;
-    }
-    let mut words = vec!["duetime sweep".to_owned(), text::quoted(file)];
-    words.push(format!("--transport {transport}"));
+    let mut words = match (settings.is_empty(), advice.includes_dctcp) {
+        (true, false) => return None,
+        (true, true) => vec!["duetime run".to_owned()],
+        (false, _) => vec!["duetime sweep".to_owned()],
+    };
+    words.push(text::quoted(file));
+    let dctcp = if advice.includes_dctcp { ",dctcp" } else { "" };
+    words.push(format!("--transport {transport}{dctcp}"));
     for (key, value) in &plan.request.settings {
         words.push(match key.as_str() {
             "seeds" | "seed" => format!("--{key} {value}"),

@@ -190,7 +190,7 @@ fn suggested_settings_reduce_late_queries() {
     let command = verdict_before.command.expect("a command");
     assert_eq!(
         command,
-        "duetime sweep 'a service.toml' --transport cubic --vary 'switch.buffer=30 packets,120 packets' --vary \
+        "duetime sweep 'a service.toml' --transport cubic,dctcp --vary 'switch.buffer=30 packets,120 packets' --vary \
          'cubic.rto_min=200 ms,5 ms'"
     );
     let late = |settings: &[(&str, &str)], name: &str| {

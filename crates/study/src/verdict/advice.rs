@@ -16,6 +16,8 @@ pub struct Advice {
     pub text: String,
     /// Settings, each with its values, the current value first.
     pub settings: Vec<(String, Vec<String>)>,
+    /// True if the advice includes `dctcp` with ECN marking.
+    pub includes_dctcp: bool,
 }
 
 /// Returns the name of a limit as a cause of late queries.
@@ -63,12 +65,12 @@ pub fn advise(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
                 "a smaller `rto_min`",
                 smaller_rto(transport, budget.unwrap_or(Span::from_ms(40))),
             );
-            tries.with("ECN marking with `dctcp`", lacks_marks(transport))
+            tries.ecn(transport)
         }
         Limit::TailLossProbe | Limit::LossRecovery => {
             let mut tries = Tries::default();
             tries.add("a deeper buffer", deeper_buffer(scenario));
-            tries.with("ECN marking with `dctcp`", lacks_marks(transport))
+            tries.ecn(transport)
         }
         Limit::Handshake => {
             let connection = scenario.workloads[usize::from(workload)].connection;
@@ -95,11 +97,11 @@ pub fn advise(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
                 "a priority class for the queries",
                 lower_class(scenario, workload),
             );
-            tries.with("ECN marking with `dctcp`", lacks_marks(transport));
-            if tries.names.is_empty() {
+            let advice = tries.ecn(transport);
+            if advice.text.is_empty() {
                 return without_settings("faster links, smaller answers or less load");
             }
-            tries.done()
+            advice
         }
         Limit::Transmission => {
             let mut tries = Tries::default();
@@ -161,7 +163,7 @@ pub fn advise(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
 fn without_settings(change: &str) -> Advice {
     Advice {
         text: format!("Try {change}"),
-        settings: Vec::new(),
+        ..Advice::default()
     }
 }
 
@@ -193,6 +195,16 @@ impl Tries {
                 format!("Try {}", text::either(&self.names))
             },
             settings: self.settings.clone(),
+            includes_dctcp: false,
+        }
+    }
+
+    /// Adds ECN marking for a transport that does not react to marks, and returns the advice.
+    fn ecn(&mut self, transport: &Transport) -> Advice {
+        let includes_dctcp = lacks_marks(transport);
+        Advice {
+            includes_dctcp,
+            ..self.with("ECN marking with `dctcp`", includes_dctcp)
         }
     }
 
