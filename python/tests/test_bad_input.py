@@ -143,7 +143,7 @@ def test_damaged_folder_is_reported(damage: str, read: Callable[[Path], object],
     # compare reports that the folders have nothing in common.
     expected: tuple[type[duetime.DuetimeError], str] = (FolderError, words)
     if damage == "totals are gone" and read is READERS[-1]:
-        expected = (ScenarioError, "0 of its runs")
+        expected = (ScenarioError, "0 finished runs")
     with pytest.raises(expected[0], match=expected[1]):
         read(folder)
     assert files(folder) == before

@@ -56,7 +56,7 @@ def test_pair_compares_two_transports(service: Scenario, tmp_path: Path) -> None
             assert one["difference"]["value"] == pytest.approx(-other["difference"]["value"])
     with pytest.raises(ScenarioError, match="d4.*allowed: dctcp, d2tcp, d3"):
         duetime.compare(result, pair=("dctcp", "d4"))
-    with pytest.raises(ScenarioError, match="both transports"):
+    with pytest.raises(ScenarioError, match="named twice"):
         duetime.compare(result, pair=("d3", "d3"))
     wrong: list[dict[str, Any]] = [{}, {"b": result, "pair": ("dctcp", "d3")}, {"pair": "d3"}, {"pair": ("d3",)}]
     for arguments in wrong:

@@ -34,7 +34,7 @@ def test_results_are_tables(service: Scenario) -> None:
     queries = result.queries
     assert queries.shape == (len(queries), len(queries.columns))
     assert len(queries) > 10
-    assert "budget" in queries.columns["budget_ns"]
+    assert "Budget" in queries.columns["budget_ns"]
     frames = queries.to_polars(), queries.to_pandas(), queries.to_arrow()
     assert [len(frame) for frame in frames] == [len(queries)] * 3
     assert set(frames[0]["transport"].unique()) == {"dctcp", "d3"}
