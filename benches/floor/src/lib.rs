@@ -1,8 +1,8 @@
 //! Minimal event loop with one event per packet-hop: the lower limit with which the simulator is compared.
 //!
 //! The loop runs the two standard workloads, W1 (incast) and W2 (permutation), under DCTCP. It omits what a real
-//! simulator adds: loss and timeouts, handshakes, configurable ports and transports, routing tables, records. It keeps
-//! what cannot be avoided: every packet crosses every link as one event, events happen in time order, ports mark by
+//! simulator adds: loss and timeouts, handshakes, configurable ports and transports, routing tables, records. The
+//! necessary work remains: every packet crosses every link as one event, events happen in time order, ports mark by
 //! their occupancy on arrival, and senders do DCTCP's arithmetic on every acknowledgement.
 //!
 //! Each link keeps its packets, waiting or in flight, in one ring, because they arrive in the order in which they were

@@ -68,7 +68,7 @@ impl Digits {
 pub fn separate_rows(whole: Span, parts: &[Span]) -> usize {
     let minimum = whole.as_secs_f64() * MIN_SHARE;
     let large = parts.partition_point(|part| part.as_secs_f64() >= minimum);
-    // A single small part takes no more room under its name.
+    // A single small part keeps its name, since a combined row would be as long.
     match large {
         _ if large + 1 == parts.len() && large < MAX_ROWS => parts.len(),
         _ => large.min(MAX_ROWS),
