@@ -10,7 +10,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use duetime_study::text;
 
-use crate::terminal::{self, Room};
+use crate::terminal::{self, Widths};
 
 /// Progress bar that counts items. Dropping the bar removes it.
 pub struct Pieces(Option<ProgressBar>);
@@ -175,7 +175,7 @@ impl Bars {
     /// Prints a line above the bars.
     fn print(&self, event: &Event) {
         if let Some(line) = sentence(event) {
-            let line = Room::of_stdout(false).wrapped(&line).into_owned();
+            let line = Widths::of_stdout(false).wrapped(&line).into_owned();
             let _ = self.multi.println(terminal::printable(&line));
         }
     }

@@ -38,7 +38,7 @@ pub struct Table {
     /// Parts that were omitted to fit the width.
     omitted: Vec<String>,
     /// Width in characters for the note about omitted parts.
-    room: usize,
+    max_width: usize,
 }
 
 impl Table {
@@ -135,7 +135,7 @@ impl Table {
     #[must_use]
     pub fn within(mut self, width: Option<usize>) -> Table {
         let Some(width) = width else { return self };
-        self.room = width;
+        self.max_width = width;
         let original = self.clone();
         let mut candidates = self.omittable();
         for &index in &candidates {
@@ -155,7 +155,7 @@ impl Table {
                 removed.push(index);
             }
         }
-        // Removed columns may leave enough room for intervals of other columns.
+        // Removed columns may leave enough space for intervals of other columns.
         candidates.retain(|index| !removed.contains(index));
         for &index in candidates.iter().rev() {
             let without_interval = self.clone();
@@ -298,7 +298,7 @@ impl std::fmt::Display for Table {
             return Ok(());
         }
         let note = format!("not shown: {}; --wide shows all", self.omitted.join(", "));
-        writeln!(f, "{}", terminal::wrapped_at(&note, self.room))
+        writeln!(f, "{}", terminal::wrapped_at(&note, self.max_width))
     }
 }
 
@@ -359,10 +359,10 @@ mod tests {
             (row, lines.collect::<Vec<_>>().join(" "))
         };
         let all = "99.1 % [98, 100] from 2 seeds  1 ms [0.9, 1.1]  4 ms [3, 5]      12";
-        for room in [None, Some(67)] {
-            assert_eq!(lines(room), (all.to_owned(), String::new()));
+        for max_width in [None, Some(67)] {
+            assert_eq!(lines(max_width), (all.to_owned(), String::new()));
         }
-        for (room, row, note) in [
+        for (max_width, row, note) in [
             (
                 66,
                 "99.1 % [98, 100] from 2 seeds  1 ms  4 ms [3, 5]      12",
@@ -390,9 +390,9 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                lines(Some(room)),
+                lines(Some(max_width)),
                 (row.to_owned(), note.to_owned()),
-                "{room}"
+                "{max_width}"
             );
         }
     }

@@ -9,13 +9,13 @@ const DEFAULT_WIDTH: usize = 100;
 
 /// Maximum width of lines in characters; `None` for no limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct Widths {
     /// Maximum width of tables.
     pub tables: Option<usize>,
     sentences: Option<usize>,
 }
 
-impl Room {
+impl Widths {
     /// No limits.
     pub const UNLIMITED: Self = Self {
         tables: None,

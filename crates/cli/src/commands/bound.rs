@@ -13,7 +13,7 @@ use super::{at_once, json_event, request};
 use crate::args;
 use crate::failure::Failure;
 use crate::table::{Align, Table};
-use crate::terminal::{Room, stdout};
+use crate::terminal::{Widths, stdout};
 
 /// Computes the bound of a scenario and prints it.
 pub fn bound(args: &args::Bound) -> Result<(), Failure> {
@@ -33,7 +33,7 @@ pub fn bound(args: &args::Bound) -> Result<(), Failure> {
     if args.json {
         return json_object(scenario, &best);
     }
-    human(scenario, &best, Room::of_stdout(args.tables.wide))
+    human(scenario, &best, Widths::of_stdout(args.tables.wide))
 }
 
 /// Explains why a workload has no bound.
@@ -49,7 +49,7 @@ fn why_unknown(scenario: &Scenario, workload: u16) -> &'static str {
     }
 }
 
-fn human(scenario: &Scenario, best: &BestPossible, room: Room) -> Result<(), Failure> {
+fn human(scenario: &Scenario, best: &BestPossible, widths: Widths) -> Result<(), Failure> {
     let mut to = stdout();
     let mut table = Table::new(&[
         ("asked", Align::Left),
@@ -74,13 +74,13 @@ fn human(scenario: &Scenario, best: &BestPossible, room: Room) -> Result<(), Fai
             condition.to_owned(),
         ]);
     }
-    writeln!(to, "{}\n", room.wrapped(&sentence(scenario, best)))?;
+    writeln!(to, "{}\n", widths.wrapped(&sentence(scenario, best)))?;
     let table = table.without_empty_columns();
-    write!(to, "{}", table.within(room.tables))?;
+    write!(to, "{}", table.within(widths.tables))?;
     for &workload in &best.unknown {
         let name = &scenario.workloads[usize::from(workload)].name;
         let line = format!("{name}: no bound, {}", why_unknown(scenario, workload));
-        writeln!(to, "{}", room.wrapped(&line))?;
+        writeln!(to, "{}", widths.wrapped(&line))?;
     }
     Ok(())
 }

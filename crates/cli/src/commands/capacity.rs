@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::progress;
 use crate::progress::Detail;
 use crate::table::Table;
-use crate::terminal::{Room, stdout};
+use crate::terminal::{Widths, stdout};
 
 /// Runs the search for each transport in turn and prints the results.
 pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
@@ -80,8 +80,8 @@ pub fn capacity(args: &args::Capacity) -> Result<(), Failure> {
     if args.json {
         json_rows(&subject, &search, &found, &journal, page.as_deref())?;
     } else if !found.is_empty() {
-        let room = Room::of_stdout(args.tables.wide);
-        human(&subject, &search, &found, &journal, page.as_deref(), room)?;
+        let widths = Widths::of_stdout(args.tables.wide);
+        human(&subject, &search, &found, &journal, page.as_deref(), widths)?;
     }
     match failed {
         None => Ok(()),
@@ -105,17 +105,17 @@ fn human(
     found: &[Found],
     journal: &Path,
     page: Option<&Path>,
-    room: Room,
+    widths: Widths,
 ) -> Result<(), Failure> {
     let mut to = stdout();
     writeln!(to)?;
     for row in found {
         let sentence = capacity_sentence(subject, search, row);
-        writeln!(to, "{}", room.wrapped(&sentence))?;
+        writeln!(to, "{}", widths.wrapped(&sentence))?;
     }
     let table = capacities(subject, search, found);
-    writeln!(to, "\n{}", room.wrapped(&table.title))?;
-    writeln!(to, "{}", Table::from_results(&table).within(room.tables))?;
+    writeln!(to, "\n{}", widths.wrapped(&table.title))?;
+    writeln!(to, "{}", Table::from_results(&table).within(widths.tables))?;
     writeln!(to, "runs    {}", journal.display())?;
     if let Some(page) = page {
         writeln!(to, "report  {}", page.display())?;

@@ -11,7 +11,7 @@ use super::show::described;
 use crate::args;
 use crate::failure::Failure;
 use crate::table::{Align, Table};
-use crate::terminal::{Room, stdout};
+use crate::terminal::{Widths, stdout};
 
 /// Prints the load of the links and what will be measured, without running the scenario.
 pub fn check(args: &args::Check) -> Result<(), Failure> {
@@ -34,8 +34,15 @@ pub fn check(args: &args::Check) -> Result<(), Failure> {
         });
         writeln!(to, "{line}")?;
     } else {
-        let room = Room::of_stdout(args.tables.wide);
-        human(&mut to, room, plan.name(), &description, effort, &warnings)?;
+        let widths = Widths::of_stdout(args.tables.wide);
+        human(
+            &mut to,
+            widths,
+            plan.name(),
+            &description,
+            effort,
+            &warnings,
+        )?;
     }
     // Other warnings are suspicions; only a scenario that cannot measure anything is an error.
     if description.measures_nothing() {
@@ -50,14 +57,14 @@ pub fn check(args: &args::Check) -> Result<(), Failure> {
 
 fn human(
     to: &mut impl Write,
-    room: Room,
+    widths: Widths,
     name: &str,
     description: &Description,
     effort: Option<Effort>,
     warnings: &[Warning],
 ) -> Result<(), Failure> {
     writeln!(to, "{name}: offered load of the busiest links")?;
-    links(to, room, &description.load)?;
+    links(to, widths, &description.load)?;
     for kind in &description.load.oversubscription {
         let (which, hosts) = match kind.switches {
             1 => (format!("`{}`", kind.switch), "its hosts can send"),
@@ -72,9 +79,9 @@ fn human(
             text::rate(kind.from_hosts_bps as f64),
             text::rate(kind.to_switches_bps as f64)
         );
-        writeln!(to, "{}", room.wrapped(&line))?;
+        writeln!(to, "{}", widths.wrapped(&line))?;
     }
-    servers(to, room, &description.servers)?;
+    servers(to, widths, &description.servers)?;
     for out in &description.load.not_sustained {
         writeln!(to, "not in the load: {} ({})", out.workload, out.why)?;
     }
@@ -91,18 +98,18 @@ fn human(
         })
         .collect();
     let line = format!("expected measurements per run: {}", expected.join("; "));
-    writeln!(to, "{}", room.wrapped(&line))?;
+    writeln!(to, "{}", widths.wrapped(&line))?;
     if let Some(effort) = effort {
         let runs = if effort.runs == 1 { "run" } else { "runs" };
         writeln!(to, "{} {runs}: {effort}", effort.runs)?;
     }
     for warning in warnings {
-        writeln!(to, "\n{}", room.wrapped(&warning.line()))?;
+        writeln!(to, "\n{}", widths.wrapped(&warning.line()))?;
     }
     Ok(())
 }
 
-fn links(to: &mut impl Write, room: Room, load: &LoadDescription) -> Result<(), Failure> {
+fn links(to: &mut impl Write, widths: Widths, load: &LoadDescription) -> Result<(), Failure> {
     if load.links.is_empty() {
         return Ok(writeln!(to, "none: no workload has a sustained load")?);
     }
@@ -123,20 +130,20 @@ fn links(to: &mut impl Write, room: Room, load: &LoadDescription) -> Result<(), 
             warnings::shares(&link.by_workload),
         ]);
     }
-    writeln!(to, "{}", table.within(room.tables))?;
+    writeln!(to, "{}", table.within(widths.tables))?;
     let line = format!(
         "of {} directed links, {} are loaded above 90 % and {} are overloaded (with headers, without acknowledgements and \
          retransmissions)",
         load.of_links, load.heavy_links, load.overloaded_links
     );
-    writeln!(to, "{}", room.wrapped(&line))?;
+    writeln!(to, "{}", widths.wrapped(&line))?;
     Ok(())
 }
 
 /// Prints the load of the hosts' servers, or that they are unlimited.
 fn servers(
     to: &mut impl Write,
-    room: Room,
+    widths: Widths,
     description: &ServersDescription,
 ) -> Result<(), Failure> {
     let Some(slots) = description.slots else {
@@ -176,7 +183,7 @@ fn servers(
             warnings::shares(&host.by_workload),
         ]);
     }
-    writeln!(to, "{}", table.within(room.tables))?;
+    writeln!(to, "{}", table.within(widths.tables))?;
     let line = format!(
         "of {} computing hosts with a mean load of {}, {} are loaded above 90 % and {} are overloaded (without hedges and \
          retries)",
@@ -185,7 +192,7 @@ fn servers(
         description.heavy_hosts,
         description.overloaded_hosts
     );
-    writeln!(to, "{}", room.wrapped(&line))?;
+    writeln!(to, "{}", widths.wrapped(&line))?;
     Ok(())
 }
 

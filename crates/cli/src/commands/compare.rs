@@ -14,7 +14,7 @@ use crate::args;
 use crate::failure::Failure;
 use crate::progress::Pieces;
 use crate::table::{Align, Table};
-use crate::terminal::{Room, stdout};
+use crate::terminal::{Widths, stdout};
 
 const METHOD: &str = "percentile bootstrap over pairs of runs with the same seed, 95 %";
 
@@ -30,28 +30,28 @@ pub fn compare(args: &args::Compare) -> Result<(), Failure> {
             json_event(&mut to, event, &line)?;
         }
     } else {
-        let room = Room::of_stdout(args.tables.wide);
-        write!(to, "{}", text_within(&compared, room))?;
+        let widths = Widths::of_stdout(args.tables.wide);
+        write!(to, "{}", text_within(&compared, widths))?;
     }
     Ok(())
 }
 
 /// Renders the output of `duetime compare --wide`.
 pub fn compared_text(compared: &Compared) -> String {
-    text_within(compared, Room::UNLIMITED)
+    text_within(compared, Widths::UNLIMITED)
 }
 
-fn text_within(compared: &Compared, room: Room) -> String {
+fn text_within(compared: &Compared, widths: Widths) -> String {
     let mut text = String::new();
-    write_text(&mut text, compared, room).expect("a string can always grow");
+    write_text(&mut text, compared, widths).expect("a string can always grow");
     text
 }
 
-fn write_text(to: &mut String, compared: &Compared, room: Room) -> fmt::Result {
-    writeln!(to, "{}", room.wrapped(&answer(compared)))?;
-    writeln!(to, "{}\n", room.wrapped(&method(compared)))?;
+fn write_text(to: &mut String, compared: &Compared, widths: Widths) -> fmt::Result {
+    writeln!(to, "{}", widths.wrapped(&answer(compared)))?;
+    writeln!(to, "{}\n", widths.wrapped(&method(compared)))?;
     for note in &compared.notes {
-        writeln!(to, "{}", room.wrapped(&format!("WARNING  {note}")))?;
+        writeln!(to, "{}", widths.wrapped(&format!("WARNING  {note}")))?;
     }
     for (side, folder) in compared.folders.iter().enumerate() {
         let name = ["A", "B"][side];
@@ -67,7 +67,7 @@ fn write_text(to: &mut String, compared: &Compared, room: Room) -> fmt::Result {
     for change in &compared.settings {
         writeln!(to, "{}: {} -> {}", change.key, change.old, change.new)?;
     }
-    writeln!(to, "\n{}", table(compared).within(room.tables))?;
+    writeln!(to, "\n{}", table(compared).within(widths.tables))?;
     let verdicts = compared.rows.iter().filter_map(judged);
     let verdicts: Vec<Verdict> = verdicts
         .filter(|verdict| *verdict != Verdict::FewSeeds && *verdict != Verdict::Equal)
@@ -82,7 +82,7 @@ fn write_text(to: &mut String, compared: &Compared, room: Room) -> fmt::Result {
              would.",
             verdicts.len()
         );
-        writeln!(to, "{}", room.wrapped(&line))?;
+        writeln!(to, "{}", widths.wrapped(&line))?;
     }
     Ok(())
 }

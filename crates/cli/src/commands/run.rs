@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::progress;
 use crate::progress::Detail;
 use crate::table::Table;
-use crate::terminal::{Room, stdout};
+use crate::terminal::{Widths, stdout};
 
 /// Runs a scenario and prints the results.
 pub fn run(args: &args::Run) -> Result<(), Failure> {
@@ -166,13 +166,13 @@ pub(super) fn human(
     shown: Tables,
 ) -> Result<(), Failure> {
     let mut to = stdout();
-    let room = Room::of_stdout(shown.wide);
+    let widths = Widths::of_stdout(shown.wide);
     writeln!(to)?;
     // Earlier warnings were printed when the runs started.
     for warning in &gathered.warnings[gathered.foretold..] {
-        writeln!(to, "{}", room.wrapped(&warning.line()))?;
+        writeln!(to, "{}", widths.wrapped(&warning.line()))?;
     }
-    write!(to, "{}", tables_text(plan, gathered, room))?;
+    write!(to, "{}", tables_text(plan, gathered, widths))?;
     for (run, error) in &outcome.failures {
         writeln!(to, "FAILED  {run}: {error}")?;
     }
@@ -193,25 +193,25 @@ pub fn results(plan: &Plan, gathered: &Gathered) -> String {
         .iter()
         .map(|warning| warning.line() + "\n");
     warnings
-        .chain([tables_text(plan, gathered, Room::UNLIMITED)])
+        .chain([tables_text(plan, gathered, Widths::UNLIMITED)])
         .collect()
 }
 
 /// Renders the tables and verdicts of a study.
-fn tables_text(plan: &Plan, gathered: &Gathered, room: Room) -> String {
+fn tables_text(plan: &Plan, gathered: &Gathered, widths: Widths) -> String {
     let mut shown = String::new();
     let mut line = |text: &dyn Display| {
         writeln!(shown, "{text}").expect("a string can always grow");
     };
     let tables = tables(plan, gathered);
     for table in tables.iter().filter(|table| table.on != On::Page) {
-        line(&room.wrapped(&table.title));
-        let drawn = Table::from_results(table).within(room.tables);
+        line(&widths.wrapped(&table.title));
+        let drawn = Table::from_results(table).within(widths.tables);
         line(&drawn);
         let dashes = Some(table.dashes.as_str()).filter(|_| drawn.has(DASH));
         let below = [table.condition.as_str(), dashes.unwrap_or_default()].join(" ");
         if !below.trim().is_empty() {
-            line(&format_args!("{}\n", room.wrapped(below.trim())));
+            line(&format_args!("{}\n", widths.wrapped(below.trim())));
         }
     }
     for verdict in &gathered.verdicts {
@@ -219,7 +219,7 @@ fn tables_text(plan: &Plan, gathered: &Gathered, room: Room) -> String {
             1 => verdict.text.clone(),
             _ => format!("{}: {}", verdict.workload_name, verdict.text),
         };
-        line(&room.wrapped(&text));
+        line(&widths.wrapped(&text));
         if let Some(command) = &verdict.command {
             line(&format_args!("  {command}"));
         }
