@@ -6,7 +6,7 @@ mod query;
 
 use std::io::Write;
 
-use duetime_core::Span;
+use duetime_core::{Span, Time};
 use duetime_results::FlowEvent;
 use duetime_results::explain::query::{QueryStep, sums};
 use duetime_results::explain::{Cause, Stage};
@@ -62,15 +62,26 @@ fn human(out: &mut impl Write, explained: &ExplainedFlow, events: bool) -> std::
     }
     if events {
         writeln!(out)?;
-        for event in &explained.events {
-            let at = event.at.since(explained.flow.start);
-            writeln!(
-                out,
-                "{:>14}  {}",
-                moment(at),
-                event_label(event, &explained.names)
-            )?;
-        }
+        write_events(
+            out,
+            &explained.events,
+            explained.flow.start,
+            &explained.names,
+        )?;
+    }
+    Ok(())
+}
+
+/// Prints the events of a flow, with their times since `start`.
+fn write_events(
+    out: &mut impl Write,
+    events: &[FlowEvent],
+    start: Time,
+    names: &Names,
+) -> std::io::Result<()> {
+    for event in events {
+        let at = event.at.since(start);
+        writeln!(out, "{:>14}  {}", moment(at), event_label(event, names))?;
     }
     Ok(())
 }

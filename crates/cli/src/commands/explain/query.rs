@@ -9,7 +9,7 @@ use duetime_study::{ExplainedQuery, Names, text};
 use serde_json::{Value, json};
 
 use super::labels::{activity_labels, event_label};
-use super::{breakdown, moment};
+use super::{breakdown, write_events};
 
 /// Columns of a breakdown after the times.
 pub const COLUMNS: [&str; 3] = ["where", "while waiting for", "spent on"];
@@ -55,15 +55,7 @@ pub fn human(
     if events {
         for (flow, trace) in &explained.flows {
             writeln!(out, "\nflow {}, {:?}:", flow.flow, flow.class)?;
-            for event in &trace.events {
-                let at = event.at.since(query.start);
-                writeln!(
-                    out,
-                    "{:>14}  {}",
-                    moment(at),
-                    event_label(event, &explained.names)
-                )?;
-            }
+            write_events(out, &trace.events, query.start, &explained.names)?;
         }
     }
     Ok(())
