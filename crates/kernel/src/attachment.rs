@@ -1,7 +1,7 @@
 //! Attaching and detaching of the programs.
 
 use crate::leftover::unregister_left;
-use crate::programs::{find_map, load};
+use crate::programs::{LIST, find_map, has_list, load};
 use crate::release::{self, OLDEST, supports_links};
 use crate::sockets::{self, SocketState};
 use crate::{Error, Parameters, Policy};
@@ -45,7 +45,7 @@ pub struct Options {
 pub struct Attachment {
     // Fields are dropped in this order.
     links: Vec<Link>,
-    sockets: Link,
+    sockets: Option<Link>,
     object: Object,
     generation: u32,
 }
@@ -85,7 +85,11 @@ impl Attachment {
             unregister_left()?;
         }
         let object = load(options.parameters, links)?;
-        let sockets = attach_sockets(&object)?;
+        let sockets = if has_list(&object) {
+            Some(attach_sockets(&object)?)
+        } else {
+            None
+        };
         let mut attachment = Self {
             links: Vec::new(),
             sockets,
@@ -111,14 +115,24 @@ impl Attachment {
         self.update("duetime_select", 0, &selection)
     }
 
+    /// Returns true if the kernel permits the program that lists the sockets. Some hardened kernels do not.
+    pub fn lists_sockets(&self) -> bool {
+        self.sockets.is_some()
+    }
+
     /// Returns the sockets that use one of the controllers, in all network namespaces.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`Error::NoList`] if [`Attachment::lists_sockets`] returns false.
     pub fn sockets(&self) -> Result<Vec<SocketState>, Error> {
+        let link = self.sockets.as_ref().ok_or(Error::NoList)?;
         let refused = |error: &dyn ToString| Error::Refused {
             what: "to list the sockets".into(),
             reason: error.to_string(),
         };
         let mut bytes = Vec::new();
-        Iter::new(&self.sockets)
+        Iter::new(link)
             .map_err(|error| refused(&error))?
             .read_to_end(&mut bytes)
             .map_err(|error| refused(&error))?;
@@ -176,7 +190,7 @@ impl Attachment {
 fn attach_sockets(object: &Object) -> Result<Link, Error> {
     object
         .progs_mut()
-        .find(|program| program.name() == "duetime_sockets")
+        .find(|program| program.name() == LIST)
         .expect("present in the object file")
         .attach_iter(find_map(object, "duetime_flows").as_fd())
         .map_err(|error| Error::Refused {

@@ -2,8 +2,9 @@
 
 use crate::attachment::{BTF, cgroup_root};
 use crate::leftover::{left_registered, offered};
+use crate::programs::LIST;
 use crate::release::{self, LINKS, OLDEST, supports_links};
-use crate::{Parameters, verify};
+use crate::{Error, Parameters, Verified, verify};
 use std::fs;
 use std::path::Path;
 
@@ -48,7 +49,7 @@ pub fn examine() -> Vec<Finding> {
         .iter()
         .all(|finding| finding.standing != Standing::Lacking)
     {
-        findings.push(programs());
+        findings.extend(programs());
     }
     findings.push(attached);
     findings.push(idle());
@@ -197,7 +198,8 @@ fn cgroups() -> Finding {
     }
 }
 
-fn programs() -> Finding {
+/// Checks the programs, and if they can be loaded, the list of sockets.
+fn programs() -> Vec<Finding> {
     const ADVICE: &str = "report this with the kernel's version";
     match verify(Parameters::default()) {
         Ok(verified) => {
@@ -208,9 +210,21 @@ fn programs() -> Finding {
                 walked().sum::<u32>(),
                 walked().max().unwrap_or(0)
             );
-            finding("programs", true, found, "")
+            vec![finding("programs", true, found, ""), list(&verified)]
         }
-        Err(error) => finding("programs", false, error.to_string(), ADVICE),
+        Err(error) => vec![finding("programs", false, error.to_string(), ADVICE)],
+    }
+}
+
+fn list(verified: &[Verified]) -> Finding {
+    if verified.iter().any(|program| program.program == LIST) {
+        return finding("sockets", true, "sockets can be listed", "");
+    }
+    Finding {
+        about: "sockets",
+        standing: Standing::Note,
+        found: Error::NoList.to_string(),
+        advice: "attach works; only the sockets in duetime kernel status and its metrics are missing",
     }
 }
 

@@ -49,6 +49,11 @@ pub enum Error {
         /// Error of the kernel, with the last lines of its log.
         reason: String,
     },
+    /// Kernel that refuses the program that lists the sockets, but no other.
+    #[error(
+        "the kernel permits no tracing programs (lockdown or a security module), so sockets cannot be listed"
+    )]
+    NoList,
     /// Unreadable file.
     #[error("{}: {source}", path.display())]
     File {

@@ -5,8 +5,9 @@ use crate::attachment::CONTROLS;
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use libbpf_rs::{MapCore, MapHandle, MapType};
 
-/// Program that lists the sockets. On every kernel, its link ends with the attaching process.
-const PROCESS_PROGRAM: &str = "duetime_sockets";
+/// Program of the deadline option, `duetime_setsockopt` in the kernel's 15 bytes. On every kernel, only descriptors of
+/// the attaching process refer to it, including its link to the cgroup, so it ends with the process.
+const PROCESS_PROGRAM: &str = "duetime_setsock";
 /// Program of both congestion controls, loaded while one is registered.
 const REGISTRATION_PROGRAM: &str = "duetime_release";
 

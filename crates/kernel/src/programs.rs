@@ -7,6 +7,9 @@ use libbpf_rs::{MapCore, MapType, Object, ObjectBuilder, OpenObject, PrintLevel,
 use std::os::fd::AsFd;
 use std::sync::Mutex;
 
+/// Program that lists the sockets, the only one of type tracing.
+pub(crate) const LIST: &str = "duetime_sockets";
+
 /// Compiled programs.
 static PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/duetime.o"));
 
@@ -19,7 +22,8 @@ pub struct Verified {
     pub instructions: u32,
 }
 
-/// Loads the programs with these parameters, without attaching them, and unloads them again.
+/// Loads the programs with these parameters, without attaching them, and unloads them again. The result lacks the
+/// program that lists the sockets if the kernel permits no tracing programs.
 pub fn verify(parameters: Parameters) -> Result<Vec<Verified>, Error> {
     parameters.check()?;
     let object = load(parameters, supports_links())?;
@@ -29,6 +33,7 @@ pub fn verify(parameters: Parameters) -> Result<Vec<Verified>, Error> {
     };
     object
         .progs()
+        .filter(Program::autoload)
         .map(|program| {
             let id = Program::id_from_fd(program.as_fd()).map_err(refused)?;
             let info = ProgInfoIter::default().find(|info| info.id == id);
@@ -52,35 +57,91 @@ fn append_log(_level: PrintLevel, message: String) {
 
 /// Loads the programs into the kernel. With `links` (Linux 6.4 or newer), a link registers each congestion control and
 /// its end unregisters it. Without, the map's own entry does and must be deleted explicitly.
+///
+/// Omits the program that lists the sockets if the kernel refuses it alone; [`has_list`] then returns false.
 pub(crate) fn load(parameters: Parameters, links: bool) -> Result<Object, Error> {
+    let loaded = try_load(parameters, links, true).or_else(|refusal| {
+        if refusal.forbids_only_list() {
+            try_load(parameters, links, false)
+        } else {
+            Err(refusal)
+        }
+    });
+    loaded.map_err(Error::from)
+}
+
+/// Returns true if the program that lists the sockets is loaded.
+pub(crate) fn has_list(object: &Object) -> bool {
+    object
+        .progs()
+        .any(|program| program.name() == LIST && program.autoload())
+}
+
+/// Error of loading, with the messages of libbpf.
+struct Refusal {
+    error: libbpf_rs::Error,
+    log: String,
+}
+
+impl Refusal {
+    /// Returns true if the kernel permits no tracing programs, for example because of lockdown or a security module.
+    fn forbids_only_list(&self) -> bool {
+        let forbidden = forbidden_programs(&self.log);
+        self.error.kind() == libbpf_rs::ErrorKind::PermissionDenied && forbidden == [LIST]
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(Refusal { error, log }: Refusal) -> Self {
+        // The verifier returns the same error as missing permission, but writes a log.
+        let verified = log.contains("BEGIN PROG LOAD LOG");
+        if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !verified {
+            return Self::NotPermitted;
+        }
+        let lines: Vec<&str> = log.lines().collect();
+        let last = &lines[lines.len().saturating_sub(30)..];
+        Self::Refused {
+            what: "to load the programs".into(),
+            reason: format!("{error}\n{}", last.join("\n")),
+        }
+    }
+}
+
+/// Returns the programs for which the log reports missing permission (`EPERM`). Programs that the verifier rejects,
+/// usually with `EACCES`, are not among them.
+fn forbidden_programs(log: &str) -> Vec<&str> {
+    log.lines()
+        .filter_map(|line| {
+            let (name, message) = line.strip_prefix("libbpf: prog '")?.split_once("': ")?;
+            (message == "BPF program load failed: -EPERM").then_some(name)
+        })
+        .collect()
+}
+
+fn try_load(parameters: Parameters, links: bool, list: bool) -> Result<Object, Refusal> {
     if let Ok(mut log) = LOG.lock() {
         log.clear();
     }
     libbpf_rs::set_print(Some((PrintLevel::Warn, append_log)));
-    let loaded = open(parameters, links).and_then(OpenObject::load);
-    loaded.map_err(|error| {
-        let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
-        // The verifier returns the same error as missing permission, but writes a log.
-        let verified = log.contains("BEGIN PROG LOAD LOG");
-        if error.kind() == libbpf_rs::ErrorKind::PermissionDenied && !verified {
-            return Error::NotPermitted;
-        }
-        let lines: Vec<&str> = log.lines().collect();
-        let last = &lines[lines.len().saturating_sub(30)..];
-        Error::Refused {
-            what: "to load the programs".into(),
-            reason: format!("{error}\n{}", last.join("\n")),
-        }
+    let loaded = open(parameters, links, list).and_then(OpenObject::load);
+    loaded.map_err(|error| Refusal {
+        error,
+        log: LOG.lock().map(|log| log.clone()).unwrap_or_default(),
     })
 }
 
-fn open(parameters: Parameters, links: bool) -> libbpf_rs::Result<OpenObject> {
+fn open(parameters: Parameters, links: bool, list: bool) -> libbpf_rs::Result<OpenObject> {
     let mut object = ObjectBuilder::default().open_memory(PROGRAMS)?;
     if !links {
         for mut map in object.maps_mut() {
             if map.map_type() == MapType::StructOps {
                 map.set_map_flags(0)?;
             }
+        }
+    }
+    for mut program in object.progs_mut() {
+        if program.name() == LIST {
+            program.set_autoload(list);
         }
     }
     let mut map = object
@@ -97,4 +158,28 @@ pub(crate) fn find_map<'a>(object: &'a Object, name: &str) -> libbpf_rs::Map<'a>
         .maps()
         .find(|map| map.name() == name)
         .expect("present in the object file")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Messages about a program that the kernel refuses.
+    fn log(program: &str, error: &str) -> String {
+        format!(
+            "libbpf: prog '{program}': BPF program load failed: {error}\n\
+             libbpf: prog '{program}': -- BEGIN PROG LOAD LOG --\n\
+             processed 0 insns (limit 1000000) max_states_per_insn 0 total_states 0 peak_states 0 mark_read 0\n\
+             -- END PROG LOAD LOG --\n\
+             libbpf: prog '{program}': failed to load: {error}\n"
+        )
+    }
+
+    #[test]
+    fn forbidden_programs_are_not_rejected_ones() {
+        assert_eq!(forbidden_programs(&log(LIST, "-EPERM")), [LIST]);
+        assert!(forbidden_programs(&log(LIST, "-EACCES")).is_empty());
+        let other = log("duetime_release", "-EPERM");
+        assert_eq!(forbidden_programs(&other), ["duetime_release"]);
+    }
 }

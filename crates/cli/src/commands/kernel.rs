@@ -61,11 +61,12 @@ fn detach() -> Result<(), Failure> {
             return Ok(());
         }
     };
-    let users = answer["sockets"].as_u64().unwrap_or(0);
-    let left = match users {
-        0 => String::new(),
-        1 => "; 1 socket keeps its controller until it closes".to_owned(),
-        _ => format!("; {users} sockets keep their controller until they close"),
+    let left = match answer["sockets"].as_u64() {
+        // The kernel does not list them.
+        None => "; sockets that use a controller keep it until they close".to_owned(),
+        Some(0) => String::new(),
+        Some(1) => "; 1 socket keeps its controller until it closes".to_owned(),
+        Some(users) => format!("; {users} sockets keep their controller until they close"),
     };
     writeln!(stdout(), "detached{left}")?;
     Ok(())

@@ -14,14 +14,14 @@ const EQUAL: f64 = 0.03;
 /// Runs competitions in pairs and prints the shares. DCTCP in place of D2TCP is the control. Returns true if the 95 %
 /// interval of the difference contains zero and is within [`EQUAL`] of it, so that few or noisy runs do not pass.
 pub fn measure(pairs: usize) -> bool {
-    let attachment = attach(&Options::default());
+    let _attachment = attach(&Options::default());
     let wire = Wire::new(Some("tbf rate 100mbit burst 3000 limit 1000000"));
     wire.mark(Marking::above(20));
     println!("100 Mbps, marks above 20 packets, {pairs} pairs of runs of 2.4 s");
     let run = |first: &str, position: usize| {
         let mut controls = ["duetime_dctcp"; 2];
         controls[position] = first;
-        let bytes = bytes_of_two(&wire, &attachment, controls, MEASURED, |_| {});
+        let bytes = bytes_of_two(&wire, controls, MEASURED, |_| {});
         bytes[position] as f64 / (bytes[0] + bytes[1]) as f64
     };
     let (mut mixed, mut baseline) = (Vec::new(), Vec::new());

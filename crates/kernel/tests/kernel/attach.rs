@@ -25,6 +25,7 @@ fn detaching_leaves_nothing() {
             .iter()
             .any(|object| object.starts_with("program"))
     );
+    assert_eq!(attachment.sockets().is_ok(), attachment.lists_sockets());
     let again = Attachment::attach(&Options::default()).err();
     assert!(matches!(again, Some(Error::Attached { .. })), "{again:?}");
     drop(attachment);

@@ -28,20 +28,14 @@ fn near_deadlines_get_more_only_under_d2tcp() {
         initial_alpha: 0.125,
         ..Parameters::default()
     };
-    let attachment = attach(&Options {
+    let _attachment = attach(&Options {
         parameters,
         ..Options::default()
     });
     let wire = Wire::new(Some("tbf rate 200mbit burst 3000 limit 1000000"));
     wire.mark(Marking::above(60));
     let ratio = |control: &str| {
-        let bytes = bytes_of_two(
-            &wire,
-            &attachment,
-            [control; 2],
-            [25_000_000, 65_000_000],
-            announce,
-        );
+        let bytes = bytes_of_two(&wire, [control; 2], [25_000_000, 65_000_000], announce);
         bytes[0] as f64 / bytes[1] as f64
     };
     let (d2tcp, dctcp) = (ratio("duetime_d2tcp"), ratio("duetime_dctcp"));

@@ -1,6 +1,6 @@
 //! Exclusive access to the machine, and its requirements.
 
-use duetime_kernel::in_kernel;
+use duetime_kernel::{Attachment, in_kernel};
 use rustix::fs::{FlockOperation, flock};
 use std::fs::File;
 use std::io::Write as _;
@@ -24,9 +24,26 @@ impl Machine {
             wait_for_others();
             return Some(Self(file));
         };
-        writeln!(std::io::stderr(), "skipped {test}: {lacking}").expect("a terminal or a file");
+        say_skipped(test, lacking);
         None
     }
+}
+
+/// Reason to skip checks that list sockets or their storage.
+pub const NO_TRACING: &str = "this kernel permits no tracing programs";
+
+/// Prints what was skipped and why.
+pub fn say_skipped(skipped: &str, reason: &str) {
+    writeln!(std::io::stderr(), "skipped {skipped}: {reason}").expect("a terminal or a file");
+}
+
+/// Returns true if the sockets can be listed. Otherwise prints that the test is skipped.
+pub fn lists_sockets(attachment: &Attachment, test: &str) -> bool {
+    let lists = attachment.lists_sockets();
+    if !lists {
+        say_skipped(test, NO_TRACING);
+    }
+    lists
 }
 
 /// Waits for other users of the controllers, such as a testbed, for at most two minutes.

@@ -31,8 +31,8 @@ pub struct Churn {
     /// Number of marked packets.
     pub marked: u64,
     /// Number of entries in the socket storage maps: the maximum, and after all connections were closed with the
-    /// controllers still attached.
-    pub entries: (usize, usize),
+    /// controllers still attached. `None` if the kernel permits no tracing programs.
+    pub entries: Option<(usize, usize)>,
     /// Errors in the kernel's log.
     pub complaints: Vec<String>,
 }
@@ -51,6 +51,7 @@ pub fn churn(connections: usize, attachments: usize) -> Churn {
     let (next, limit) = (AtomicUsize::new(0), AtomicUsize::new(usize::MAX));
     let controlled = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
+    let mut most = 0;
     thread::scope(|scope| {
         for _ in 0..WORKERS {
             scope.spawn(|| serve(&listener, &stop));
@@ -64,7 +65,7 @@ pub fn churn(connections: usize, attachments: usize) -> Churn {
             deadline::choose(listener.as_fd(), CONTROL).expect("attached");
             churn.attachments += 1;
             thread::sleep(Duration::from_millis(100));
-            churn.entries.0 = churn.entries.0.max(entries(&wire));
+            most = most.max(entries(&wire).unwrap_or(0));
         }
         limit.store(
             next.load(Ordering::Relaxed) + connections / 10,
@@ -84,21 +85,21 @@ pub fn churn(connections: usize, attachments: usize) -> Churn {
     drop((load, listener));
     churn.under_control = controlled.into_inner();
     churn.marked = wire.counts().marked;
-    churn.entries.1 = settled(&wire);
+    churn.entries = settled(&wire).map(|left| (most, left));
     churn.complaints = log.complaints();
     churn
 }
 
-fn entries(wire: &Wire) -> usize {
-    wire.entries("duetime_flows") + wire.entries("duetime_origins")
+fn entries(wire: &Wire) -> Option<usize> {
+    Some(wire.entries("duetime_flows")? + wire.entries("duetime_origins")?)
 }
 
 /// Waits until the entries are gone and returns the remaining number. A closed socket ends a moment later, after the
 /// other end's last packets.
-fn settled(wire: &Wire) -> usize {
+fn settled(wire: &Wire) -> Option<usize> {
     let mut left = entries(wire);
     for _ in 0..200 {
-        if left == 0 {
+        if matches!(left, None | Some(0)) {
             break;
         }
         thread::sleep(Duration::from_millis(50));

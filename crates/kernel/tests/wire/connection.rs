@@ -4,6 +4,8 @@ use super::Wire;
 use nix::sys::socket::{setsockopt, sockopt};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -37,11 +39,6 @@ impl Connection {
         Self { near, far }
     }
 
-    /// Returns the sender's port.
-    pub fn port(&self) -> u16 {
-        self.near.local_addr().expect("bound").port()
-    }
-
     /// Sends continuously until the returned value is dropped.
     pub fn flood(self) -> Flood {
         let (mut near, mut far) = (
@@ -52,12 +49,17 @@ impl Connection {
             let buffer = vec![0; 1 << 16];
             while near.write_all(&buffer).is_ok() {}
         });
+        let delivered = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&delivered);
         let receiver = thread::spawn(move || {
             let mut buffer = vec![0; 1 << 16];
-            while far.read(&mut buffer).is_ok_and(|count| count > 0) {}
+            while let Ok(count @ 1..) = far.read(&mut buffer) {
+                counter.fetch_add(count as u64, Ordering::Relaxed);
+            }
         });
         Flood {
             connection: self,
+            delivered,
             threads: vec![sender, receiver],
         }
     }
@@ -81,7 +83,15 @@ impl Drop for Connection {
 pub struct Flood {
     /// The connection.
     pub connection: Connection,
+    delivered: Arc<AtomicU64>,
     threads: Vec<JoinHandle<()>>,
+}
+
+impl Flood {
+    /// Returns the bytes that the receiver has read.
+    pub fn delivered(&self) -> u64 {
+        self.delivered.load(Ordering::Relaxed)
+    }
 }
 
 impl Drop for Flood {

@@ -14,8 +14,8 @@ pub use namespace::Namespace;
 
 use duetime_kernel::{Attachment, Error, Options, deadline};
 use libbpf_rs::{
-    Iter, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, ProgramMut, TC_EGRESS,
-    TC_INGRESS, TcAttachPoint, TcHookBuilder, query,
+    ErrorKind, Iter, MapCore, MapFlags, MapHandle, Object, ObjectBuilder, OpenObject, ProgramMut,
+    TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHookBuilder, query,
 };
 use nix::sys::socket::{
     AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, connect, listen, setsockopt,
@@ -28,6 +28,9 @@ use std::time::{Duration, Instant};
 
 /// Compiled programs.
 static PROGRAMS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/wire.o"));
+
+/// Program that lists the entries of a socket storage map.
+const ENTRIES: &str = "wire_entries";
 
 /// Maximum wait for another process that has the controllers attached.
 const ATTACH_TIMEOUT: Duration = Duration::from_mins(2);
@@ -129,8 +132,7 @@ impl Wire {
         if let (Some(middle), Some(shaper)) = (&middle, shaper) {
             middle.run(&format!("tc qdisc replace dev right root {shaper}"));
         }
-        let opened = ObjectBuilder::default().open_memory(PROGRAMS);
-        let object = opened.and_then(OpenObject::load).expect("loaded programs");
+        let object = load();
         match &middle {
             None => hook(&object, "wire_mark", &sender, "wire", TC_EGRESS),
             Some(middle) => {
@@ -176,11 +178,15 @@ impl Wire {
         }
     }
 
-    /// Returns the number of entries of both hosts' sockets in socket storage maps with this name.
-    pub fn entries(&self, map: &str) -> usize {
+    /// Returns the number of entries of both hosts' sockets in socket storage maps with this name, or `None` if the
+    /// kernel permits no tracing programs.
+    pub fn entries(&self, map: &str) -> Option<usize> {
         let hosts = [self.sender.number(), self.receiver.number()];
-        let program = self.program("wire_entries");
-        query::MapInfoIter::default()
+        let program = self.program(ENTRIES);
+        if !program.autoload() {
+            return None;
+        }
+        let entries = query::MapInfoIter::default()
             .filter(|info| info.name == *map)
             // A map that has been freed meanwhile has no entries.
             .filter_map(|info| MapHandle::from_map_id(info.id).ok())
@@ -197,7 +203,8 @@ impl Wire {
                     .collect::<Vec<_>>()
             })
             .filter(|number| hosts.contains(number))
-            .count()
+            .count();
+        Some(entries)
     }
 
     fn program(&self, name: &str) -> ProgramMut<'_> {
@@ -230,6 +237,24 @@ impl Wire {
         deadline::choose(fd.as_fd(), control).expect("the controller");
         connected(fd, port).expect("a listening receiver")
     }
+}
+
+/// Loads the programs. If the kernel permits no tracing programs, omits [`ENTRIES`].
+fn load() -> Object {
+    let open = || ObjectBuilder::default().open_memory(PROGRAMS);
+    let loaded = open().and_then(OpenObject::load).or_else(|error| {
+        if error.kind() != ErrorKind::PermissionDenied {
+            return Err(error);
+        }
+        let mut object = open()?;
+        for mut program in object.progs_mut() {
+            if program.name() == ENTRIES {
+                program.set_autoload(false);
+            }
+        }
+        object.load()
+    });
+    loaded.expect("loaded programs")
 }
 
 /// Attaches the controllers, waiting for another process to detach them.

@@ -9,7 +9,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use duetime_kernel::{Attachment, Options, Policy, SocketState};
+use duetime_kernel::{Attachment, Error, Options, Policy, SocketState};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -78,8 +78,12 @@ pub fn attach(args: &Attach) -> Result<(), Failure> {
             format!(" with the policy {} (SIGHUP reloads it)", path.display())
         })
     )?;
+    if !attached.attachment.lists_sockets() {
+        writeln!(stderr(), "note: {}", Error::NoList)?;
+    }
     let last = serve(&mut attached, &control, &signals, args.policy.as_deref())?;
-    let sockets = attached.attachment.sockets()?.len();
+    // Unknown if the sockets cannot be listed.
+    let sockets = attached.attachment.sockets().ok().map(|list| list.len());
     drop(attached);
     match last {
         Some(mut stream) => answer(&mut stream, &json!({ "sockets": sockets })),
@@ -169,9 +173,9 @@ fn reload(attached: &mut Attached, path: Option<&Path>) {
 
 impl Attached {
     fn status(&self) -> Value {
-        let sockets = match self.attachment.sockets() {
-            Ok(sockets) => sockets,
-            Err(error) => return json!({ "error": error.to_string() }),
+        let (sockets, error) = match self.attachment.sockets() {
+            Ok(sockets) => (Some(sockets.iter().map(socket).collect::<Vec<_>>()), None),
+            Err(error) => (None, Some(error.to_string())),
         };
         let parameters = &self.options.parameters;
         json!({
@@ -186,7 +190,8 @@ impl Attached {
                 "d_expired": parameters.d_expired,
                 "min_window": parameters.min_window,
             },
-            "sockets": sockets.iter().map(socket).collect::<Vec<_>>(),
+            "sockets": sockets,
+            "sockets_error": error,
         })
     }
 }

@@ -12,7 +12,7 @@ use crate::args::kernel::Status;
 use crate::failure::Failure;
 use crate::metrics::{begin, bind, serve};
 use crate::table::{Align, Table};
-use crate::terminal::stdout;
+use crate::terminal::{stderr, stdout};
 
 /// Runs `duetime kernel status`.
 pub fn status(args: &Status) -> Result<(), Failure> {
@@ -49,6 +49,11 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 
 fn sockets(status: &Value) -> &[Value] {
     status["sockets"].as_array().map_or(&[], Vec::as_slice)
+}
+
+/// Returns the reason if the kernel does not list the sockets.
+fn unlisted(status: &Value) -> Option<&str> {
+    status["sockets_error"].as_str()
 }
 
 /// Names of TCP's states (`include/net/tcp_states.h`), which are numbered from 1.
@@ -130,7 +135,9 @@ fn table(status: &Value) -> String {
         "attached for {} s by process {}; rules of the policy: {}\n",
         status["attached_s"], status["pid"], status["rules"]
     );
-    if sockets(status).is_empty() {
+    if let Some(error) = unlisted(status) {
+        let _ = writeln!(shown, "{error}");
+    } else if sockets(status).is_empty() {
         shown.push_str("no socket uses duetime_dctcp or duetime_d2tcp\n");
     } else {
         let _ = write!(shown, "{table}");
@@ -226,7 +233,7 @@ const METRICS: [(&str, &str, &str, &str, f64); 11] = [
     ),
 ];
 
-/// Renders the metrics page.
+/// Renders the metrics page, without values if the kernel does not list the sockets.
 fn metrics(status: &Value) -> String {
     let mut page = String::new();
     begin(
@@ -235,10 +242,11 @@ fn metrics(status: &Value) -> String {
         "gauge",
         "Sockets that use the congestion controllers",
     );
-    for name in ["duetime_dctcp", "duetime_d2tcp"] {
+    let listed = unlisted(status).is_none();
+    for name in ["duetime_dctcp", "duetime_d2tcp"].iter().filter(|_| listed) {
         let using = sockets(status).iter();
         let using = using
-            .filter(|socket| text(socket, "congestion_control") == name)
+            .filter(|socket| text(socket, "congestion_control") == *name)
             .count();
         let _ = writeln!(
             page,
@@ -267,9 +275,12 @@ fn metrics(status: &Value) -> String {
 }
 
 fn serve_metrics(address: SocketAddr) -> Result<(), Failure> {
-    ask("status")?;
+    let status = ask("status")?;
     let (listener, url) = bind(address)?;
     writeln!(stdout(), "serving metrics at {url}; press Ctrl-C to stop")?;
+    if let Some(error) = unlisted(&status) {
+        writeln!(stderr(), "note: {error}")?;
+    }
     serve(&listener, || Ok(metrics(&ask("status")?)))
 }
 
@@ -299,6 +310,17 @@ mod tests {
         );
         assert!(!shown.contains("without ECN"), "{shown}");
         assert!(table(&example(false)).contains("1 established without ECN"));
+    }
+
+    #[test]
+    fn unlisted_sockets_are_not_zero() {
+        let status = json!({
+            "pid": 7, "attached_s": 12, "rules": 1, "sockets": null, "sockets_error": "not permitted",
+        });
+        let shown = table(&status);
+        assert!(shown.ends_with("\nnot permitted\n"), "{shown}");
+        let page = metrics(&status);
+        assert!(page.lines().all(|line| line.starts_with('#')), "{page}");
     }
 
     #[test]
