@@ -2,6 +2,7 @@
 
 #![cfg(all(feature = "lab", target_os = "linux"))]
 
+mod kernel;
 mod machine;
 
 use std::fs;
