@@ -2,7 +2,7 @@
 //! intact datagram intact and a damaged one damaged, and reports the change for the UDP checksum.
 #![no_main]
 
-use duetime_proto::d3::datagram::{Routed, decode, encode, route};
+use duetime_proto::d3::wire::{Routed, decode, encode, route};
 use duetime_proto::d3::{EncodedRate, HopAnswer};
 use libfuzzer_sys::fuzz_target;
 

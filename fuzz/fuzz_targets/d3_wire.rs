@@ -3,7 +3,7 @@
 #![no_main]
 
 use duetime_core::Time;
-use duetime_proto::d3::{Config, Receiver, wire};
+use duetime_proto::d3::{Config, Receiver, wire::capture};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -13,11 +13,11 @@ fuzz_target!(|bytes: &[u8]| {
     while let Some((&length, after)) = rest.split_first() {
         let (datagram, after) = after.split_at(usize::from(length).min(after.len()));
         rest = after;
-        let Ok((packet, payload)) = wire::decode(datagram) else {
+        let Ok((packet, payload)) = capture::decode(datagram) else {
             continue;
         };
-        let mut header = [0; wire::MAX_HEADER_BYTES];
-        let written = wire::encode(&packet, &mut header).expect("a decoded packet can be encoded");
+        let mut header = [0; capture::MAX_HEADER_BYTES];
+        let written = capture::encode(&packet, &mut header).expect("a decoded packet can be encoded");
         assert_eq!(datagram, [&header[..written], payload].concat());
         let before = receiver.delivered();
         let delivery = receiver.input(&config, Time::ZERO, &packet);

@@ -8,7 +8,7 @@
 
 use duetime_core::{Rate, Span, Time};
 use duetime_measure::{Counter, Program, lines, median};
-use duetime_proto::d3::datagram::{self, Header, Kind, Routed, UDP_IPV4_BYTES};
+use duetime_proto::d3::wire::{self, Header, Kind, Routed, UDP_IPV4_BYTES};
 use duetime_proto::d3::{self, EncodedRate, Flags, Packet, PortDriver, Request};
 use duetime_switch::{Config, Fabric, plain_interface, plain_port};
 use serde_json::{Value, json};
@@ -186,7 +186,7 @@ fn datagram_with_request(flow: usize, bytes: usize) -> Vec<u8> {
         },
     };
     let mut datagram = Vec::new();
-    datagram::encode(&header, (&payload, &[]), &mut datagram).expect("the header can be encoded");
+    wire::encode(&header, (&payload, &[]), &mut datagram).expect("the header can be encoded");
     datagram
 }
 
@@ -211,7 +211,7 @@ fn answer(rounds: u64) -> f64 {
             };
             driver.timeout(&config, now, reading);
         }
-        let routed = datagram::route(&mut buffer, |request| driver.answer(&config, now, request));
+        let routed = wire::route(&mut buffer, |request| driver.answer(&config, now, request));
         assert!(
             matches!(routed, Routed::Answered { .. }),
             "the datagram has a request"

@@ -8,7 +8,7 @@ mod sandbox;
 #[path = "../../d3/tests/tshark/mod.rs"]
 mod tshark;
 
-use duetime_proto::d3::{Flags, wire};
+use duetime_proto::d3::{Flags, wire::capture};
 use pcap_file::pcapng::{Block, PcapNgReader};
 use sandbox::Sandbox;
 use std::path::Path;
@@ -44,7 +44,7 @@ fn dissector_agrees_with_decoder() {
     let mut flags = Flags::default();
     let mut hops = 0;
     for (frame, bytes) in frames.iter().zip(&datagrams) {
-        let (packet, _) = wire::decode(bytes).expect("a valid datagram");
+        let (packet, _) = capture::decode(bytes).expect("a valid datagram");
         let mut expected = PACKET_FIELDS.map(|name| (name, vec![])).into();
         tshark::expect(&mut expected, 0, &packet);
         assert_eq!(frame.fields, expected, "{frame:?}");

@@ -12,7 +12,7 @@
 #![expect(clippy::print_stdout, reason = "an example prints its results")]
 
 use duetime_d3::{Endpoint, Flow, Options, Rate};
-use duetime_proto::d3::datagram::{Header, Kind, encode};
+use duetime_proto::d3::wire::{Header, Kind, encode};
 use duetime_proto::d3::{Flags, Packet, Request};
 use std::error::Error;
 use std::io::{self, BufRead, BufReader, Read, Write};

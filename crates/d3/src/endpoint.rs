@@ -3,7 +3,7 @@
 use crate::driver::Driver;
 use crate::shared::Shared;
 use crate::{Flow, Options, Policy, Stream, StreamError, Totals, io_error};
-use duetime_proto::d3::datagram::{UDP_IPV4_BYTES, UDP_IPV6_BYTES};
+use duetime_proto::d3::wire::{UDP_IPV4_BYTES, UDP_IPV6_BYTES};
 use duetime_proto::d3::endpoint;
 use quinn_udp::{UdpSockRef, UdpSocketState};
 use std::io;

@@ -8,7 +8,8 @@
 #![allow(clippy::print_stdout, reason = "an example prints its results")]
 
 use duetime_core::{Rate, Time};
-use duetime_proto::d3::{Allocator, Config, EncodedRate, Flags, HeaderError, Request};
+use duetime_proto::d3::wire::HeaderError;
+use duetime_proto::d3::{Allocator, Config, EncodedRate, Flags, Request};
 use std::collections::VecDeque;
 use std::hint::black_box;
 use std::time::Instant;

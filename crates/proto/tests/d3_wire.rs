@@ -8,10 +8,10 @@
 
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
-use duetime_proto::d3::datagram::{Header, Kind, Routed};
+use duetime_proto::d3::wire::{self, Header, Kind, Routed, capture};
 use duetime_proto::d3::{
     Allocator, Config, EncodedRate, Flags, MAX_HOPS, Packet, Receiver, Request, Rounding, Sender,
-    Tag, datagram, wire,
+    Tag,
 };
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -84,11 +84,11 @@ proptest! {
         let payload: Vec<u8> = (0..packet.len).map(|i| i as u8).collect();
         let (first, second) = payload.split_at(cut % (payload.len() + 1));
         let mut bytes = vec![1, 2, 3];
-        let length = datagram::encode(&header, (first, second), &mut bytes).unwrap();
+        let length = wire::encode(&header, (first, second), &mut bytes).unwrap();
         prop_assert_eq!(length, bytes.len() - 3);
-        prop_assert_eq!(datagram::decode(&bytes[3..]), Ok((header, &payload[..])));
-        prop_assert!(datagram::decode(&bytes[3..3 + cut % length]).is_err());
-        let config = Config { header_bytes: datagram::UDP_IPV4_BYTES, ..Config::default() };
+        prop_assert_eq!(wire::decode(&bytes[3..]), Ok((header, &payload[..])));
+        prop_assert!(wire::decode(&bytes[3..3 + cut % length]).is_err());
+        let config = Config { header_bytes: wire::UDP_IPV4_BYTES, ..Config::default() };
         prop_assert_eq!(packet.wire_bytes(&config) as usize, length + 28);
     }
 
@@ -99,7 +99,7 @@ proptest! {
     ) {
         let config = Config { scale: Some(scale), repair, ..Config::default() };
         let mut memory = Allocator::new(&config, Rate::from_gbps(1));
-        let mut wire = memory.clone();
+        let mut in_bytes = memory.clone();
         for mut packet in packets {
             packet.len = 0;
             if let Some(request) = &mut packet.request {
@@ -107,12 +107,12 @@ proptest! {
             }
             let mut header = Header { kind: Kind::Packet, destination: 1, source: 2, window: 0, packet };
             let mut bytes = Vec::new();
-            datagram::encode(&header, (&[], &[]), &mut bytes).unwrap();
+            wire::encode(&header, (&[], &[]), &mut bytes).unwrap();
             let words = |bytes: &[u8]| -> u64 {
                 bytes.chunks(2).map(|pair| u64::from(pair[1]) << 8 | u64::from(pair[0])).sum()
             };
             let before = words(&bytes);
-            let routed = datagram::route(&mut bytes, |request| wire.answer(&config, request));
+            let routed = wire::route(&mut bytes, |request| in_bytes.answer(&config, request));
             let expected = header.packet.request.as_mut().map(|request| {
                 let full = usize::from(request.index) == MAX_HOPS;
                 memory.process(&config, Time::ZERO, packet.flags, request);
@@ -127,9 +127,9 @@ proptest! {
                     prop_assert_eq!((before + change) % 0xffff, words(&bytes) % 0xffff);
                 }
             }
-            prop_assert_eq!(datagram::decode(&bytes), Ok((header, &[][..])));
+            prop_assert_eq!(wire::decode(&bytes), Ok((header, &[][..])));
             let counters = |port: &Allocator| (port.flows(), port.demand(), port.allocated(), port.epoch_parity());
-            prop_assert_eq!(counters(&wire), counters(&memory));
+            prop_assert_eq!(counters(&in_bytes), counters(&memory));
         }
     }
 
@@ -142,23 +142,23 @@ proptest! {
 
     #[test]
     fn datagrams_v0_round_trip(packet in packet()) {
-        let mut header = [0; wire::MAX_HEADER_BYTES];
-        let length = wire::encode(&packet, &mut header).unwrap();
+        let mut header = [0; capture::MAX_HEADER_BYTES];
+        let length = capture::encode(&packet, &mut header).unwrap();
         prop_assert_eq!(length as u32 + 20 + packet.len, packet.wire_bytes(&Config::default()));
         let mut datagram = header[..length].to_vec();
         datagram.extend((0..packet.len).map(|i| i as u8));
-        let (decoded, payload) = wire::decode(&datagram).unwrap();
+        let (decoded, payload) = capture::decode(&datagram).unwrap();
         prop_assert_eq!(decoded, packet);
         prop_assert_eq!(payload, &datagram[length..]);
         for cut in 0..datagram.len() {
-            prop_assert!(wire::decode(&datagram[..cut]).is_err());
+            prop_assert!(capture::decode(&datagram[..cut]).is_err());
         }
     }
 
     /// A datagram with its 28 B of IP and UDP headers fits the MTU, and a full one fills it.
     #[test]
     fn udp_datagrams_fit_the_mtu(mtu in 200_u32..9_000, bytes in 1_u64..100_000) {
-        let config = Config { mtu, header_bytes: datagram::UDP_IPV4_BYTES, ..Config::default() };
+        let config = Config { mtu, header_bytes: wire::UDP_IPV4_BYTES, ..Config::default() };
         let rate = Rate::from_gbps(1);
         let mut sender = Sender::new(&config, Time::ZERO, rate, Message { bytes, deadline: None });
         let mut receiver = Receiver::new(&config);
@@ -173,7 +173,7 @@ proptest! {
                 }
                 let header = Header { kind: Kind::Packet, destination: 1, source: 2, window: 0, packet };
                 let payload = vec![0; packet.len as usize];
-                let length = datagram::encode(&header, (&payload, &[]), &mut Vec::new()).unwrap() as u32 + 28;
+                let length = wire::encode(&header, (&payload, &[]), &mut Vec::new()).unwrap() as u32 + 28;
                 prop_assert!(length <= mtu, "{} of {}", length, mtu);
                 max_length = max_length.max(length);
                 receiver.input(&config, now, &packet);
@@ -203,9 +203,9 @@ proptest! {
                 bytes[18..20].fill(0);
             }
         }
-        if let Ok((packet, payload)) = wire::decode(&bytes) {
-            let mut header = [0; wire::MAX_HEADER_BYTES];
-            let length = wire::encode(&packet, &mut header).unwrap();
+        if let Ok((packet, payload)) = capture::decode(&bytes) {
+            let mut header = [0; capture::MAX_HEADER_BYTES];
+            let length = capture::encode(&packet, &mut header).unwrap();
             prop_assert_eq!(&header[..length], &bytes[..length]);
             prop_assert_eq!(payload, &bytes[length..]);
         }

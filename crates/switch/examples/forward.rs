@@ -34,7 +34,7 @@ fn main() {
 mod measure {
     use crate::bench::{Bench, interfaces, link};
     use duetime_core::{Rate, Span};
-    use duetime_proto::d3::datagram::{self, Header, UDP_IPV4_BYTES};
+    use duetime_proto::d3::wire::{self, Header, UDP_IPV4_BYTES};
     use duetime_proto::d3::{self, EncodedRate, Flags, Packet, Request};
     use duetime_switch::{Config, Limit, Report, plain_port};
     use std::hint::black_box;
@@ -178,7 +178,7 @@ mod measure {
         let payload = vec![7; bytes - SMALLEST];
         let rate = EncodedRate::from_byte(1);
         let header = Header {
-            kind: datagram::Kind::Packet,
+            kind: wire::Kind::Packet,
             destination: 1,
             source: 2,
             window: 0,
@@ -195,7 +195,7 @@ mod measure {
             },
         };
         let mut datagram = Vec::new();
-        datagram::encode(&header, (&payload, &[]), &mut datagram).expect("an encodable header");
+        wire::encode(&header, (&payload, &[]), &mut datagram).expect("an encodable header");
         datagram
     }
 

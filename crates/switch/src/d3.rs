@@ -5,7 +5,7 @@ use crate::headers::changed_checksum;
 use crate::report::D3Report;
 use duetime_core::{Rate, Span, Time};
 use duetime_link::{Frame as _, Port};
-use duetime_proto::d3::datagram::{Found, ROUTED_BYTES, claim, hop_request, write_answer};
+use duetime_proto::d3::wire::{Found, ROUTED_BYTES, claim, hop_request, write_answer};
 use duetime_proto::d3::{Allocator, Config, HopAnswer, HopRequest, Police, PortDriver, Reading};
 
 /// Bytes of a UDP header.
@@ -78,7 +78,7 @@ impl Router {
     }
 
     /// Answers the request of a frame. `headers` are the bytes from the UDP header on, with a datagram that
-    /// [has a request](duetime_proto::d3::datagram::has_request). Returns true if the router was idle before.
+    /// [has a request](duetime_proto::d3::wire::has_request). Returns true if the router was idle before.
     #[inline(never)]
     pub fn answer(&mut self, now: Time, headers: &mut [u8; REQUEST_BYTES]) -> bool {
         let was_idle = self.next_update() == Time::MAX;

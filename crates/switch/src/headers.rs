@@ -1,6 +1,6 @@
 //! Parsing of frame headers and CE marking.
 
-use duetime_proto::d3::datagram;
+use duetime_proto::d3::wire;
 use etherparse::{LaxLinkExtSlice, LaxNetSlice, LaxSlicedPacket, LinkSlice, TransportSlice};
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
@@ -98,7 +98,7 @@ impl Headers {
             Some(TransportSlice::Udp(udp)) => {
                 (udp.source_port(), udp.destination_port()).hash(&mut hasher);
                 let whole = usize::from(udp.length()) == udp.slice().len();
-                if whole && datagram::has_request(udp.payload()) {
+                if whole && wire::has_request(udp.payload()) {
                     let at = udp.payload().as_ptr().addr() - frame.as_ptr().addr();
                     headers.request_at = u16::try_from(at).unwrap_or(0);
                 }

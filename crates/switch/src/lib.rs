@@ -25,7 +25,7 @@
 //!
 //! # D3
 //! At a port with [`PortConfig::d3`], the port driver of `proto::d3` answers the rate requests of D3 datagrams, as in
-//! the simulator. [`duetime_proto::d3::datagram::has_request`] recognizes them on any UDP port. Datagrams that go to
+//! the simulator. [`duetime_proto::d3::wire::has_request`] recognizes them on any UDP port. Datagrams that go to
 //! all interfaces are not answered. With `police` in [`Options::d3`], the switch drops what an interface sends beyond
 //! the grants of its flows.
 #![deny(clippy::undocumented_unsafe_blocks)]

@@ -1,7 +1,7 @@
 //! Datagram relay between a client and a server, with faults and a D3 router port in each direction.
 
 use duetime_core::{Rate, Span, Time};
-use duetime_proto::d3::{PortDriver, Reading, datagram};
+use duetime_proto::d3::{PortDriver, Reading, wire};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::{SocketAddr, UdpSocket};
@@ -184,7 +184,7 @@ impl Relaying {
             queue_bytes: 0,
         };
         driver.timeout(&config, now, reading);
-        datagram::route(bytes, |request| driver.answer(&config, now, request));
+        wire::route(bytes, |request| driver.answer(&config, now, request));
         self.departed[port] += bytes.len() as u64 + 28;
     }
 

@@ -1,7 +1,7 @@
 //! Generates datagrams for the dissector: valid and invalid ones.
 
 use crc32c::{crc32c, crc32c_append};
-use duetime_proto::d3::datagram::{Header, Kind, encode};
+use duetime_proto::d3::wire::{Header, Kind, encode};
 use duetime_proto::d3::{EncodedRate, Flags, Packet, Request, Tag};
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
 use pcap_file::{DataLink, Endianness, TsResolution};

@@ -7,7 +7,7 @@ mod generated;
 #[path = "../tshark/mod.rs"]
 mod tshark;
 
-use duetime_proto::d3::datagram::{self, DatagramError, Header, Kind, VERSION};
+use duetime_proto::d3::wire::{self, DatagramError, Header, Kind, VERSION};
 use duetime_proto::d3::{Flags, Request};
 use pcap_file::pcap::PcapReader;
 use pcap_file::pcapng::{Block, PcapNgReader};
@@ -76,7 +76,7 @@ fn real_exchanges_match_the_decoder() {
         while !rest.is_empty() {
             let headers = if rest[1] & 0x80 == 0 { 44 } else { 66 };
             let length = headers + usize::from(u16::from_be_bytes([rest[2], rest[3]]));
-            let (header, _) = datagram::decode(&rest[..length]).unwrap();
+            let (header, _) = wire::decode(&rest[..length]).unwrap();
             expect(&mut expected, &header, rest);
             flags = Flags(flags.0 | header.packet.flags.0);
             kinds.push(header.kind);
@@ -113,7 +113,7 @@ fn arbitrary_datagrams_match_the_decoder() {
     assert_eq!(frames.len(), datagrams.len());
     let mut seen = std::collections::BTreeMap::<String, usize>::new();
     for (frame, bytes) in frames.iter().zip(&datagrams) {
-        let verdict = datagram::decode(bytes);
+        let verdict = wire::decode(bytes);
         check(frame, bytes, &verdict);
         let word = verdict.map_or_else(|error| error.to_string(), |(h, _)| format!("{:?}", h.kind));
         *seen.entry(word).or_default() += 1;

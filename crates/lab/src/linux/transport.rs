@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 
 use duetime_core::{Rate, Span};
-use duetime_proto::d3::datagram::UDP_IPV4_BYTES;
+use duetime_proto::d3::wire::UDP_IPV4_BYTES;
 use duetime_proto::d3::endpoint::{Options, Policy};
 use duetime_proto::window::CongestionControl;
 use duetime_proto::{d3, tcp};

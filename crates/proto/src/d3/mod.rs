@@ -4,14 +4,9 @@
 //! [`Allocator`] at each outgoing interface answers without per-flow state. The [`Receiver`] returns the answers.
 //! `repair` describes how the routers' counters recover from loss and host failures.
 
-mod checksum;
-pub mod datagram;
 mod desired;
 mod downlink;
 pub mod endpoint;
-mod header;
-mod hop;
-mod packet;
 mod police;
 mod port;
 mod rate;
@@ -22,15 +17,13 @@ mod sender;
 pub mod wire;
 
 pub use downlink::{Answer, Downlink, Grants, Offer};
-pub use header::{HeaderError, MAX_HOPS, Request};
-pub use hop::{HopAnswer, HopRequest};
-pub use packet::{Flags, Packet, Tag};
 pub use police::{Claim, Police, Policer};
 pub use port::{PortDriver, Reading};
 pub use rate::{EncodedRate, FixedRate};
 pub use receiver::{Delivery, Receiver};
 pub use router::{Allocator, Outcome};
 pub use sender::{Counters, Sender, Timer};
+pub use wire::{Flags, HopAnswer, HopRequest, MAX_HOPS, Packet, Request, Tag};
 
 use duetime_core::{Rate, Span};
 
@@ -119,8 +112,8 @@ pub struct Config {
     pub police: Option<Rate>,
     /// Largest packet, including all headers, in bytes.
     pub mtu: u32,
-    /// Length of the IP and transport headers of each packet, in bytes: [`wire::IP_BYTES`] for datagrams directly on
-    /// IP, as in the simulator, and [`datagram::UDP_IPV4_BYTES`] for UDP.
+    /// Length of the IP and transport headers of each packet, in bytes: [`wire::capture::IP_BYTES`] for datagrams
+    /// directly on IP, as in the simulator, and [`wire::UDP_IPV4_BYTES`] for UDP.
     pub header_bytes: u32,
     /// Minimum retransmission timeout.
     pub rto_min: Span,
@@ -259,7 +252,7 @@ impl Default for Config {
             reset_intervals: 4,
             police: None,
             mtu: 1500,
-            header_bytes: wire::IP_BYTES,
+            header_bytes: wire::capture::IP_BYTES,
             rto_min: Span::from_ms(10),
         }
     }

@@ -10,7 +10,7 @@
 //! returns the stamps with the allocations, and the sender includes them in its next request. A request with a stamp of
 //! the other parity is from a flow that is not yet counted in this epoch: its flow, desired rate and new allocation are
 //! added to the census. A request with the current parity only changes its share. The six bits use the spare bits of
-//! the index and scale bytes (see `header`). A port overwrites the stamp in the request, and feedback carries the
+//! the index and scale bytes (see `wire`). A port overwrites the stamp in the request, and feedback carries the
 //! stamps in the transport header, because only hosts read it.
 //!
 //! At the end of an epoch, the difference of counters and census is the *disagreement*. If nothing was lost and every

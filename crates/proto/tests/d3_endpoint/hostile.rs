@@ -4,7 +4,7 @@
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
 use duetime_proto::d3::Late;
-use duetime_proto::d3::datagram::HEADER_BYTES;
+use duetime_proto::d3::wire::HEADER_BYTES;
 use duetime_proto::d3::endpoint::{Endpoint, Options, Policy, StreamId};
 use std::net::{Ipv4Addr, SocketAddr};
 

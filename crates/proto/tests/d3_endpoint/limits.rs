@@ -5,13 +5,13 @@ use crate::rules::{SECOND, after, options};
 use crate::world::{World, address};
 use duetime_core::{Span, Time};
 use duetime_proto::Message;
-use duetime_proto::d3::datagram::{self, DatagramError, Header, Kind, Reason};
+use duetime_proto::d3::wire::{self, DatagramError, Header, Kind, Reason};
 use duetime_proto::d3::endpoint::{Endpoint, Options, Policy, StreamError, StreamId};
 use duetime_proto::d3::{Flags, Packet, Request};
 
 pub fn encoded(header: &Header, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    datagram::encode(header, (payload, &[]), &mut bytes).unwrap();
+    wire::encode(header, (payload, &[]), &mut bytes).unwrap();
     bytes
 }
 
@@ -47,7 +47,7 @@ fn answers(endpoint: &mut Endpoint, now: Time) -> Vec<Header> {
     let (mut now, mut bytes) = (now, Vec::new());
     loop {
         while endpoint.poll_transmit(now, &mut bytes).is_some() {
-            headers.push(datagram::decode(&bytes).unwrap().0);
+            headers.push(wire::decode(&bytes).unwrap().0);
             bytes.clear();
         }
         if !endpoint.has_datagrams() {
@@ -436,7 +436,7 @@ fn other_version_is_reported() {
         expected
     );
     assert!(matches!(
-        datagram::decode(&bytes),
+        wire::decode(&bytes),
         Err(DatagramError::Version { theirs: 7, .. })
     ));
 }

@@ -1,7 +1,7 @@
 //! Router port of the virtual network, with the expected values of its counters.
 
 use duetime_core::{Rate, Span, Time};
-use duetime_proto::d3::datagram::{self, Kind, decode};
+use duetime_proto::d3::wire::{self, Kind, decode};
 use duetime_proto::d3::endpoint::Options;
 use duetime_proto::d3::{Config, Flags, PortDriver, Reading};
 use std::collections::BTreeMap;
@@ -82,7 +82,7 @@ impl Router {
         self.driver.sample(self.queue(now));
         let (driver, config, live) = (&mut self.driver, &self.config, &mut self.live);
         let (last, slowest_pace) = (&mut self.last, &mut self.slowest_pace);
-        datagram::route(datagram, |request| {
+        wire::route(datagram, |request| {
             let answer = driver.answer(config, now, request);
             *last = now;
             *slowest_pace = (*slowest_pace).max(request.pace);

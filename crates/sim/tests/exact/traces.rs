@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use duetime_core::{Rate, Span, Time};
-use duetime_proto::d3::{self, wire};
+use duetime_proto::d3::{self, wire::capture};
 use duetime_results::explain::{Cause, Stage};
 use duetime_results::{FlowEvent, FlowEventKind, FlowRecord, Timer, explain};
 use duetime_scenario::model::*;
@@ -432,10 +432,10 @@ fn captured_d3_datagrams_decode() {
             assert_eq!(captured.bytes.len() as u32, captured.original_bytes);
             let (ip, datagram) = captured.bytes.split_at(20);
             assert_eq!(ip[9], 253);
-            let (packet, payload) = wire::decode(datagram).expect("a datagram");
+            let (packet, payload) = capture::decode(datagram).expect("a datagram");
             assert!(payload.iter().all(|byte| *byte == 0));
-            let mut headers = [0; wire::MAX_HEADER_BYTES];
-            let length = wire::encode(&packet, &mut headers).unwrap();
+            let mut headers = [0; capture::MAX_HEADER_BYTES];
+            let length = capture::encode(&packet, &mut headers).unwrap();
             assert_eq!(headers[..length], datagram[..length]);
             payload_bytes += payload.len() as u64;
             match packet.request {

@@ -4,7 +4,7 @@ use crate::frames::mac;
 use crate::networks::{leaf_spine, star};
 use crate::world::{LONGEST, SCALE, World};
 use duetime_core::{Rate, Span, Time};
-use duetime_proto::d3::datagram::{self, DatagramError, Header, Kind};
+use duetime_proto::d3::wire::{self, DatagramError, Header, Kind};
 use duetime_proto::d3::{EncodedRate, Flags, Packet, Request};
 use duetime_switch::{Config, D3Report, Fabric, PortChoice};
 use proptest::prelude::*;
@@ -110,7 +110,7 @@ pub fn asking(units: u8, payload: &[u8]) -> Vec<u8> {
         },
     };
     let mut bytes = Vec::new();
-    datagram::encode(&header, (payload, &[]), &mut bytes).expect("an encodable header");
+    wire::encode(&header, (payload, &[]), &mut bytes).expect("an encodable header");
     bytes
 }
 
@@ -138,7 +138,7 @@ fn requests_are_answered_in_all_frame_formats() {
             summed: bits & 4 != 0,
         };
         let (frame, report) = through(&routed(star(2)), &framed(0, 1, &datagram, form));
-        let (header, payload) = datagram::decode(&frame[form.datagram_at()..]).expect("intact");
+        let (header, payload) = wire::decode(&frame[form.datagram_at()..]).expect("intact");
         let request = header.packet.request.expect("a request");
         assert_eq!((request.index, payload), (1, &b"hello"[..]));
         assert_eq!(request.allocations[0], EncodedRate::from_byte(40));
@@ -180,7 +180,7 @@ fn every_hop_answers_and_grants_never_grow() {
         }
     };
     assert_eq!(out.interface, to);
-    let (header, _) = datagram::decode(&fabric.bytes(&out)[PLAIN.datagram_at()..]).expect("intact");
+    let (header, _) = wire::decode(&fabric.bytes(&out)[PLAIN.datagram_at()..]).expect("intact");
     fabric.release(out);
     let request = header.packet.request.expect("a request");
     assert_eq!(request.index, 3, "leaf, spine, leaf");
@@ -200,7 +200,7 @@ fn damage_stays_detectable() {
     *frame.last_mut().expect("a byte") ^= 4;
     let (frame, report) = through(&routed(star(2)), &frame);
     assert_eq!(report.map(|report| report.requests), Some(1));
-    let read = datagram::decode(&frame[PLAIN.datagram_at()..]);
+    let read = wire::decode(&frame[PLAIN.datagram_at()..]);
     assert_eq!(read, Err(DatagramError::Checksum));
     assert_ne!(sum(&covered(&frame, PLAIN)), 0xffff);
 }
@@ -258,10 +258,10 @@ fn broadcast_requests_are_not_answered() {
 fn unanswered_requests_are_counted() {
     let asking = |change: fn(&mut Request)| {
         let datagram = asking(40, b"");
-        let (mut header, _) = datagram::decode(&datagram).expect("intact");
+        let (mut header, _) = wire::decode(&datagram).expect("intact");
         change(header.packet.request.as_mut().expect("a request"));
         let mut changed = Vec::new();
-        datagram::encode(&header, (&[], &[]), &mut changed).expect("an encodable header");
+        wire::encode(&header, (&[], &[]), &mut changed).expect("an encodable header");
         changed
     };
     let other = asking(|request| request.scale = 0);
@@ -273,7 +273,7 @@ fn unanswered_requests_are_counted() {
             (report.requests, report.unanswered, report.flows),
             (1, 1, 0)
         );
-        datagram::decode(&frame[PLAIN.datagram_at()..]).expect("intact");
+        wire::decode(&frame[PLAIN.datagram_at()..]).expect("intact");
     }
 }
 

@@ -4,7 +4,7 @@ use crate::d3::{PLAIN, covered, framed, routed, sum};
 use crate::networks::star;
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
-use duetime_proto::d3::datagram::UDP_IPV4_BYTES;
+use duetime_proto::d3::wire::UDP_IPV4_BYTES;
 use duetime_proto::d3::endpoint::{Endpoint, Options, Policy, StreamError, StreamId};
 use duetime_switch::{Config, D3Report, Fabric};
 use std::net::{Ipv4Addr, SocketAddr};

@@ -9,7 +9,7 @@ use crate::port;
 use duetime_core::{Rate, Span};
 use duetime_d3::{Endpoint, Flow, Options};
 use duetime_link::Limit;
-use duetime_proto::d3::datagram::{Header, Kind, encode};
+use duetime_proto::d3::wire::{Header, Kind, encode};
 use duetime_proto::d3::{EncodedRate, Flags, Packet, Request};
 use duetime_switch::{Config, D3Report, PortConfig};
 use std::io::Write;

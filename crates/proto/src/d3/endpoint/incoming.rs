@@ -1,6 +1,6 @@
 //! Processing of received datagrams.
 
-use super::super::datagram::{DatagramError, HEADER_BYTES, Header, Kind, Reason, decode};
+use super::super::wire::{DatagramError, HEADER_BYTES, Header, Kind, Reason, decode};
 use super::super::{Allocation, Downlink, Flags, Packet};
 use super::stream::{Phase, Stream};
 use super::{Endpoint, Event, Options, StreamError};

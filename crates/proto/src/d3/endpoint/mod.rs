@@ -53,7 +53,7 @@ mod stream;
 
 pub use options::{Options, Policy, Statistics, StreamError, Totals};
 
-use super::datagram::Header;
+use super::wire::Header;
 use super::{Downlink, PortDriver};
 use crate::Message;
 use core::hash::Hasher;

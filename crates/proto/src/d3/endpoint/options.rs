@@ -1,6 +1,6 @@
 //! Options, errors and statistics of an endpoint.
 
-use super::super::datagram::{HEADER_BYTES, UDP_IPV4_BYTES};
+use super::super::wire::{HEADER_BYTES, UDP_IPV4_BYTES};
 use super::super::{Allocation, Config, Counters, Grants, Late, Rounding, Speculation};
 use core::fmt;
 use duetime_core::{Rate, Span, Time};

@@ -1,6 +1,6 @@
 //! Sending of datagrams, and their order.
 
-use super::super::datagram::{Header, Kind, encode};
+use super::super::wire::{Header, Kind, encode};
 use super::super::{Packet, Sender};
 use super::interface::Requester;
 use super::stream::{Phase, Queued};

@@ -1,6 +1,6 @@
 //! Stream: an outgoing flow, an incoming flow, and their buffers.
 
-use super::super::datagram::{Header, Kind};
+use super::super::wire::{Header, Kind};
 use super::super::{Config, Flags, Grants, Offer, Packet, Receiver, Sender};
 use super::interface::Requester;
 use super::ring::Ring;

@@ -18,9 +18,9 @@ use crate::capture::Decoded;
 use crate::packet::Packet;
 use crate::workload::Message;
 use duetime_core::Time;
-use duetime_proto::d3::{self, Config, wire};
+use duetime_proto::d3::{self, Config, wire::capture};
 
-/// IP protocol number for experimentation (RFC 3692), used for the datagrams of [`wire`].
+/// IP protocol number for experimentation (RFC 3692), used for the datagrams of [`capture`].
 const PROTOCOL: u8 = 253;
 
 /// Family of D3 and RCPdc.
@@ -76,8 +76,8 @@ fn headers(packet: &d3::Packet) -> Vec<u8> {
             rate.0 &= 0xff00;
         }
     }
-    let mut bytes = [0; wire::MAX_HEADER_BYTES];
-    let length = wire::encode(&packet, &mut bytes).unwrap_or(0);
+    let mut bytes = [0; capture::MAX_HEADER_BYTES];
+    let length = capture::encode(&packet, &mut bytes).unwrap_or(0);
     bytes[..length].to_vec()
 }
 

@@ -1,9 +1,4 @@
-//! Version 0 of the packet format (docs/wire.md), used in the simulator's captures. Flows are identified by addresses
-//! and ports only. [`datagram`](super::datagram) is version 1, for real sockets: its first 20 bytes have the same
-//! layout.
-//!
-//! A packet has 20 bytes of transport header (big-endian), an optional congestion header, and the payload. The
-//! `header_bytes` of the [`Config`](super::Config) include the headers below.
+//! Transport header that both versions share: the first 20 bytes of a datagram.
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -15,55 +10,21 @@
 //! | 14 | 2 | number of the request answered |
 //! | 16 | 1 | filled slots of the feedback |
 //! | 17 | 1 | stamps of the feedback |
-//! | 18 | 1 | version: 0 |
-//! | 19 | 1 | zero |
+//! | 18 | 1 | version |
+//! | 19 | 1 | kind; zero in version 0 |
 
 use super::{Flags, HeaderError, MAX_HOPS, Packet, Request, Tag};
 
-/// Length of the transport header in bytes.
-pub const TRANSPORT_BYTES: usize = 20;
-/// Length of the IPv4 and transport headers.
-pub const IP_BYTES: u32 = 20 + TRANSPORT_BYTES as u32;
-/// Maximum length of the transport and congestion headers.
-pub const MAX_HEADER_BYTES: usize = TRANSPORT_BYTES + Request::WIRE_BYTES;
+/// Length of the header in bytes.
+pub(super) const TRANSPORT_BYTES: usize = 20;
 /// Maximum payload of a datagram.
-pub const MAX_PAYLOAD: u32 = (u16::MAX as usize - MAX_HEADER_BYTES - 8) as u32;
+const MAX_PAYLOAD: u32 = (u16::MAX as usize - TRANSPORT_BYTES - Request::WIRE_BYTES - 8) as u32;
 
 pub(super) const MAGIC: u8 = 0xd3;
 pub(super) const HAS_REQUEST: u8 = 0x80;
 
-/// Writes the headers of `packet` and returns their length. The payload follows them.
-pub fn encode(packet: &Packet, out: &mut [u8; MAX_HEADER_BYTES]) -> Result<usize, HeaderError> {
-    let (transport, rest) = out.split_at_mut(TRANSPORT_BYTES);
-    let transport = transport.first_chunk_mut().ok_or(HeaderError::TooShort)?;
-    encode_transport(packet, transport)?;
-    let Some(request) = &packet.request else {
-        return Ok(TRANSPORT_BYTES);
-    };
-    let header = rest.first_chunk_mut().ok_or(HeaderError::TooShort)?;
-    request.encode(header)?;
-    Ok(MAX_HEADER_BYTES)
-}
-
-/// Parses a datagram into packet and payload. Accepts exactly what `encode` writes.
-pub fn decode(datagram: &[u8]) -> Result<(Packet, &[u8]), HeaderError> {
-    let Some((header, rest)) = datagram.split_first_chunk::<TRANSPORT_BYTES>() else {
-        return Err(HeaderError::TooShort);
-    };
-    if header[0] != MAGIC {
-        return Err(HeaderError::BadMagic);
-    }
-    if header[18] != 0 || header[19] != 0 {
-        return Err(HeaderError::BadFlags);
-    }
-    decode_transport(header, rest)
-}
-
-/// Writes the first 20 bytes; the last two are zero.
-pub(super) fn encode_transport(
-    packet: &Packet,
-    out: &mut [u8; TRANSPORT_BYTES],
-) -> Result<(), HeaderError> {
+/// Writes the header of version 0.
+pub(super) fn encode(packet: &Packet, out: &mut [u8; TRANSPORT_BYTES]) -> Result<(), HeaderError> {
     if packet.len > MAX_PAYLOAD {
         return Err(HeaderError::BadLength);
     }
@@ -86,8 +47,8 @@ pub(super) fn encode_transport(
     Ok(())
 }
 
-/// Parses bytes 1 to 17 of a transport header, and `rest`, which is the congestion header, if any, and the payload.
-pub(super) fn decode_transport<'a>(
+/// Parses bytes 1 to 17 of the header, and `rest`, which is the congestion header, if any, and the payload.
+pub(super) fn decode<'a>(
     header: &[u8; TRANSPORT_BYTES],
     rest: &'a [u8],
 ) -> Result<(Packet, &'a [u8]), HeaderError> {

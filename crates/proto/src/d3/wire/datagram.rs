@@ -1,10 +1,8 @@
-//! Version 1 of the datagram format, used on real sockets. docs/wire.md documents it for other implementations.
-//!
-//! A datagram has a 44-byte header (big-endian), an optional congestion header, and the payload.
+//! Version 1, which travels in UDP.
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
-//! | 0 | 18 | same as version 0 (see [`wire`](super::wire)) |
+//! | 0 | 18 | common header (see `transport`) |
 //! | 18 | 1 | version: 1 |
 //! | 19 | 1 | kind |
 //! | 20 | 8 | stream identifier at the destination; while unknown, the cookie of a challenge or zero |
@@ -13,13 +11,11 @@
 //! | 40 | 4 | CRC-32C |
 //!
 //! The checksum covers the bytes before it, then the payload, then the congestion header. Routers rewrite the
-//! congestion header and can update the checksum from its 22 bytes alone ([`route`]). It remains an end-to-end check,
-//! and no router reads payloads.
+//! congestion header and can update the checksum from its 22 bytes alone ([`route`](super::route)). It remains an
+//! end-to-end check, and no router reads payloads.
 
-use super::header;
-pub use super::header::Found;
-use super::wire::{HAS_REQUEST, MAGIC, TRANSPORT_BYTES, decode_transport, encode_transport};
-use super::{Claim, EncodedRate, Flags, HeaderError, HopAnswer, HopRequest, Packet, Request};
+use super::transport::{self, HAS_REQUEST, MAGIC, TRANSPORT_BYTES};
+use super::{Flags, HeaderError, Packet, ROUTED_BYTES};
 use core::fmt;
 use crc32c::{crc32c, crc32c_append};
 
@@ -27,15 +23,11 @@ use crc32c::{crc32c, crc32c_append};
 pub const VERSION: u8 = 1;
 /// Length of the header without the congestion header, in bytes.
 pub const HEADER_BYTES: usize = TRANSPORT_BYTES + 24;
-/// Length of the IPv4, UDP and datagram headers: `header_bytes` of the [`Config`](super::Config).
+/// Length of the IPv4, UDP and datagram headers: `header_bytes` of the [`Config`](crate::d3::Config).
 pub const UDP_IPV4_BYTES: u32 = 20 + 8 + HEADER_BYTES as u32;
 /// Length of the IPv6, UDP and datagram headers.
 pub const UDP_IPV6_BYTES: u32 = 40 + 8 + HEADER_BYTES as u32;
 
-/// Length of the datagram headers with a request.
-pub const ROUTED_BYTES: usize = REQUEST_END;
-
-const REQUEST_END: usize = HEADER_BYTES + Request::WIRE_BYTES;
 const CHECKSUM: usize = HEADER_BYTES - 4;
 
 /// Contents of a datagram other than its payload.
@@ -112,21 +104,20 @@ pub fn encode(
         return Err(HeaderError::BadLength);
     }
     check(header)?;
-    let mut head = [0; REQUEST_END];
+    let mut head = [0; ROUTED_BYTES];
     let (bytes, request) = head.split_at_mut(HEADER_BYTES);
-    let (transport, rest) = bytes.split_at_mut(TRANSPORT_BYTES);
-    let transport: &mut [u8; TRANSPORT_BYTES] =
-        transport.try_into().map_err(|_| HeaderError::TooShort)?;
-    encode_transport(&header.packet, transport)?;
-    transport[18] = VERSION;
-    transport[19] = header.kind as u8;
+    let (common, rest) = bytes.split_at_mut(TRANSPORT_BYTES);
+    let common = common.first_chunk_mut().ok_or(HeaderError::TooShort)?;
+    transport::encode(&header.packet, common)?;
+    common[18] = VERSION;
+    common[19] = header.kind as u8;
     rest[..8].copy_from_slice(&header.destination.to_be_bytes());
     rest[8..16].copy_from_slice(&header.source.to_be_bytes());
     rest[16..20].copy_from_slice(&header.window.to_be_bytes());
     let end = match &header.packet.request {
         Some(fields) => {
             fields.encode(request.first_chunk_mut().ok_or(HeaderError::TooShort)?)?;
-            REQUEST_END
+            ROUTED_BYTES
         }
         None => HEADER_BYTES,
     };
@@ -142,10 +133,10 @@ pub fn encode(
 /// Parses a datagram into header and payload. Accepts exactly the output of [`encode`].
 pub fn decode(datagram: &[u8]) -> Result<(Header, &[u8]), DatagramError> {
     let Some((head, rest)) = datagram.split_first_chunk::<HEADER_BYTES>() else {
-        return Err(DatagramError::Header(HeaderError::TooShort));
+        return Err(HeaderError::TooShort.into());
     };
     if head[0] != MAGIC {
-        return Err(DatagramError::Header(HeaderError::BadMagic));
+        return Err(HeaderError::BadMagic.into());
     }
     let long = |i: usize| u64::from_be_bytes(core::array::from_fn(|byte| head[i + byte]));
     let (destination, source) = (long(20), long(28));
@@ -158,22 +149,20 @@ pub fn decode(datagram: &[u8]) -> Result<(Header, &[u8]), DatagramError> {
     }
     let has_request = head[1] & HAS_REQUEST != 0;
     let end = if has_request {
-        REQUEST_END
+        ROUTED_BYTES
     } else {
         HEADER_BYTES
     };
     if datagram.len() < end {
-        return Err(DatagramError::Header(HeaderError::TooShort));
+        return Err(HeaderError::TooShort.into());
     }
     let (headers, payload) = datagram.split_at(end);
     if checksum_of(headers, (payload, &[])).to_be_bytes() != head[CHECKSUM..] {
         return Err(DatagramError::Checksum);
     }
-    let transport = head
-        .first_chunk()
-        .ok_or(DatagramError::Header(HeaderError::TooShort))?;
-    let (packet, payload) = decode_transport(transport, rest).map_err(DatagramError::Header)?;
-    let kind = Kind::from_byte(head[19]).ok_or(DatagramError::Header(HeaderError::BadFlags))?;
+    let common = head.first_chunk().ok_or(HeaderError::TooShort)?;
+    let (packet, payload) = transport::decode(common, rest)?;
+    let kind = Kind::from_byte(head[19]).ok_or(HeaderError::BadFlags)?;
     let header = Header {
         kind,
         destination,
@@ -181,91 +170,8 @@ pub fn decode(datagram: &[u8]) -> Result<(Header, &[u8]), DatagramError> {
         window: u32::from_be_bytes(core::array::from_fn(|byte| head[36 + byte])),
         packet,
     };
-    check(&header).map_err(DatagramError::Header)?;
+    check(&header)?;
     Ok((header, payload))
-}
-
-/// Returns true if the bytes are a packet of this version with a request. Used by routers: checks the magic byte, the
-/// version, the kind and the payload length, which must match the datagram, but not the checksum.
-#[inline]
-pub fn has_request(datagram: &[u8]) -> bool {
-    let Some((head, payload)) = datagram.split_first_chunk::<REQUEST_END>() else {
-        return false;
-    };
-    head[0] == MAGIC
-        && head[1] & HAS_REQUEST != 0
-        && head[18] == VERSION
-        && head[19] == Kind::Packet as u8
-        && usize::from(u16::from_be_bytes([head[2], head[3]])) == payload.len()
-}
-
-/// Returns the claim of a datagram for which [`has_request`] is true. Used by routers.
-pub fn claim(datagram: &[u8]) -> Claim {
-    let (Some(flags), Some(desired)) = (datagram.get(1), datagram.get(HEADER_BYTES)) else {
-        return Claim::Nothing;
-    };
-    let flags = Flags(u16::from(flags & !HAS_REQUEST));
-    Claim::from_request(flags, EncodedRate::from_byte(*desired))
-}
-
-/// Result of routing a datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Routed {
-    /// The datagram has no readable request, or the answer cannot be encoded; it is unchanged.
-    Nothing,
-    /// Six hops have already answered the request; the datagram is unchanged.
-    Full,
-    /// The request was answered.
-    Answered {
-        /// Growth of the word sum; see [`write_answer`].
-        words: u64,
-    },
-}
-
-/// Answers the request of a passing datagram with `answer` and updates the checksum. Used by routers. A damaged
-/// datagram remains detectable.
-#[inline]
-pub fn route(datagram: &mut [u8], answer: impl FnOnce(&HopRequest) -> HopAnswer) -> Routed {
-    if !has_request(datagram) {
-        return Routed::Nothing;
-    }
-    let Some(headers) = datagram.first_chunk_mut() else {
-        return Routed::Nothing;
-    };
-    match hop_request(headers) {
-        Found::Nothing => Routed::Nothing,
-        Found::Full => Routed::Full,
-        Found::Request(request) => write_answer(headers, &request, answer(&request))
-            .map_or(Routed::Nothing, |words| Routed::Answered { words }),
-    }
-}
-
-/// Returns the request of a datagram for its next hop. Requires that [`has_request`] is true.
-#[inline(always)]
-pub fn hop_request(headers: &[u8; ROUTED_BYTES]) -> Found {
-    let flags = Flags(u16::from(headers[1] & !HAS_REQUEST));
-    headers
-        .last_chunk()
-        .map_or(Found::Nothing, |request| header::at_hop(request, flags))
-}
-
-/// Writes the answer to the request that [`hop_request`] found in these headers and updates the checksum. Returns the
-/// growth of the sum of the datagram's 16-bit words, modulo 2^16 - 1, above zero and below 2^36, by which UDP's
-/// checksum must be updated (RFC 1624). The words and the checksum are read in little-endian order (RFC 1071 §2B).
-/// Returns `None` and writes nothing if the rate cannot be encoded.
-#[inline(always)]
-pub fn write_answer(
-    headers: &mut [u8; ROUTED_BYTES],
-    request: &HopRequest,
-    answer: HopAnswer,
-) -> Option<u64> {
-    let (head, congestion) = headers.split_at_mut(HEADER_BYTES);
-    let change = header::answer(congestion.first_chunk_mut()?, request, answer)?;
-    let field = head.last_chunk_mut()?;
-    let before = u32::from_le_bytes(*field);
-    let after = before ^ change.crc;
-    *field = after.to_le_bytes();
-    Some(change.words + u64::from(!before) + u64::from(after))
 }
 
 impl Kind {
@@ -351,8 +257,9 @@ impl core::error::Error for DatagramError {}
 
 #[cfg(test)]
 mod tests {
+    use super::super::Request;
     use super::*;
-    use crate::d3::FixedRate;
+    use crate::d3::EncodedRate;
 
     fn with_request(len: u32) -> Header {
         Header {
@@ -397,37 +304,6 @@ mod tests {
             damaged[bit / 8] ^= 1 << (bit % 8);
             assert!(decode(&damaged).is_err(), "bit {bit}");
         }
-    }
-
-    #[test]
-    fn routing_changes_only_the_request() {
-        let mut bytes = Vec::new();
-        let mut header = with_request(5);
-        encode(&header, (b"hello", b""), &mut bytes).unwrap();
-        let mut damaged = bytes.clone();
-        damaged[70] ^= 4;
-        let grant = |request: &HopRequest| {
-            assert_eq!((request.hop, request.desired), (0, FixedRate::from_byte(9)));
-            let mut answer = HopAnswer::default();
-            answer.outcome.granted = EncodedRate::from_byte(200);
-            answer
-        };
-        for bytes in [&mut bytes, &mut damaged] {
-            assert!(matches!(route(bytes, grant), Routed::Answered { .. }));
-        }
-        let request = header.packet.request.as_mut().unwrap();
-        request.index = 1;
-        request.allocations[0] = EncodedRate::from_byte(200);
-        assert_eq!(decode(&bytes), Ok((header, &b"hello"[..])));
-        assert_eq!(decode(&damaged), Err(DatagramError::Checksum));
-        let plain = Header {
-            packet: Packet::default(),
-            ..header
-        };
-        let mut plain_bytes = Vec::new();
-        encode(&plain, (&[], &[]), &mut plain_bytes).unwrap();
-        assert_eq!(route(&mut plain_bytes, grant), Routed::Nothing);
-        assert_eq!(route(&mut plain_bytes[..10], grant), Routed::Nothing);
     }
 
     #[test]

@@ -13,9 +13,9 @@
 //! Stamps and pace belong to the repair of the counters (see `repair`). Without repair they are zero, and the layout is
 //! the paper's, with the scale in two's complement.
 
-use super::checksum::Change;
-use super::repair::SLOWEST_PACE;
-use super::{EncodedRate, FixedRate, Flags, HopAnswer, HopRequest};
+use super::super::repair::SLOWEST_PACE;
+use super::super::{EncodedRate, FixedRate, Outcome};
+use super::Flags;
 use core::fmt;
 
 /// Maximum number of routers on a path, including the sender's own interface (D3 §5).
@@ -111,76 +111,82 @@ impl Request {
     }
 }
 
-/// Header as found by the next hop.
+/// Request as seen by the current hop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// No request: the index is invalid.
-    Nothing,
-    /// Request without a free slot.
-    Full,
-    /// Request to answer.
-    Request(HopRequest),
+pub struct HopRequest {
+    /// Flags of the packet.
+    pub flags: Flags,
+    /// Slot of this hop, below [`MAX_HOPS`].
+    pub hop: u8,
+    /// Exponent of every rate, -16..=15.
+    pub scale: i8,
+    /// Pace of the flow's requests, 0..=3; a slower pace is larger (see `repair`).
+    pub pace: u8,
+    /// Epoch in which this hop last counted the flow (see `repair`).
+    pub stamp: bool,
+    /// Desired rate for the next round trip.
+    pub desired: FixedRate,
+    /// Desired rate that this hop has registered for the flow.
+    pub previous_desired: FixedRate,
+    /// Allocation that this hop has registered for the flow.
+    pub previous_allocation: FixedRate,
+    /// Rate granted by the previous hop, or the largest rate at the first hop.
+    pub limit: FixedRate,
 }
 
-/// Parses the fields of a header that its next hop needs.
-#[inline(always)]
-pub(super) fn at_hop(bytes: &[u8; Request::WIRE_BYTES], flags: Flags) -> Found {
-    let hop = bytes[1] & 7;
-    let slot = usize::from(hop);
-    if slot >= MAX_HOPS {
-        return if slot == MAX_HOPS {
-            Found::Full
-        } else {
-            Found::Nothing
-        };
-    }
-    let (scale, rest) = scale(bytes[2]);
-    let stamps = bytes[1] >> 3 | rest & LAST_STAMP;
-    let limit = if slot > 0 { bytes[2 + slot] } else { u8::MAX };
-    Found::Request(HopRequest {
-        flags,
-        hop,
-        scale,
-        pace: rest >> 6,
-        stamp: stamps >> slot & 1 != 0,
-        desired: FixedRate::from_byte(bytes[0]),
-        previous_desired: FixedRate::from_byte(bytes[9]),
-        previous_allocation: FixedRate::from_byte(bytes[10 + slot]),
-        limit: FixedRate::from_byte(limit),
-    })
+/// Answer of a hop.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HopAnswer {
+    /// Outcome of the request; the granted rate is written to the hop's slot.
+    pub outcome: Outcome,
+    /// Stamp for the hop's bit (see `repair`).
+    pub stamp: bool,
 }
 
-/// Writes the answer of the hop that read `request` from this header and advances the index. Returns the change of the
-/// checksums. Returns `None` and writes nothing if the rate cannot be encoded.
-#[inline(always)]
-pub(super) fn answer(
-    bytes: &mut [u8; Request::WIRE_BYTES],
-    request: &HopRequest,
-    answer: HopAnswer,
-) -> Option<Change> {
-    let slot = usize::from(request.hop);
-    let granted = answer.outcome.granted.byte()?;
-    let stamp = u8::from(request.stamp != answer.stamp);
-    // The index is below six, so the next one stays within its bits.
-    let index = bytes[1] + 1;
-    let mut change = Change::default();
-    if slot < MAX_HOPS - 1 {
-        let place = 3 + slot;
-        change.write::<0, 2>(bytes, [(1, index ^ stamp << place), (place, granted)]);
-    } else {
-        change.write::<0, 2>(bytes, [(1, index), (2, bytes[2] ^ stamp << 5)]);
-        change.write::<8, 1>(bytes, [(8, granted)]);
+impl Request {
+    /// Returns the request as seen by the current hop, or `None` if no slot is free.
+    #[inline]
+    pub fn at_hop(&self, flags: Flags) -> Option<HopRequest> {
+        let slot = usize::from(self.index);
+        if slot >= MAX_HOPS {
+            return None;
+        }
+        Some(HopRequest {
+            flags,
+            hop: self.index,
+            scale: self.scale,
+            pace: self.pace,
+            stamp: self.stamps >> slot & 1 != 0,
+            desired: self.desired.into(),
+            previous_desired: self.previous_desired.into(),
+            previous_allocation: self.previous_allocations[slot].into(),
+            limit: if slot > 0 {
+                self.allocations[slot - 1].into()
+            } else {
+                EncodedRate::MAX.into()
+            },
+        })
     }
-    Some(change)
+
+    /// Writes the answer of the current hop, if a slot is free, and advances to the next hop.
+    #[inline]
+    pub fn answer(&mut self, answer: HopAnswer) {
+        let slot = usize::from(self.index);
+        if let Some(allocation) = self.allocations.get_mut(slot) {
+            *allocation = answer.outcome.granted;
+            self.stamps = self.stamps & !(1 << slot) | u8::from(answer.stamp) << slot;
+            self.index += 1;
+        }
+    }
 }
 
 /// Stamp of hop 5, in the byte of the scale and in a request's stamps.
-const LAST_STAMP: u8 = 0x20;
+pub(super) const LAST_STAMP: u8 = 0x20;
 
 /// Returns the scale, which is five bits of two's complement, and the bits of the byte that differ from its sign
 /// extension.
 #[inline]
-fn scale(byte: u8) -> (i8, u8) {
+pub(super) fn scale(byte: u8) -> (i8, u8) {
     let scale = (byte << 3) as i8 >> 3;
     (scale, byte ^ scale as u8)
 }

@@ -9,7 +9,7 @@ use super::Request;
 /// Length of the congestion header, the last bytes that the checksum covers.
 const BYTES: usize = Request::WIRE_BYTES;
 /// Number of leading bytes that a router may change.
-pub(super) const CHANGING: usize = 9;
+const CHANGING: usize = 9;
 /// Castagnoli polynomial, reflected (RFC 9260, appendix A).
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 

@@ -1,6 +1,7 @@
 //! Packets of D3 hosts: data and acknowledgements, with or without a request.
 
-use super::{Config, Request};
+use super::super::Config;
+use super::Request;
 use core::ops::{BitOr, BitOrAssign};
 
 /// D3 packet of either direction.

@@ -1,0 +1,44 @@
+//! Wire format: packets in memory, and the bytes of their datagrams (docs/wire.md).
+//!
+//! A [`Packet`] is data or an acknowledgement of a flow, with a [`Request`] for a rate in the first packet of each round
+//! trip. Its datagram is a transport header, the request as congestion header, and the payload. All numbers are
+//! big-endian.
+//!
+//! ```text
+//!              bytes   20         24                    22
+//! version 1, in UDP    transport  identifiers, window,  congestion header  payload
+//!                                 checksum              (requests only)
+//! version 0, in the    transport                        congestion header  payload
+//! simulator's captures                                  (requests only)
+//! ```
+//!
+//! | module | contents |
+//! |---|---|
+//! | `packet` | [`Packet`], its [`Flags`], and the [`Tag`] that matches feedback to requests |
+//! | `request` | congestion header (D3 §5), and its fields as seen by one hop of the path |
+//! | `transport` | header that both versions share |
+//! | `datagram` | version 1: [`encode`] and [`decode`] |
+//! | `routing` | requests in passing datagrams of version 1, for routers: [`route`] |
+//! | `checksum` | updates of the checksums for the bytes that a router changes |
+//! | [`capture`] | version 0 |
+//!
+//! The versions differ in length, so a capture of the simulator in version 1 would not show the packets whose lengths
+//! it simulated.
+
+pub mod capture;
+mod checksum;
+mod datagram;
+mod packet;
+mod request;
+mod routing;
+mod transport;
+
+pub use datagram::{
+    DatagramError, HEADER_BYTES, Header, Kind, Reason, UDP_IPV4_BYTES, UDP_IPV6_BYTES, VERSION,
+    decode, encode,
+};
+pub use packet::{Flags, Packet, Tag};
+pub use request::{HeaderError, HopAnswer, HopRequest, MAX_HOPS, Request};
+pub use routing::{
+    Found, ROUTED_BYTES, Routed, claim, has_request, hop_request, route, write_answer,
+};
