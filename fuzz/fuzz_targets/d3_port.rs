@@ -16,18 +16,17 @@ const UPDATES: u32 = 3_000;
 
 fn config(first: u8, second: u8) -> Config {
     let rounding = [Rounding::Carry, Rounding::CeilFloor, Rounding::FloorFloor];
-    Config {
-        scale: Some((first & 7) as i8 - 4),
-        rounding: rounding[usize::from(first >> 3) % 3],
-        repair: first & 32 == 0,
-        cap_to_left: first & 64 != 0,
-        pause_new: first & 128 == 0,
-        base_rate: match second % 3 {
+    Config::default().with(|c| {
+        c.wire.scale = Some((first & 7) as i8 - 4);
+        c.wire.rounding = rounding[usize::from(first >> 3) % 3];
+        c.router.repair = first & 32 == 0;
+        c.router.variant.cap_to_left = first & 64 != 0;
+        c.router.variant.pause_new = first & 128 == 0;
+        c.router.base_rate = match second % 3 {
             0 => BaseRate::Segment(Span::from_us(u64::from(second))),
             _ => BaseRate::HeaderOnly,
-        },
-        ..Config::default()
-    }
+        };
+    })
 }
 
 fuzz_target!(|bytes: &[u8]| {

@@ -154,10 +154,7 @@ fn instructions(kind: &str, bytes: usize, counter: Counter) -> Result<Option<f64
 
 /// Returns D3's options with the scale of the port.
 fn options() -> d3::Config {
-    d3::Config {
-        scale: Some(d3::Config::scale_for(PORT)),
-        ..d3::Config::default()
-    }
+    d3::Config::default().with(|c| c.wire.scale = Some(d3::Config::scale_for(PORT)))
 }
 
 /// Returns the UDP payload of a D3 packet with the request of an established flow.

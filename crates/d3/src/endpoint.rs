@@ -3,8 +3,8 @@
 use crate::driver::Driver;
 use crate::shared::Shared;
 use crate::{Flow, Options, Policy, Stream, StreamError, Totals, io_error};
-use duetime_proto::d3::wire::{UDP_IPV4_BYTES, UDP_IPV6_BYTES};
 use duetime_proto::d3::endpoint;
+use duetime_proto::d3::wire::{UDP_IPV4_BYTES, UDP_IPV6_BYTES};
 use quinn_udp::{UdpSockRef, UdpSocketState};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
@@ -56,8 +56,8 @@ impl Endpoint {
     pub fn bind(address: impl ToSocketAddrs, mut options: Options) -> io::Result<Self> {
         let socket = UdpSocket::bind(address)?;
         let address = socket.local_addr()?;
-        if options.config.header_bytes == UDP_IPV4_BYTES && address.is_ipv6() {
-            options.config.header_bytes = UDP_IPV6_BYTES;
+        if options.config.wire.header_bytes == UDP_IPV4_BYTES && address.is_ipv6() {
+            options.config.wire.header_bytes = UDP_IPV6_BYTES;
         }
         let mut secret = [0; 16];
         getrandom::fill(&mut secret).map_err(|error| io::Error::other(error.to_string()))?;
@@ -97,7 +97,7 @@ impl Endpoint {
         let policy = self
             .handle
             .shared
-            .call(|endpoint, _| Policy::of(&endpoint.options().config));
+            .call(|endpoint, _| endpoint.options().config.host.policy);
         self.connect_with(address, flow, &policy)
     }
 

@@ -49,7 +49,7 @@
 //!
 //! An [`Endpoint`] consists of a UDP socket, a thread, and the protocol's endpoint ([`duetime_proto::d3::endpoint`]),
 //! which the simulator's tests run unchanged. Its [`Options`] contain the rate of the interface, which hop 0 divides
-//! among the flows, and limits on the cost of peers. The `mtu` in [`Options::config`] is the largest packet, including
+//! among the flows, and limits on the cost of peers. `config.wire.mtu` in the options is the largest packet, including
 //! the IP header. Datagrams are not fragmented, so set it to the path's MTU. [`Stream::connect`] without an endpoint
 //! creates a new one; programs with many streams should share one, because the streams share the interface.
 //!
@@ -73,8 +73,8 @@ mod shared;
 mod stream;
 
 pub use duetime_core::{Rate, Span};
-pub use duetime_proto::d3::endpoint::{Options, Policy, Statistics, StreamError, Totals};
-pub use duetime_proto::d3::{Late, Speculation};
+pub use duetime_proto::d3::endpoint::{Options, Statistics, StreamError, Totals};
+pub use duetime_proto::d3::{Late, Policy, Speculation};
 #[cfg(unix)]
 pub use endpoint::{Endpoint, Listener};
 #[cfg(unix)]

@@ -55,7 +55,7 @@ impl Stream {
     pub fn open(&self, flow: Flow) -> io::Result<()> {
         let policy = self
             .shared()
-            .call(|endpoint, _| Policy::of(&endpoint.options().config));
+            .call(|endpoint, _| endpoint.options().config.host.policy);
         self.open_with(flow, &policy)
     }
 

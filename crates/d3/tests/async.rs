@@ -1,12 +1,12 @@
 //! Streams in tokio tasks.
 
-use duetime_d3::{Endpoint, Flow, Options, Policy, Rate};
+use duetime_d3::{Endpoint, Flow, Options, Rate};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 #[tokio::test]
 async fn tasks_share_an_endpoint() {
     let options = Options::new(Rate::from_gbps(1));
-    let policy = Policy::of(&options.config);
+    let policy = options.config.host.policy;
     let server = Endpoint::bind("127.0.0.1:0", options).unwrap();
     let (listener, address) = (server.listen(64), server.local_addr().unwrap());
     let serving = tokio::spawn(async move {

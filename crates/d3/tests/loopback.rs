@@ -173,7 +173,7 @@ fn infeasible_deadlines_are_quenched() {
     let endpoint = endpoint();
     let quench = Policy {
         quench: true,
-        ..Policy::of(&Options::new(Rate::from_gbps(1)).config)
+        ..Policy::default()
     };
     // 100 MB in a millisecond.
     let infeasible = Flow {
@@ -237,7 +237,7 @@ fn reads_can_time_out() {
 #[test]
 fn packets_respect_the_mtu() {
     let mut small = Options::new(Rate::from_gbps(1));
-    small.config.mtu = 576;
+    small.config.wire.mtu = 576;
     // The relay records datagram lengths.
     let relay = UdpSocket::bind("127.0.0.1:0").unwrap();
     let (listener, address) = listening();
@@ -283,7 +283,7 @@ fn packets_respect_the_mtu() {
 #[test]
 fn invalid_options_are_rejected() {
     let mut options = Options::new(Rate::from_gbps(1));
-    options.config.mtu = 100;
+    options.config.wire.mtu = 100;
     let error = Endpoint::bind("127.0.0.1:0", options).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.to_string().contains("mtu must hold"), "{error}");

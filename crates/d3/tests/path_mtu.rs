@@ -64,7 +64,7 @@ fn exchange() {
     assert_eq!(stream_error(&error), Some(StreamError::TooLong));
 
     let mut small = options;
-    small.config.mtu = SMALL;
+    small.config.wire.mtu = SMALL;
     let short = Endpoint::bind("127.0.0.1:0", small).unwrap();
     let mut stream = short.connect(address, flow).unwrap();
     stream.write_all(&vec![7; 100_000]).unwrap();

@@ -13,7 +13,7 @@
 
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
-use duetime_proto::d3::endpoint::{Endpoint, Options, Policy, Statistics, StreamError};
+use duetime_proto::d3::endpoint::{Endpoint, Options, Statistics, StreamError};
 use std::error::Error;
 use std::io::{ErrorKind, Read};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
@@ -98,7 +98,7 @@ pub fn exchange(
         bytes: BYTES as u64,
         deadline: None,
     };
-    let policy = Policy::of(&side.endpoint.options().config);
+    let policy = side.endpoint.options().config.host.policy;
     side.endpoint.listen(1);
     let mut stream = match peer {
         Some(peer) => Some(side.endpoint.connect(side.now(), peer, message, &policy)?),

@@ -132,11 +132,11 @@
 //! ```
 //! use duetime_core::{Rate, Span, Time};
 //! use duetime_proto::Message;
-//! use duetime_proto::d3::endpoint::{Endpoint, Options, Policy};
+//! use duetime_proto::d3::endpoint::{Endpoint, Options};
 //! use std::net::SocketAddr;
 //!
 //! let options = Options::new(Rate::from_gbps(1));
-//! let policy = Policy::of(&options.config);
+//! let policy = options.config.host.policy;
 //! let addresses: [SocketAddr; 2] = ["10.0.0.1:7000".parse()?, "10.0.0.2:7000".parse()?];
 //! // Fixed secrets; a program draws them at random.
 //! let mut endpoints = [Endpoint::new(options, [1, 2])?, Endpoint::new(options, [3, 4])?];

@@ -183,7 +183,7 @@ proptest! {
         deadline in prop::option::of(5_u64..100),
         delays in prop::collection::vec(1_u64..60, 1..100),
     ) {
-        let config = d3::Config { repair: false, ..d3::Config::default() };
+        let config = d3::Config::default().with(|c| c.router.repair = false);
         let rate = Rate::from_gbps(1);
         let (mut forward, mut back) = (Wire::new(0, 0), Wire::new(0, 0));
         let mut now = Time::ZERO;

@@ -18,17 +18,16 @@ use duetime_proto::d3::{Config, EncodedRate, Flags, Packet, Request, Rounding, S
 const RTT: Span = Span::from_us(300);
 
 fn config(request_backoff: u8) -> Config {
-    Config {
-        scale: Some(0),
-        request_backoff,
-        request_packets: 0,
-        ..Config::default()
-    }
+    Config::default().with(|c| {
+        c.wire.scale = Some(0);
+        c.host.request_backoff = request_backoff;
+        c.host.request_packets = 0;
+    })
 }
 
 /// Returns one epoch of the fastest pace.
 fn epoch(config: &Config) -> Span {
-    config.interval() * u64::from(config.reset_intervals / 2)
+    config.interval() * u64::from(config.router.reset_intervals / 2)
 }
 
 /// Sender with scripted answers, one round trip after each request.
@@ -152,10 +151,7 @@ fn requests_announce_the_next_wait() {
 
 #[test]
 fn without_repair_waits_are_within_an_epoch() {
-    let config = Config {
-        repair: false,
-        ..config(10)
-    };
+    let config = config(10).with(|c| c.router.repair = false);
     let mut requester = Requester::new(config, 1 << 40, None);
     for _ in 0..12 {
         assert_eq!(requester.newest.as_ref().unwrap().request.unwrap().pace, 0);
@@ -196,10 +192,7 @@ fn near_deadline_shortens_the_wait() {
 
 #[test]
 fn waiting_flow_quenches_before_its_deadline() {
-    let quench = Config {
-        quench: true,
-        ..config(10)
-    };
+    let quench = config(10).with(|c| c.host.policy.quench = true);
     // 1 MB within 20 ms, of which the uplink needs 8 ms.
     let deadline = Time::ZERO + Span::from_ms(20);
     let mut requester = Requester::new(quench, 1_000_000, Some(deadline));
@@ -243,10 +236,7 @@ fn flow_without_data_ends_while_waiting() {
 
 /// Creates forty flows at a port with a fair share below one unit, so that each grant rounds to zero.
 fn starved(request_backoff: u8) -> (World, usize) {
-    let config = Config {
-        rounding: Rounding::FloorFloor,
-        ..config(request_backoff)
-    };
+    let config = config(request_backoff).with(|c| c.wire.rounding = Rounding::FloorFloor);
     let (mut world, down) = star(config, 11, 41, Rate::from_mbps(100), Span::from_us(30));
     world.audit = true;
     for host in 1..41 {

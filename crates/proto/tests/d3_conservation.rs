@@ -34,20 +34,19 @@ fn config() -> impl Strategy<Value = Config> {
     ];
     let late = prop_oneof![Just(Late::FairShare), Just(Late::Extend), Just(Late::Max)];
     (rounding, base, late, any::<[bool; 7]>()).prop_map(|(rounding, base_rate, late, switch)| {
-        Config {
-            scale: Some(0),
-            rounding,
-            base_rate,
-            late,
-            quench: switch[0],
-            quench_strict: switch[1],
-            reverse_request: switch[2],
-            repair: switch[3],
-            cap_to_left: switch[4],
-            pause_new: switch[5],
-            speculative: switch[6],
-            ..Config::default()
-        }
+        Config::default().with(|c| {
+            c.wire.scale = Some(0);
+            c.wire.rounding = rounding;
+            c.router.base_rate = base_rate;
+            c.host.policy.late = late;
+            c.host.policy.quench = switch[0];
+            c.host.variant.quench_strict = switch[1];
+            c.host.reverse_request = switch[2];
+            c.router.repair = switch[3];
+            c.router.variant.cap_to_left = switch[4];
+            c.router.variant.pause_new = switch[5];
+            c.host.policy.speculative = switch[6];
+        })
     })
 }
 

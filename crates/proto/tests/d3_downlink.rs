@@ -155,10 +155,7 @@ fn requests_answered_by_routers_are_unchanged() {
 /// Returns the queue of a downlink that has granted `units` to each of two flows, after `intervals` with `arrived`
 /// bytes each.
 fn queue_after(intervals: u64, units: u8, arrived: u64) -> u64 {
-    let config = Config {
-        pause_new: false,
-        ..Config::default()
-    };
+    let config = Config::default().with(|c| c.router.variant.pause_new = false);
     let mut edge = Downlink::new(&config, GIGABIT, Span::ZERO);
     let mut flows = [Flow::default(); 2];
     for flow in &mut flows {

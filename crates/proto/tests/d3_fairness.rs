@@ -110,10 +110,7 @@ fn one_flow_fills_the_link() {
 #[test]
 fn many_flows_starve_without_carry() {
     // The carry exists for this case: 260 flows get 0.48 units each, which rounds down to zero.
-    let config = Config {
-        rounding: Rounding::FloorFloor,
-        ..Config::default()
-    };
+    let config = Config::default().with(|c| c.wire.rounding = Rounding::FloorFloor);
     let shares = run(config, 260, Rate::from_gbps(1), Span::from_us(60), 1);
     assert!(shares.mean < 0.1, "{}", shares.mean);
 }

@@ -64,10 +64,7 @@ fn answer_to_the_first_of_two_syns_is_ignored() {
 /// With late answers, the answer to either SYN is valid and measures its own round trip.
 #[test]
 fn late_answers_option_accepts_both_syns() {
-    let config = Config {
-        late_answers: Some(true),
-        ..Config::default()
-    };
+    let config = Config::default().with(|c| c.host.late_answers = Some(true));
     let mut sender = Sender::new(&config, Time::ZERO, Rate::from_gbps(1), MESSAGE);
     let mut receiver = Receiver::new(&config);
     let first = sender.poll_transmit(&config, Time::ZERO).expect("a SYN");
@@ -87,10 +84,7 @@ fn late_answers_option_accepts_both_syns() {
 /// Returns the number of answers that a flow accepts in the second after its round trip has changed from 300 us to 20
 /// ms.
 fn answers_after_a_jump(late_answers: bool) -> u32 {
-    let config = Config {
-        late_answers: Some(late_answers),
-        ..Config::default()
-    };
+    let config = Config::default().with(|c| c.host.late_answers = Some(late_answers));
     let long = Message {
         bytes: 1 << 40,
         deadline: None,

@@ -17,14 +17,11 @@ use duetime_proto::d3::Config;
 const GIGABIT: Rate = Rate::from_gbps(1);
 
 fn config() -> Config {
-    Config {
-        scale: Some(0),
-        ..Config::default()
-    }
+    Config::default().with(|c| c.wire.scale = Some(0))
 }
 
 fn epochs(n: u64) -> Span {
-    config().interval() * u64::from(config().reset_intervals / 2) * n
+    config().interval() * u64::from(config().router.reset_intervals / 2) * n
 }
 
 #[test]
@@ -76,11 +73,10 @@ fn long_flows_stay_correctly_counted() {
 /// beyond an epoch.
 fn after_faults(repair: bool) -> (World, usize) {
     let (mut world, down) = star(
-        Config {
-            repair,
-            pacing: false,
-            ..config()
-        },
+        config().with(|c| {
+            c.router.repair = repair;
+            c.host.pacing = false;
+        }),
         5,
         21,
         GIGABIT,
@@ -161,7 +157,7 @@ struct Figures {
 /// every second with all its flows, and another one replaces it.
 fn busy_port(repair: bool, loss: f64, failures: bool, seconds: u64) -> Figures {
     let (mut world, down) = star(
-        Config { repair, ..config() },
+        config().with(|c| c.router.repair = repair),
         9,
         11,
         GIGABIT,

@@ -97,10 +97,7 @@ fn assert_trace(config: Config, expected: &[(u64, f64, f64, f64); 8]) {
 #[test]
 fn trace_in_exact_arithmetic() {
     assert_trace(
-        Config {
-            rounding: Rounding::Exact,
-            ..Config::default()
-        },
+        Config::default().with(|c| c.wire.rounding = Rounding::Exact),
         &[
             (1, 10.0, 10.0, 10.0),
             (2, 10.0, 0.0, 10.0),
@@ -118,10 +115,7 @@ fn trace_in_exact_arithmetic() {
 fn trace_rounded_up_and_down() {
     for rounding in [Rounding::CeilFloor, Rounding::FloorFloor] {
         assert_trace(
-            Config {
-                rounding,
-                ..Config::default()
-            },
+            Config::default().with(|c| c.wire.rounding = rounding),
             &[
                 (1, 10.0, 10.0, 10.0),
                 (2, 10.0, 0.0, 10.0),
@@ -139,11 +133,10 @@ fn trace_rounded_up_and_down() {
 #[test]
 fn trace_capped_to_the_capacity_left() {
     assert_trace(
-        Config {
-            rounding: Rounding::Exact,
-            cap_to_left: true,
-            ..Config::default()
-        },
+        Config::default().with(|c| {
+            c.wire.rounding = Rounding::Exact;
+            c.router.variant.cap_to_left = true;
+        }),
         &[
             (1, 10.0, 10.0, 10.0),
             (2, 10.0, 0.0, 10.0),
@@ -176,10 +169,7 @@ fn whole_grants_are_exact_with_carry() {
 #[test]
 fn carry_loses_nothing_and_starves_no_flow() {
     // 250 flows of half a unit each, in the same order every round.
-    let mut bench = Bench::new(Config {
-        cap_to_left: true,
-        ..Config::default()
-    });
+    let mut bench = Bench::new(Config::default().with(|c| c.router.variant.cap_to_left = true));
     let mut flows = vec![Flow::default(); 250];
     for flow in &mut flows {
         bench.request_rate(flow, Flags::SYN, 0);
@@ -233,11 +223,10 @@ fn base_rate_of_one_segment_is_charged() {
     // 1500 B per 200 us: 7.5 units
     for (rounding, expected) in [(Rounding::CeilFloor, 7 << 8), (Rounding::Exact, 15 << 7)] {
         let base_rate = BaseRate::Segment(duetime_core::Span::from_us(200));
-        let mut bench = Bench::new(Config {
-            base_rate,
-            rounding,
-            ..Config::default()
-        });
+        let mut bench = Bench::new(Config::default().with(|c| {
+            c.router.base_rate = base_rate;
+            c.wire.rounding = rounding;
+        }));
         let mut flows = [Flow::default(); 20];
         for flow in &mut flows {
             assert_eq!(
@@ -257,11 +246,10 @@ fn base_rate_of_one_segment_is_charged() {
 fn capacity_adapts_in_both_forms() {
     let units = |router: &Allocator| router.capacity() as f64 / 256.0;
     let interval = |units: u64| units * 800;
-    let physical = Config {
-        alpha_256: 64,
-        target_256: 256,
-        ..Config::default()
-    };
+    let physical = Config::default().with(|c| {
+        c.router.alpha_256 = 64;
+        c.router.target_256 = 256;
+    });
     let mut bench = Bench::new(physical);
     bench.request_rate(&mut Flow::default(), Flags::SYN, 0);
     bench.router.tick(&physical, Time::ZERO, interval(105), 0);
@@ -273,10 +261,7 @@ fn capacity_adapts_in_both_forms() {
         .router
         .tick(&physical, Time::ZERO, interval(105), interval(15));
     assert!((units(&bench.router) - 120.0).abs() < 0.01, "130 + 5 - 15");
-    let below = Config {
-        target_256: 192,
-        ..physical
-    };
+    let below = physical.with(|c| c.router.target_256 = 192);
     let mut spare = Bench::new(below);
     spare.request_rate(&mut Flow::default(), Flags::SYN, 0);
     spare.router.tick(&below, Time::ZERO, interval(105), 0);
@@ -284,10 +269,7 @@ fn capacity_adapts_in_both_forms() {
         (units(&spare.router) - 122.1875).abs() < 0.01,
         "125 + (93.75 - 105) / 4"
     );
-    let literal = Config {
-        alpha_reference: AlphaReference::Literal,
-        ..physical
-    };
+    let literal = physical.with(|c| c.router.variant.alpha_reference = AlphaReference::Literal);
     bench.router.tick(&literal, Time::ZERO, interval(80), 0);
     assert!(
         (units(&bench.router) - 130.0).abs() < 0.01,
@@ -309,10 +291,7 @@ fn capacity_adapts_in_both_forms() {
 fn quiet_port_resets_and_becomes_idle() {
     // The census clears the counters after at most four epochs, the plain reset after one.
     for (repair, busy_ticks) in [(false, 4), (true, 7)] {
-        let mut bench = Bench::new(Config {
-            repair,
-            ..Config::default()
-        });
+        let mut bench = Bench::new(Config::default().with(|c| c.router.repair = repair));
         assert!(bench.router.is_idle());
         bench.request_rate(&mut Flow::default(), Flags::SYN, 10);
         for _ in 0..busy_ticks {
@@ -362,10 +341,7 @@ fn full_vector_or_other_scale_has_no_effect() {
 
 #[test]
 fn duplicate_syn_and_fin_are_counted() {
-    let mut bench = Bench::new(Config {
-        repair: false,
-        ..Config::default()
-    });
+    let mut bench = Bench::new(Config::default().with(|c| c.router.repair = false));
     let mut flow = Flow::default();
     bench.request_rate(&mut flow, Flags::SYN, 10);
     flow = Flow::default();

@@ -88,7 +88,7 @@ proptest! {
         prop_assert_eq!(length, bytes.len() - 3);
         prop_assert_eq!(wire::decode(&bytes[3..]), Ok((header, &payload[..])));
         prop_assert!(wire::decode(&bytes[3..3 + cut % length]).is_err());
-        let config = Config { header_bytes: wire::UDP_IPV4_BYTES, ..Config::default() };
+        let config = Config::default().with(|c| c.wire.header_bytes = wire::UDP_IPV4_BYTES);
         prop_assert_eq!(packet.wire_bytes(&config) as usize, length + 28);
     }
 
@@ -97,7 +97,10 @@ proptest! {
     fn routing_datagrams_matches_memory(
         packets in prop::collection::vec(packet(), 1..40), scale in -2_i8..3, repair in any::<bool>(),
     ) {
-        let config = Config { scale: Some(scale), repair, ..Config::default() };
+        let config = Config::default().with(|c| {
+            c.wire.scale = Some(scale);
+            c.router.repair = repair;
+        });
         let mut memory = Allocator::new(&config, Rate::from_gbps(1));
         let mut in_bytes = memory.clone();
         for mut packet in packets {
@@ -158,7 +161,10 @@ proptest! {
     /// A datagram with its 28 B of IP and UDP headers fits the MTU, and a full one fills it.
     #[test]
     fn udp_datagrams_fit_the_mtu(mtu in 200_u32..9_000, bytes in 1_u64..100_000) {
-        let config = Config { mtu, header_bytes: wire::UDP_IPV4_BYTES, ..Config::default() };
+        let config = Config::default().with(|c| {
+            c.wire.mtu = mtu;
+            c.wire.header_bytes = wire::UDP_IPV4_BYTES;
+        });
         let rate = Rate::from_gbps(1);
         let mut sender = Sender::new(&config, Time::ZERO, rate, Message { bytes, deadline: None });
         let mut receiver = Receiver::new(&config);
@@ -224,7 +230,10 @@ proptest! {
         rounding in prop_oneof![Just(Rounding::Carry), Just(Rounding::Exact)],
         quench in any::<bool>(),
     ) {
-        let config = Config { rounding, quench, ..Config::default() };
+        let config = Config::default().with(|c| {
+            c.wire.rounding = rounding;
+            c.host.policy.quench = quench;
+        });
         let rate = Rate::from_gbps(1);
         let mut now = Time::ZERO;
         let deadline = deadline.map(|us| now + Span::from_us(us));
@@ -243,7 +252,7 @@ proptest! {
                 let sent = sender.poll_transmit(&config, now);
                 prop_assert_eq!(ready, sent.is_some());
                 let Some(sent) = sent else { break };
-                prop_assert!(sent.wire_bytes(&config) <= config.mtu);
+                prop_assert!(sent.wire_bytes(&config) <= config.wire.mtu);
                 prop_assert!(sent.seq + u64::from(sent.len) <= bytes);
             }
             prop_assert!(sender.acked() <= bytes);

@@ -39,7 +39,7 @@ fn header(port: &BusyPort, config: Config) {
          of the wait:",
         port.long,
         port.deadline.1.as_secs_f64() * 1e3,
-        config.request_backoff
+        config.host.request_backoff
     );
     println!(
         "| run | simulated | utilisation | missed | first tenth | last tenth | deadline flows |"
@@ -57,7 +57,11 @@ fn without_faults(port: &BusyPort, config: Config) -> Figures {
 /// Runs the port while one request in a hundred is lost and one host per second dies.
 fn with_faults(port: &BusyPort, config: Config) -> Figures {
     let figures = port.run(config, LOSS_PER_LINK, true);
-    let census = if config.repair { "with" } else { "without" };
+    let census = if config.router.repair {
+        "with"
+    } else {
+        "without"
+    };
     let name = format!("loss and deaths, {census} the census");
     print(&name, port.seconds, &figures);
     figures
@@ -112,10 +116,7 @@ fn ten_minutes_of_loss_and_deaths() {
 
 /// Returns options with which paused flows wait up to eight round trips between requests, as they do on the wire.
 fn with_backoff() -> Config {
-    Config {
-        request_backoff: 3,
-        ..config(true)
-    }
+    config(true).with(|c| c.host.request_backoff = 3)
 }
 
 #[test]

@@ -89,10 +89,10 @@ fn flows_end_with_short_round_trips() {
 fn requesting_wire_bytes_finishes_earlier() {
     const SEEDS: u64 = 400;
     let completions = |request_bytes| -> Vec<f64> {
-        let protocol = Protocol::D3(duetime_proto::d3::Config {
-            request_bytes,
-            ..duetime_proto::d3::Config::default()
-        });
+        let protocol = Protocol::D3(
+            duetime_proto::d3::Config::default()
+                .with(|c| c.host.variant.request_bytes = request_bytes),
+        );
         let mut scenario = star(
             3,
             Rate::from_gbps(1),
@@ -154,8 +154,8 @@ fn long_flows(target_256: u32, max_median: u64) {
         let every = Span::from_us(100);
         let mut transport = d3();
         if let Protocol::D3(config) = &mut transport {
-            config.target_256 = target_256;
-            config.pacing = false; // D3 §5
+            config.router.target_256 = target_256;
+            config.host.pacing = false; // D3 §5
         }
         let mut scenario = star(
             flows + 1,

@@ -32,10 +32,7 @@ const RUNS_UNDER_OVERLOAD: u64 = 32;
 fn scenario(load: f64, seed: u64, police: Option<Rate>) -> Scenario {
     let rate = Rate::from_gbps(1);
     let duration = Span::from_secs(SECONDS);
-    let d3 = Protocol::D3(d3::Config {
-        police,
-        ..d3::Config::default()
-    });
+    let d3 = Protocol::D3(d3::Config::default().with(|c| c.router.police = police));
     let mut scenario = star(SENDERS as u32 + 1, rate, Span::from_us(125), d3, duration);
     scenario.seed = seed;
     scenario.switch.buffer = Buffer::Static(Amount::Bytes(128 * 1024));

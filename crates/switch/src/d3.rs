@@ -204,7 +204,7 @@ impl D3Report {
 
 /// Returns q of the capacity adaptation for a drained port (D3 §4.4).
 fn queue(config: &Config, port: &Port<Frame>) -> u64 {
-    if config.queue_in_service {
+    if config.router.variant.queue_in_service {
         port.queue_bytes()
     } else {
         port.queue_bytes_waiting()

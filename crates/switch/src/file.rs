@@ -318,10 +318,10 @@ impl Reader<'_> {
         self.known(table, &D3, "[d3]")?;
         let options = &mut config.options.d3;
         if let Some(interval) = self.read(table, "update_interval", parse_time)? {
-            options.update_interval = Some(interval);
+            options.router.update_interval = Some(interval);
         }
-        options.scale = self.number(table, "scale", "-16 to 15")?;
-        options.police = self.read(table, "police", parse_rate)?;
+        options.wire.scale = self.number(table, "scale", "-16 to 15")?;
+        options.router.police = self.read(table, "police", parse_rate)?;
         Ok(())
     }
 

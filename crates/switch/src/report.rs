@@ -138,7 +138,7 @@ pub struct D3Report {
     pub denied: u64,
     /// Requests with another scale, or without a free slot after six hops; they get no grant here.
     pub unanswered: u64,
-    /// Packets dropped because their interface sent more than granted, with [`duetime_proto::d3::Config::police`].
+    /// Packets dropped because their interface sent more than granted, with [`duetime_proto::d3::RouterOptions::police`].
     pub policed: u64,
 }
 

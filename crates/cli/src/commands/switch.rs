@@ -72,7 +72,7 @@ fn config(args: &Switch) -> Result<Config, Failure> {
             let names = args.interfaces.iter();
             let interfaces = names.map(|name| plain_interface(name, &port));
             let mut config = Config::star("switch", interfaces.collect(), &port, None);
-            config.options.d3.police = args.police;
+            config.options.d3.router.police = args.police;
             config
                 .check()
                 .map_err(|error| Failure::Input(error.to_string()))?;

@@ -87,7 +87,7 @@ pub fn switch(
     let hosts = network.hosts();
     let classes = usize::from(transport::classes(scenario, stacks));
     let d3 = stacks.iter().find_map(Stack::d3).map(|stack| stack.config);
-    let has_routers = d3.is_some_and(|d3| d3.allocation == Allocation::Routers);
+    let has_routers = d3.is_some_and(|d3| d3.router.allocation == Allocation::Routers);
     let limit = match scenario.switch.buffer {
         Buffer::Static(amount) => limit_of(amount),
         Buffer::Unlimited | Buffer::Dynamic { .. } => Limit::Unlimited,

@@ -3,8 +3,9 @@
 use std::os::fd::AsFd;
 
 use duetime_core::{Rate, Span};
+use duetime_proto::d3::Policy;
+use duetime_proto::d3::endpoint::Options;
 use duetime_proto::d3::wire::UDP_IPV4_BYTES;
-use duetime_proto::d3::endpoint::{Options, Policy};
 use duetime_proto::window::CongestionControl;
 use duetime_proto::{d3, tcp};
 use duetime_scenario::Scenario;
@@ -96,7 +97,7 @@ impl Stack {
     pub fn mtu(&self) -> u32 {
         match self {
             Self::Kernel(kernel) => kernel.config.mss + crate::linux::tuning::TCP_HEADERS,
-            Self::D3(d3) => d3.config.mtu,
+            Self::D3(d3) => d3.config.wire.mtu,
         }
     }
 }
@@ -130,13 +131,13 @@ impl Kernel {
 impl D3 {
     fn new(name: String, config: &d3::Config, slowest: Rate) -> Result<Self, LabError> {
         let wire = Options::new(slowest);
-        let policy = Policy::of(config);
-        let config = d3::Config {
-            header_bytes: UDP_IPV4_BYTES,
-            late_answers: config.late_answers.or(wire.config.late_answers),
-            pacing_batch: wire.config.pacing_batch,
-            ..config.for_slowest(slowest)
-        };
+        let (ignores_deadlines, policy) = (config.host.ignore_deadlines, config.host.policy);
+        let config = config.for_slowest(slowest).with(|config| {
+            config.wire.header_bytes = UDP_IPV4_BYTES;
+            let host = &mut config.host;
+            host.late_answers = host.late_answers.or(wire.config.host.late_answers);
+            host.pacing_batch = wire.config.host.pacing_batch;
+        });
         let options = Options { config, ..wire };
         if let Some(problem) = options.problem() {
             return Err(LabError::Unsupported(format!(
@@ -144,20 +145,15 @@ impl D3 {
             )));
         }
         // Per-flow decisions are not endpoint options, so that D3 and RCPdc can share an endpoint.
-        let flow_default = Policy::of(&d3::Config::default());
+        let config = config.with(|config| {
+            config.host.ignore_deadlines = false;
+            config.host.policy = Policy::default();
+        });
         Ok(Self {
             name,
-            ignores_deadlines: config.ignore_deadlines,
-            config: d3::Config {
-                ignore_deadlines: false,
-                quench: flow_default.quench,
-                speculative: flow_default.speculation.is_some(),
-                speculation: d3::Speculation::default(),
-                late: flow_default.late,
-                late_extension_permille: flow_default.late_extension_permille,
-                ..config
-            },
+            config,
             policy,
+            ignores_deadlines,
         })
     }
 }
@@ -175,7 +171,7 @@ pub fn over_udp(scenario: &mut Scenario) {
     let overrides = overrides.filter_map(|workload| workload.transport.as_mut());
     for transport in scenario.transports.iter_mut().chain(overrides) {
         if let Protocol::D3(config) = &mut transport.protocol {
-            config.header_bytes = UDP_IPV4_BYTES;
+            config.wire.header_bytes = UDP_IPV4_BYTES;
         }
     }
 }
@@ -303,18 +299,19 @@ mod tests {
         assert!(d3.policy.quench && !d3.ignores_deadlines && rcpdc.ignores_deadlines);
         assert_eq!(d3.config, rcpdc.config);
         // The scale fits 100 Mbps, not 1 Gbps.
-        assert_eq!((d3.config.scale, d3.config.header_bytes), (Some(-3), 72));
+        let wire = d3.config.wire;
+        assert_eq!((wire.scale, wire.header_bytes), (Some(-3), 72));
         assert_eq!(stacks[0].mtu(), 1000);
         let switch = plan::switch(&scenario, &network, &stacks, Streams::new(1, 0), false);
         switch.check().expect("accepted");
         assert_eq!(switch.options.d3, d3.config);
-        assert_eq!(switch.options.d3.police, Some(Rate::from_mbps(2)));
+        assert_eq!(switch.options.d3.router.police, Some(Rate::from_mbps(2)));
         let mut ports = switch.nodes.iter().flat_map(|node| &node.ports);
         assert!(ports.all(|port| port.d3));
         over_udp(&mut scenario);
         for transport in &scenario.transports {
             assert!(
-                matches!(&transport.protocol, Protocol::D3(config) if config.header_bytes == 72)
+                matches!(&transport.protocol, Protocol::D3(config) if config.wire.header_bytes == 72)
             );
         }
     }
@@ -347,7 +344,7 @@ mod tests {
             let (stacks, _) = stacks(&scenario, &network, 0).expect("supported stacks");
             let mut all = stacks.iter().filter_map(Stack::d3);
             assert!(
-                all.all(|d3| d3.config.late_answers == Some(accepted)),
+                all.all(|d3| d3.config.host.late_answers == Some(accepted)),
                 "{options}"
             );
         }

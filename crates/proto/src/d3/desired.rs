@@ -34,23 +34,23 @@ pub(super) fn desired_rate(
     deadline: &mut Time,
     allowance: Span,
 ) -> Desire {
-    if config.ignore_deadlines || *deadline == Time::MAX {
+    if config.host.ignore_deadlines || *deadline == Time::MAX {
         return Desire::Rate(0); // D3 §4.2: non-deadline flows request no rate
     }
     if *deadline <= now {
-        if config.quench {
+        if config.host.policy.quench {
             return Desire::Quench; // D3 §6.1.3 (ii)
         }
         if need.remaining <= need.in_slot {
             return Desire::Rate(0);
         }
-        match config.late {
+        match config.host.policy.late {
             Late::FairShare => return Desire::Rate(0), // D3 §7: "fall back to fair share mode"
             Late::Max => return Desire::Rate(need.uplink.min(MAX_FIXED)),
             Late::Extend => {
                 // D3 §7: "extend their deadlines if these are missed"
                 let step = u128::from(allowance.as_ps())
-                    * u128::from(config.late_extension_permille)
+                    * u128::from(config.host.policy.late_extension_permille)
                     / 1_000;
                 let step = u64::try_from(step).unwrap_or(u64::MAX).max(1);
                 let steps = now.since(*deadline).as_ps() / step + 1;
@@ -66,7 +66,7 @@ pub(super) fn desired_rate(
     let scale = config.exponent();
     // D3 §5: (remaining - s·rtt) / (deadline - 2·rtt)
     let lagged_time = time.saturating_sub(need.rtt + need.rtt);
-    let rate = if !config.request_lag {
+    let rate = if !config.host.variant.request_lag {
         fixed_from_bytes(need.remaining, time, scale)
     } else if lagged_time == Span::ZERO {
         i64::MAX
@@ -74,19 +74,22 @@ pub(super) fn desired_rate(
         fixed_from_bytes(left, lagged_time, scale)
     };
     // Routers also charge for the request of each round trip.
-    let requests = if config.request_bytes == RequestBytes::Wire && need.rtt > Span::ZERO {
-        fixed_from_bytes(u64::from(Packet::REQUEST_BYTES), need.rtt, scale)
-    } else {
-        0
-    };
+    let requests =
+        if config.host.variant.request_bytes == RequestBytes::Wire && need.rtt > Span::ZERO {
+            fixed_from_bytes(u64::from(Packet::REQUEST_BYTES), need.rtt, scale)
+        } else {
+            0
+        };
     let rate = rate.saturating_add(requests);
-    if config.quench && rate > need.uplink {
+    if config.host.policy.quench && rate > need.uplink {
         // D3 §6.1.3 (i). Unless `quench_strict` is set, the lag terms alone quench no flow.
-        if config.quench_strict || fixed_from_bytes(need.remaining, time, scale) > need.uplink {
+        if config.host.variant.quench_strict
+            || fixed_from_bytes(need.remaining, time, scale) > need.uplink
+        {
             return Desire::Quench;
         }
     }
-    let usable = if config.cap_to_remaining && need.rtt > Span::ZERO {
+    let usable = if config.host.variant.cap_to_remaining && need.rtt > Span::ZERO {
         fixed_from_bytes(left, need.rtt, scale)
     } else {
         i64::MAX
@@ -149,11 +152,10 @@ mod tests {
             request(&Config::default(), at(0), NEED, Time::MAX),
             Desire::Rate(0)
         );
-        let rcp = Config {
-            ignore_deadlines: true,
-            quench: true,
-            ..Config::default()
-        };
+        let rcp = Config::default().with(|c| {
+            c.host.ignore_deadlines = true;
+            c.host.policy.quench = true;
+        });
         assert_eq!(request(&rcp, at(20), NEED, at(10)), Desire::Rate(0));
     }
 
@@ -182,10 +184,7 @@ mod tests {
     #[test]
     fn wire_bytes_include_requests() {
         // 22 B in 88 us are a quarter of a unit. Before the first sample the round-trip time is unknown.
-        let wire = Config {
-            request_bytes: RequestBytes::Wire,
-            ..Config::default()
-        };
+        let wire = Config::default().with(|c| c.host.variant.request_bytes = RequestBytes::Wire);
         let need = Need {
             rtt: Span::from_us(88),
             ..NEED
@@ -206,10 +205,7 @@ mod tests {
             rtt: Span::from_ms(1),
             ..NEED
         };
-        let config = Config {
-            request_lag: false,
-            ..Config::default()
-        };
+        let config = Config::default().with(|c| c.host.variant.request_lag = false);
         assert_eq!(
             request(&config, at(0), need, at(10)),
             Desire::Rate(10 * UNIT)
@@ -223,10 +219,7 @@ mod tests {
             rtt: Span::from_us(500),
             ..NEED
         };
-        let capped = Config {
-            cap_to_remaining: true,
-            ..Config::default()
-        };
+        let capped = Config::default().with(|c| c.host.variant.cap_to_remaining = true);
         // 10000 B in 500 us are 20 B/us. With 1 ms left the formula's time is zero; with 1.25 ms it yields 40 B/us.
         for (deadline_us, plain) in [(1_000, 125), (1_250, 40), (1_500, 20), (2_000, 10)] {
             let deadline = Time::ZERO + Span::from_us(deadline_us);
@@ -240,10 +233,7 @@ mod tests {
             );
         }
         // Rule (i) of quenching uses the rate without the cap: 10000 B in 50 us need 200 B/us.
-        let quench = Config {
-            quench: true,
-            ..capped
-        };
+        let quench = capped.with(|c| c.host.policy.quench = true);
         assert_eq!(
             request(&quench, at(0), need, Time::ZERO + Span::from_us(50)),
             Desire::Quench
@@ -252,10 +242,7 @@ mod tests {
 
     #[test]
     fn late_flows_follow_their_policy() {
-        let late = |late| Config {
-            late,
-            ..Config::default()
-        };
+        let late = |late| Config::default().with(|c| c.host.policy.late = late);
         assert_eq!(
             request(&late(Late::FairShare), at(12), NEED, at(10)),
             Desire::Rate(0)
@@ -273,10 +260,11 @@ mod tests {
 
     #[test]
     fn extension_is_a_share_of_the_allowance() {
-        let config = |late_extension_permille| Config {
-            late: Late::Extend,
-            late_extension_permille,
-            ..Config::default()
+        let config = |late_extension_permille| {
+            Config::default().with(|c| {
+                c.host.policy.late = Late::Extend;
+                c.host.policy.late_extension_permille = late_extension_permille;
+            })
         };
         let moved = |permille, now| {
             let mut deadline = at(10);
@@ -341,14 +329,8 @@ mod tests {
 
     #[test]
     fn lag_terms_alone_quench_only_when_strict() {
-        let quench = Config {
-            quench: true,
-            ..Config::default()
-        };
-        let strict = Config {
-            quench_strict: true,
-            ..quench
-        };
+        let quench = Config::default().with(|c| c.host.policy.quench = true);
+        let strict = quench.with(|c| c.host.variant.quench_strict = true);
         let lagging = Need {
             remaining: 1_000,
             rtt: Span::from_us(300),

@@ -29,7 +29,7 @@ const MAX_DEMAND: i64 = 2;
 /// request more than when they were new; but a packet can falsely claim to belong to an old flow.
 const MAX_EPOCH_DEMAND: i64 = 4;
 
-/// Token bucket of one ingress at one port, for ports with [`Config::repair`].
+/// Token bucket of one ingress at one port, for ports with [`repair`](super::RouterOptions::repair).
 #[derive(Clone, Debug)]
 pub struct Policer {
     /// Counts of the current epoch and those before it.
@@ -86,14 +86,15 @@ struct Counted {
 pub struct Police(Vec<Policer>);
 
 impl Police {
-    /// Creates the policers of a port of rate `port_rate` with ingresses of the given rates, if [`Config::police`] is
-    /// set. C is at most twice the port's rate (D3 §4.4), which also bounds the grants of an ingress.
+    /// Creates the policers of a port of rate `port_rate` with ingresses of the given rates, if
+    /// [`police`](super::RouterOptions::police) is set. C is at most twice the port's rate (D3 §4.4), which also bounds
+    /// the grants of an ingress.
     pub fn new(
         config: &Config,
         ingresses: impl IntoIterator<Item = Rate>,
         port_rate: Rate,
     ) -> Self {
-        let Some(allowance) = config.police else {
+        let Some(allowance) = config.router.police else {
             return Self::default();
         };
         let max = Rate::from_bps(port_rate.as_bps().saturating_mul(2));
@@ -252,7 +253,7 @@ impl Allocator {
         self.census().parity()
     }
 
-    /// Returns the counts of the census in the current epoch; zero without [`Config::repair`].
+    /// Returns the counts of the census in the current epoch; zero without [`repair`](super::RouterOptions::repair).
     fn counted(&self) -> Counted {
         let counted = self.census().counted();
         Counted {
@@ -366,11 +367,10 @@ mod tests {
     #[test]
     fn extreme_values_do_not_overflow() {
         for scale in -16..16 {
-            let config = Config {
-                scale: Some(scale),
-                update_interval: Some(Span::from_secs(1)),
-                ..Config::default()
-            };
+            let config = Config::default().with(|c| {
+                c.wire.scale = Some(scale);
+                c.router.update_interval = Some(Span::from_secs(1));
+            });
             let rate = Rate::from_gbps(400);
             let mut policer = Policer::new(&config, rate, rate);
             granted(&mut policer, 1 << 40, 1 << 40);

@@ -28,8 +28,9 @@ pub struct PortDriver {
 pub struct Reading {
     /// Bytes that have left the port since its creation, including headers.
     pub departed_bytes: u64,
-    /// Bytes queued now, including the packet in service if `config.queue_in_service`. For an interface whose packets
-    /// wait in the senders instead of a queue: the sum of [`Sender::overdue`](super::Sender::overdue).
+    /// Bytes queued now, including the packet in service with
+    /// [`queue_in_service`](super::RouterVariant::queue_in_service). For an interface whose packets wait in the senders
+    /// instead of a queue: the sum of [`Sender::overdue`](super::Sender::overdue).
     pub queue_bytes: u64,
 }
 
@@ -103,7 +104,7 @@ impl PortDriver {
     /// Returns true if [`sample`](Self::sample) can still affect the next update.
     #[inline]
     pub fn needs_sample(&self, config: &Config) -> bool {
-        self.min_queue > 0 && config.queue_sample == QueueSample::Smallest
+        self.min_queue > 0 && config.router.variant.queue_sample == QueueSample::Smallest
     }
 
     /// Records the queue found by an arriving packet, counted as in [`Reading::queue_bytes`]. Without samples, an
@@ -125,7 +126,7 @@ impl PortDriver {
         if now < self.due {
             return;
         }
-        let queue = match config.queue_sample {
+        let queue = match config.router.variant.queue_sample {
             QueueSample::Smallest => self.min_queue.min(reading.queue_bytes),
             QueueSample::Instant => reading.queue_bytes,
         };
@@ -244,10 +245,7 @@ mod tests {
     #[test]
     fn uses_minimum_queue_since_last_update() {
         let full = |sample, samples: &[u64]| {
-            let config = Config {
-                queue_sample: sample,
-                ..Config::default()
-            };
+            let config = Config::default().with(|c| c.router.variant.queue_sample = sample);
             let mut port = awake(&config);
             port.sample(0);
             assert!(!port.needs_sample(&config), "zero is the minimum");

@@ -175,7 +175,7 @@ pub(super) fn round_desired(config: &Config, desired: i64, carry: &mut i32) -> E
         *carry = 0;
         return EncodedRate::ZERO;
     }
-    match config.rounding {
+    match config.wire.rounding {
         Rounding::Exact => EncodedRate::floor(desired, true),
         Rounding::FloorFloor => EncodedRate::floor(desired, false),
         Rounding::CeilFloor => EncodedRate::floor(desired.saturating_add(UNIT - 1), false),
@@ -273,10 +273,7 @@ mod tests {
 
     #[test]
     fn rounding_carries_the_remainder() {
-        let config = Config {
-            rounding: Rounding::Carry,
-            ..Config::default()
-        };
+        let config = Config::default().with(|c| c.wire.rounding = Rounding::Carry);
         let mut carry = 0;
         let total: u32 = (0..1_000)
             .map(|_| {
@@ -288,10 +285,7 @@ mod tests {
             })
             .sum();
         assert_eq!(total, 299, "1,000 times 0.3 units, rounded down once");
-        let ceil = Config {
-            rounding: Rounding::CeilFloor,
-            ..config
-        };
+        let ceil = config.with(|c| c.wire.rounding = Rounding::CeilFloor);
         assert_eq!(
             round_desired(&ceil, 1, &mut carry),
             EncodedRate::from_byte(1)

@@ -213,7 +213,7 @@ impl Receiver {
             ..Request::default()
         };
         let mut tag = feedback.tag;
-        if config.reverse_request {
+        if config.host.reverse_request {
             request.index = 0;
             self.number = self.number.wrapping_add(1);
             self.outstanding = true;

@@ -30,10 +30,11 @@
 //! silent epochs are tolerated. The low-load reset would not tolerate the silence of slow flows, so it leaves the
 //! counters to the census (a port without requests is clear after four epochs) and resets the capacity only.
 //!
-//! A paused flow may wait longer than a round trip between requests ([`Config::request_backoff`]). It is still counted
-//! because it announces its pace in advance: each request announces how long the flow will be silent if the answer is
-//! zero again, and the flow never waits longer. Without the repair there is no pace, and no wait is longer than an
-//! epoch, half of the silence after which the counters of a port in low load are reset.
+//! A paused flow may wait longer than a round trip between requests
+//! ([`request_backoff`](super::HostOptions::request_backoff)). It is still counted because it announces its pace in
+//! advance: each request announces how long the flow will be silent if the answer is zero again, and the flow never
+//! waits longer. Without the repair there is no pace, and no wait is longer than an epoch, half of the silence after
+//! which the counters of a port in low load are reset.
 //!
 //! An open flow with nothing to send would be missed as well. It returns its rates before that: its last packet is sent
 //! within the announced silence.
@@ -49,7 +50,7 @@ pub(super) const SLOWEST_PACE: u8 = 3;
 
 /// Returns the number of update intervals in an epoch, for the fastest pace.
 pub(super) fn epoch(config: &Config) -> u32 {
-    (config.reset_intervals / 2).max(1)
+    (config.router.reset_intervals / 2).max(1)
 }
 
 /// Returns the maximum time between a request that announces `pace` and the flow's next one, so that every port sees

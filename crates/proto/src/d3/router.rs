@@ -55,9 +55,9 @@ impl Rules {
 
     const fn of(config: &Config) -> Self {
         Self {
-            cap_to_left: config.cap_to_left,
-            rounding: config.rounding,
-            repair: config.repair,
+            cap_to_left: config.router.variant.cap_to_left,
+            rounding: config.wire.rounding,
+            repair: config.router.repair,
         }
     }
 }
@@ -154,7 +154,7 @@ impl Allocator {
         let desired = hop.desired.0;
         let left = self.capacity - self.counters.allocated - offered;
         let wanted = self.wanted(Rules::of(config), left, desired, || self.base);
-        let exact = config.rounding == Rounding::Exact;
+        let exact = config.wire.rounding == Rounding::Exact;
         let granted = EncodedRate::floor(wanted.min(hop.limit.0), exact);
         HopAnswer {
             outcome: Outcome::of(hop.desired, granted.into()),
@@ -271,7 +271,7 @@ impl Allocator {
     /// Returns the fair share of a flow (Snippet 1, line 6).
     #[inline]
     fn share(&self, config: &Config, pauses: bool) -> i64 {
-        if pauses && config.pause_new {
+        if pauses && config.router.variant.pause_new {
             return self.base; // D3 §4.5: new flows pause
         }
         // Both are non-negative, so divide as unsigned.
@@ -292,7 +292,7 @@ impl Allocator {
         };
         self.counters.add(change);
         self.counters.clamp();
-        if config.repair {
+        if config.router.repair {
             self.census.end(is_counted, change);
         }
     }
@@ -332,9 +332,9 @@ impl Allocator {
     }
 
     /// Runs capacity adaptation for an update interval T in which `sent_bytes` were sent. `queue_bytes` is the queue,
-    /// including the packet in service if `config.queue_in_service`: the current one, or the minimum since the last
-    /// tick, according to `config.queue_sample`. At a host's interface it is the sum of
-    /// [`Sender::overdue`](super::Sender::overdue).
+    /// including the packet in service with [`queue_in_service`](super::RouterVariant::queue_in_service): the current
+    /// one, or the minimum since the last tick, according to [`queue_sample`](super::RouterVariant::queue_sample). At a
+    /// host's interface it is the sum of [`Sender::overdue`](super::Sender::overdue).
     pub fn tick(&mut self, config: &Config, _now: Time, sent_bytes: u64, queue_bytes: u64) {
         // D3 §4.4, low load: reset everything. With the repair, the census clears the counters instead, because it
         // tolerates a first round trip of two epochs and supports slow flows.
@@ -343,10 +343,10 @@ impl Allocator {
         } else {
             0
         };
-        if self.quiet > config.reset_intervals {
+        if self.quiet > config.router.reset_intervals {
             self.capacity = self.physical;
             self.carry = 0;
-            if config.repair {
+            if config.router.repair {
                 self.take_census(config);
             } else {
                 self.counters = Tally::default();
@@ -356,15 +356,15 @@ impl Allocator {
         let scale = config.exponent();
         let used = fixed_from_bytes(sent_bytes, config.interval(), scale);
         let queued = fixed_from_bytes(queue_bytes, config.interval(), scale);
-        let reference = match config.alpha_reference {
-            AlphaReference::Physical => self.physical * i64::from(config.target_256) / 256,
+        let reference = match config.router.variant.alpha_reference {
+            AlphaReference::Physical => self.physical * i64::from(config.router.target_256) / 256,
             AlphaReference::Literal => self.capacity,
         };
         // D3 §4.4: C += α (C − u/T) − β q/T
-        let change =
-            i64::from(config.alpha_256) * (reference - used) - i64::from(config.beta_256) * queued;
+        let change = i64::from(config.router.alpha_256) * (reference - used)
+            - i64::from(config.router.beta_256) * queued;
         self.capacity = (self.capacity + change / 256).clamp(self.physical / 10, self.physical * 2);
-        if config.repair {
+        if config.router.repair {
             self.take_census(config);
         }
     }
@@ -430,13 +430,13 @@ fn returned(hop: &HopRequest, new: bool) -> Tally {
 }
 
 fn base_rate(config: &Config) -> i64 {
-    match config.base_rate {
+    match config.router.base_rate {
         BaseRate::HeaderOnly => 0,
         BaseRate::Segment(span) => {
             if span.as_ps() == 0 {
                 0
             } else {
-                fixed_from_bytes(u64::from(config.mtu), span, config.exponent()).min(MAX_FIXED)
+                fixed_from_bytes(u64::from(config.wire.mtu), span, config.exponent()).min(MAX_FIXED)
             }
         }
     }

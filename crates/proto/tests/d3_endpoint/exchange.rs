@@ -4,7 +4,8 @@ use crate::content::{byte, query_byte};
 use crate::world::{World, address};
 use duetime_core::{Span, Time};
 use duetime_proto::Message;
-use duetime_proto::d3::endpoint::{Policy, Statistics, StreamError, StreamId};
+use duetime_proto::d3::Policy;
+use duetime_proto::d3::endpoint::{Statistics, StreamError, StreamId};
 
 /// Request of a client, and its outcome.
 #[derive(Clone, Debug)]
@@ -49,7 +50,7 @@ impl Exchange {
             announced: bytes,
             answer,
             deadline: None,
-            policy: Policy::of(&duetime_proto::d3::Config::default()),
+            policy: Policy::default(),
             number,
             stream: None,
             written: 0,
@@ -201,7 +202,7 @@ impl Service {
                 bytes: answer,
                 deadline: Some(now + span),
             };
-            let policy = Policy::of(&endpoint.options().config);
+            let policy = endpoint.options().config.host.policy;
             endpoint.open(now, id, message, &policy).unwrap();
         }
         while self.written < answer {

@@ -7,7 +7,6 @@ use crate::world::{World, address};
 use duetime_core::{Span, Time};
 use duetime_proto::Message;
 use duetime_proto::d3::EncodedRate;
-use duetime_proto::d3::endpoint::Policy;
 
 /// First host number of the flood's source addresses, above those of the real hosts.
 const FORGED: usize = 100;
@@ -54,7 +53,7 @@ fn run_queries(world: &mut World, flooded: bool) -> (usize, usize, usize) {
 fn run_long_flows(flooded: bool) -> ([u64; 2], [u64; 2]) {
     let mut world = World::new(3, options(), 3);
     world.set_routers(0);
-    let policy = Policy::of(&options().config);
+    let policy = options().config.host.policy;
     let message = Message {
         bytes: 1 << 30,
         deadline: None,

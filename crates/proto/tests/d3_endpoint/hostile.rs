@@ -4,8 +4,9 @@
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
 use duetime_proto::d3::Late;
+use duetime_proto::d3::Policy;
+use duetime_proto::d3::endpoint::{Endpoint, Options, StreamId};
 use duetime_proto::d3::wire::HEADER_BYTES;
-use duetime_proto::d3::endpoint::{Endpoint, Options, Policy, StreamId};
 use std::net::{Ipv4Addr, SocketAddr};
 
 const MAX_STREAMS: usize = 12;
@@ -101,7 +102,7 @@ pub fn play(bytes: &[u8]) -> (u64, usize) {
                     } else {
                         Late::Max
                     },
-                    ..Policy::of(&options.config)
+                    ..options.config.host.policy
                 };
                 match stream {
                     Some(id) if operation & 32 != 0 => {

@@ -5,8 +5,8 @@ use crate::rules::{SECOND, after, options};
 use crate::world::{World, address};
 use duetime_core::{Span, Time};
 use duetime_proto::Message;
+use duetime_proto::d3::endpoint::{Endpoint, Options, StreamError, StreamId};
 use duetime_proto::d3::wire::{self, DatagramError, Header, Kind, Reason};
-use duetime_proto::d3::endpoint::{Endpoint, Options, Policy, StreamError, StreamId};
 use duetime_proto::d3::{Flags, Packet, Request};
 
 pub fn encoded(header: &Header, payload: &[u8]) -> Vec<u8> {
@@ -64,7 +64,7 @@ fn open_pair() -> (World, StreamId, StreamId) {
         bytes: 1_000_000,
         deadline: None,
     };
-    let policy = Policy::of(&options().config);
+    let policy = options().config.host.policy;
     let client = world.endpoints[1]
         .connect(world.now, address(0), message, &policy)
         .unwrap();
@@ -212,7 +212,7 @@ fn backlog_and_peer_streams_are_bounded() {
         bytes: 1,
         deadline: None,
     };
-    let policy = Policy::of(&options().config);
+    let policy = options().config.host.policy;
     let extra = endpoint.connect(now, address(1), message, &policy);
     assert_eq!(extra, Err(StreamError::TooMany));
 
@@ -391,7 +391,7 @@ fn queued_resets_are_bounded() {
 #[test]
 fn other_version_is_reported() {
     let mut world = World::new(2, options(), 1);
-    let policy = Policy::of(&options().config);
+    let policy = options().config.host.policy;
     let message = Message {
         bytes: 10,
         deadline: None,
@@ -448,11 +448,11 @@ fn invalid_options_are_rejected() {
         change(&mut options);
         Endpoint::new(options, [0, 0]).unwrap_err()
     };
-    assert!(wrong(|options| options.config.mtu = 150).contains("mtu"));
+    assert!(wrong(|options| options.config.wire.mtu = 150).contains("mtu"));
     assert!(wrong(|options| options.receive_buffer = 1 << 31).contains("receive_buffer"));
-    assert!(wrong(|options| options.config.header_bytes = 40).contains("header_bytes"));
+    assert!(wrong(|options| options.config.wire.header_bytes = 40).contains("header_bytes"));
     assert!(
-        wrong(|options| options.config.rounding = duetime_proto::d3::Rounding::Exact)
+        wrong(|options| options.config.wire.rounding = duetime_proto::d3::Rounding::Exact)
             .contains("exact")
     );
 }

@@ -1,8 +1,8 @@
 //! Router port of the virtual network, with the expected values of its counters.
 
 use duetime_core::{Rate, Span, Time};
-use duetime_proto::d3::wire::{self, Kind, decode};
 use duetime_proto::d3::endpoint::Options;
+use duetime_proto::d3::wire::{self, Kind, decode};
 use duetime_proto::d3::{Config, Flags, PortDriver, Reading};
 use std::collections::BTreeMap;
 
@@ -130,7 +130,7 @@ impl Router {
     /// Returns the maximum time for counters to become correct, or clear, after the last fault: four epochs and the
     /// rest of the current one, extended by the slowest flow.
     pub fn recovery_time(&self) -> Span {
-        let epoch = self.config.interval() * u64::from(self.config.reset_intervals / 2);
+        let epoch = self.config.interval() * u64::from(self.config.router.reset_intervals / 2);
         epoch * 5 * (1 << (2 * self.slowest_pace))
     }
 

@@ -4,8 +4,8 @@ use crate::exchange::{Exchange, run, run_with};
 use crate::world::{World, address};
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
-use duetime_proto::d3::endpoint::{Endpoint, Event, Options, Policy, StreamError};
-use duetime_proto::d3::{Allocation, Grants, Late, Speculation};
+use duetime_proto::d3::endpoint::{Endpoint, Event, Options, StreamError};
+use duetime_proto::d3::{Allocation, Grants, Late, Policy, Speculation};
 
 pub const SECOND: Span = Span::from_secs(1);
 
@@ -125,7 +125,7 @@ fn hosts_allocate_downlinks_without_routers() {
 #[test]
 fn router_allocation_disables_the_downlink() {
     let mut options = options();
-    options.config.allocation = Allocation::Routers;
+    options.config.router.allocation = Allocation::Routers;
     let mut world = World::new(2, options, 1);
     world.set_routers(0);
     let mut exchange = [Exchange::new(1, 100_000, 100_000)];
@@ -143,7 +143,7 @@ fn dismissed_stream_answers_repeated_fins() {
             bytes: 5_000,
             deadline: None,
         };
-        let policy = Policy::of(&options().config);
+        let policy = options().config.host.policy;
         world.endpoints[0].listen(4);
         let outgoing = world.endpoints[1]
             .connect(world.now, address(0), message, &policy)
@@ -240,7 +240,7 @@ fn idle_flow_returns_its_rates() {
     for routers in [0, 2] {
         let mut world = World::new(2, options(), 1);
         world.set_routers(routers);
-        let policy = Policy::of(&options().config);
+        let policy = options().config.host.policy;
         let message = Message {
             bytes: 1_000_000,
             deadline: None,
@@ -309,7 +309,7 @@ fn idle_flow_returns_its_rates() {
 #[test]
 fn blocked_flow_detects_free_space() {
     let mut world = World::new(2, options(), 1);
-    let policy = Policy::of(&options().config);
+    let policy = options().config.host.policy;
     let message = Message {
         bytes: 1_000_000,
         deadline: None,
@@ -342,7 +342,7 @@ fn blocked_flow_detects_free_space() {
 #[test]
 fn idle_flow_can_be_aborted() {
     let mut world = World::new(2, options(), 1);
-    let policy = Policy::of(&options().config);
+    let policy = options().config.host.policy;
     let message = Message {
         bytes: 1_000_000,
         deadline: None,
@@ -374,7 +374,7 @@ fn writers_wake_at_a_quarter_free() {
         bytes: 1_000_000,
         deadline: None,
     };
-    let policy = Policy::of(&options.config);
+    let policy = options.config.host.policy;
     let now = world.now;
     let id = world.endpoints[1].connect(now, address(0), message, &policy);
     let (id, mut written, mut writes) = (id.unwrap(), 0, 0);
@@ -408,7 +408,7 @@ fn slow_reader_limits_its_sender() {
         ..options()
     };
     let mut world = World::new(2, options, 3);
-    let policy = Policy::of(&options.config);
+    let policy = options.config.host.policy;
     let message = Message {
         bytes: 200_000,
         deadline: None,
@@ -448,7 +448,7 @@ fn infeasible_flows_are_quenched() {
     let mut world = World::new(2, options(), 1);
     let quench = Policy {
         quench: true,
-        ..Policy::of(&options().config)
+        ..options().config.host.policy
     };
     // The deadline has already passed: nothing is sent.
     let mut past = [Exchange::new(1, 1_000, 0)];
@@ -484,7 +484,7 @@ fn infeasible_answer_notifies_the_peer() {
     let mut world = World::new(2, options(), 1);
     let quench = Policy {
         quench: true,
-        ..Policy::of(&options().config)
+        ..options().config.host.policy
     };
     let message = Message {
         bytes: 10,
@@ -530,7 +530,7 @@ fn infeasible_answer_notifies_the_peer() {
 #[test]
 fn deadline_policies_are_per_flow() {
     let mut world = World::new(2, options(), 1);
-    let policy = Policy::of(&options().config);
+    let policy = options().config.host.policy;
     let mut all: Vec<Exchange> = (0..12).map(|i| Exchange::new(i, 250_000, 0)).collect();
     for exchange in &mut all {
         exchange.deadline = Some(Span::from_ms(15));
@@ -544,10 +544,11 @@ fn deadline_policies_are_per_flow() {
         ..policy
     };
     for exchange in &mut all[6..] {
-        exchange.policy.speculation = Some(Speculation {
+        exchange.policy.speculative = true;
+        exchange.policy.speculation = Speculation {
             rises: 3,
             growth_permille: 50,
-        });
+        };
     }
     run(&mut world, &mut all, after(SECOND));
     assert!(
@@ -570,7 +571,7 @@ fn deadline_policies_are_per_flow() {
 #[test]
 fn aborted_flow_can_still_read() {
     let mut world = World::new(2, options(), 1);
-    let policy = Policy::of(&options().config);
+    let policy = options().config.host.policy;
     let message = Message {
         bytes: 1_000,
         deadline: None,

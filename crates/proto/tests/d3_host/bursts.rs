@@ -1,14 +1,11 @@
 //! Grants sent as bursts: the carried budget, and the position of the FIN.
 
 use crate::host::{Host, RTT, bursts, sizes, us};
-use duetime_proto::d3::{Config, EncodedRate, Flags, Rounding};
+use duetime_proto::d3::{EncodedRate, Flags, Rounding};
 
 #[test]
 fn bursts_alternate_between_one_and_two_packets() {
-    let config = Config {
-        rounding: Rounding::Exact,
-        ..bursts()
-    };
+    let config = bursts().with(|c| c.wire.rounding = Rounding::Exact);
     let mut host = Host::new(config, 1 << 40, None);
     assert_eq!(
         sizes(&host.burst()),

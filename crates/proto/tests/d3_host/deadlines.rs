@@ -6,10 +6,7 @@ use duetime_proto::d3::{Config, EncodedRate, Flags, Late, Rounding, Speculation}
 
 #[test]
 fn infeasible_flows_are_quenched() {
-    let quench = Config {
-        quench: true,
-        ..Config::default()
-    };
+    let quench = Config::default().with(|c| c.host.policy.quench = true);
     let infeasible = Host::new(quench, 1_000_000, Some(us(1_000)));
     assert!(infeasible.sender.is_quenched() && infeasible.sender.is_closed());
     assert!(
@@ -37,10 +34,7 @@ fn infeasible_flows_are_quenched() {
 fn late_flows_follow_their_policy() {
     let desired_rate = |late| {
         let mut host = Host::new(
-            Config {
-                late,
-                ..Config::default()
-            },
+            Config::default().with(|c| c.host.policy.late = late),
             1_000_000,
             Some(us(10_000)),
         );
@@ -58,10 +52,7 @@ fn late_flows_follow_their_policy() {
 
 #[test]
 fn four_rises_end_a_speculating_flow() {
-    let speculative = Config {
-        speculative: true,
-        ..Config::default()
-    };
+    let speculative = Config::default().with(|c| c.host.policy.speculative = true);
     // 100 KB over 7, 6, 5, 4 and 3 ms: 14.3, 16.7, 20, 25, 33.3 B/us, each at least 16 % above the previous one.
     let paused = [0; 5];
     assert_eq!(
@@ -82,13 +73,12 @@ fn four_rises_end_a_speculating_flow() {
     assert_eq!(desired_rates(speculative, &longer).pop(), Some(None));
 
     // One rise is enough if it is at least 20 %.
-    let once = Config {
-        speculation: Speculation {
+    let once = speculative.with(|c| {
+        c.host.policy.speculation = Speculation {
             rises: 1,
             growth_permille: 200,
-        },
-        ..speculative
-    };
+        }
+    });
     assert_eq!(
         desired_rates(once, &[0; 2]),
         bytes([15, 17]),
@@ -99,10 +89,7 @@ fn four_rises_end_a_speculating_flow() {
 
 #[test]
 fn speculating_flow_returns_its_allocation() {
-    let speculative = Config {
-        speculative: true,
-        ..Config::default()
-    };
+    let speculative = Config::default().with(|c| c.host.policy.speculative = true);
     let mut host = Host::new(speculative, 100_000, Some(us(10_000)));
     host.burst();
     for _ in 0..4 {
@@ -121,10 +108,7 @@ fn speculating_flow_returns_its_allocation() {
 
 #[test]
 fn feasible_flows_do_not_speculate() {
-    let speculative = Config {
-        speculative: true,
-        ..bursts()
-    };
+    let speculative = bursts().with(|c| c.host.policy.speculative = true);
     let mut unlimited = Host::new(speculative, 100_000, None);
     unlimited.burst();
     for _ in 0..50 {
@@ -138,11 +122,10 @@ fn feasible_flows_do_not_speculate() {
 
 #[test]
 fn soft_deadline_moves_only_when_missed() {
-    let soft = Config {
-        late: Late::Extend,
-        late_extension_permille: 500,
-        ..Config::default()
-    };
+    let soft = Config::default().with(|c| {
+        c.host.policy.late = Late::Extend;
+        c.host.policy.late_extension_permille = 500;
+    });
     // Paused for 16 ms. Before 10 ms: 100 KB over the time left less two round trips, or the uplink's rate if that is
     // zero. At 10 ms the deadline moves to 15 ms: 3, 2, 1 ms are left, then none. At 15 ms it moves to 20 ms.
     let rates = desired_rates(soft, &[0; 16]);
@@ -150,10 +133,7 @@ fn soft_deadline_moves_only_when_missed() {
         15, 17, 20, 25, 34, 50, 100, 125, 125, 34, 50, 100, 125, 125, 34, 50,
     ]);
     assert_eq!(rates, expected);
-    let fair = Config {
-        late: Late::FairShare,
-        ..soft
-    };
+    let fair = soft.with(|c| c.host.policy.late = Late::FairShare);
     let rates = desired_rates(fair, &[0; 16]);
     assert_eq!(rates[..9], expected[..9], "equal until the deadline");
     assert_eq!(rates[9..], bytes([0; 7]), "zero after it");
@@ -162,10 +142,7 @@ fn soft_deadline_moves_only_when_missed() {
 /// Runs a flow of 100 KB due at 10 ms, answered every millisecond. Returns its desired rates, in B/us rounded up, with
 /// `None` after it is quenched.
 fn desired_rates(config: Config, grants: &[u8]) -> Vec<Option<EncodedRate>> {
-    let config = Config {
-        rounding: Rounding::CeilFloor,
-        ..config
-    };
+    let config = config.with(|c| c.wire.rounding = Rounding::CeilFloor);
     let mut host = Host::new(config, 100_000, Some(us(10_000)));
     host.burst();
     grants

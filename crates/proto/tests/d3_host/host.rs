@@ -9,10 +9,7 @@ pub const GIGABIT: Rate = Rate::from_gbps(1);
 pub const RTT: Span = Span::from_us(300);
 /// Returns a configuration that sends each grant as one burst.
 pub fn bursts() -> Config {
-    Config {
-        pacing: false,
-        ..Config::default()
-    }
+    Config::default().with(|c| c.host.pacing = false)
 }
 
 /// Sending host with a network scripted by the test.

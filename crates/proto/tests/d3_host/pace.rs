@@ -5,10 +5,7 @@ use duetime_core::{Span, Time};
 use duetime_proto::d3::{Config, EncodedRate, Rounding};
 
 fn exact() -> Config {
-    Config {
-        rounding: Rounding::Exact,
-        ..Config::default()
-    }
+    Config::default().with(|c| c.wire.rounding = Rounding::Exact)
 }
 
 /// Returns an endless flow after its SYN was sent.
@@ -89,10 +86,7 @@ fn early_grants_do_not_raise_the_rate() {
 #[test]
 fn late_timers_are_compensated_within_the_slot() {
     let batch = Span::from_us(50);
-    let mut host = open(Config {
-        pacing_batch: batch,
-        ..Config::default()
-    });
+    let mut host = open(Config::default().with(|c| c.host.pacing_batch = batch));
     // 100 B/us: a packet every 15 us, 20 per slot. Each timer is 40 us late.
     let mut sent = host.grant(Span::ZERO, 0, 100).len();
     assert_eq!(sent, 4, "packets of the first 50 us");
@@ -133,10 +127,7 @@ fn request_interval_bounds_requests() {
     let gaps = requests.windows(2).map(|pair| pair[1].since(pair[0]));
     assert!(gaps.into_iter().all(|gap| gap == Span::from_us(192)));
 
-    let every_round_trip = Config {
-        request_packets: 0,
-        ..Config::default()
-    };
+    let every_round_trip = Config::default().with(|c| c.host.request_packets = 0);
     let mut host = Host::new(every_round_trip, 1 << 40, None);
     host.burst();
     for _ in 0..4 {

@@ -8,16 +8,12 @@ use duetime_proto::d3::{Config, Late, QueueSample};
 
 #[test]
 fn d3_without_deadlines_is_rcpdc() {
-    let d3 = Config {
-        scale: Some(0),
-        late: Late::Max,
-        quench: true,
-        ..Config::default()
-    };
-    let rcpdc = Config {
-        ignore_deadlines: true,
-        ..d3
-    };
+    let d3 = Config::default().with(|c| {
+        c.wire.scale = Some(0);
+        c.host.policy.late = Late::Max;
+        c.host.policy.quench = true;
+    });
+    let rcpdc = d3.with(|c| c.host.ignore_deadlines = true);
     assert_eq!(outcome(mixed(d3, false)), outcome(mixed(rcpdc, false)));
     assert_eq!(outcome(mixed(d3, false)), outcome(mixed(rcpdc, true)));
     assert_ne!(outcome(mixed(d3, true)), outcome(mixed(rcpdc, true)));
@@ -27,12 +23,11 @@ fn d3_without_deadlines_is_rcpdc() {
 fn every_flow_ends_under_loss() {
     for (seed, loss) in [(1, 0.0), (2, 0.01), (3, 0.05), (4, 0.2)] {
         for queue_sample in [QueueSample::Smallest, QueueSample::Instant] {
-            let config = Config {
-                scale: Some(0),
-                queue_sample,
-                quench: seed % 2 == 0,
-                ..Config::default()
-            };
+            let config = Config::default().with(|c| {
+                c.wire.scale = Some(0);
+                c.router.variant.queue_sample = queue_sample;
+                c.host.policy.quench = seed % 2 == 0;
+            });
             let (mut world, down) = star(config, seed, 9, GIGABIT, Span::from_us(40));
             world.loss = loss;
             for port in &mut world.ports {

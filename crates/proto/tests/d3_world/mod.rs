@@ -444,7 +444,9 @@ impl World {
             let port = &mut self.ports[id];
             port.drain(self.now);
             let queue = match port.nic {
-                None if self.config.queue_sample == QueueSample::Instant => port.waiting_bytes,
+                None if self.config.router.variant.queue_sample == QueueSample::Instant => {
+                    port.waiting_bytes
+                }
                 None => port.min_queue.min(port.waiting_bytes),
                 Some(host) => self.hosts[host]
                     .senders

@@ -23,7 +23,7 @@ impl Protocol {
     pub fn mtu(&self) -> u32 {
         match self {
             Self::Tcp(config) => config.mss + Self::MIN_HEADER_BYTES,
-            Self::D3(config) => config.mtu,
+            Self::D3(config) => config.wire.mtu,
         }
     }
 
@@ -93,12 +93,13 @@ impl Protocol {
                 timers.into_iter().chain(within).collect()
             }
             Self::D3(config) => {
-                let round_trip = match &mut config.base_rate {
+                let router = &mut config.router;
+                let round_trip = match &mut router.base_rate {
                     d3::BaseRate::HeaderOnly => None,
                     d3::BaseRate::Segment(round_trip) => Some(round_trip),
                 };
-                let interval = config.update_interval.as_mut();
-                let timers = [&mut config.rto_min].into_iter();
+                let interval = router.update_interval.as_mut();
+                let timers = [&mut config.host.rto_min].into_iter();
                 timers.chain(interval).chain(round_trip).collect()
             }
         }
@@ -108,7 +109,7 @@ impl Protocol {
     pub fn rates_mut(&mut self) -> Vec<&mut Rate> {
         match self {
             Self::Tcp(_) => Vec::new(),
-            Self::D3(config) => config.police.iter_mut().collect(),
+            Self::D3(config) => config.router.police.iter_mut().collect(),
         }
     }
 }
@@ -146,7 +147,7 @@ impl RouterProgram {
     /// Returns true if routers drop packets of senders that exceed their allocation.
     pub const fn polices(&self) -> bool {
         match self {
-            Self::D3(config) => config.police.is_some(),
+            Self::D3(config) => config.router.police.is_some(),
         }
     }
 }

@@ -20,7 +20,6 @@ use crate::names::{NAMES, is_name};
 use crate::options::Layers;
 use crate::place::{Place, complete};
 use crate::table::{Reader, tables};
-use duetime_proto::d3::Config as D3;
 use duetime_proto::window::CongestionControl;
 use serde_json::{Map, Value, json};
 
@@ -210,10 +209,11 @@ fn protocol(base: &str, layers: Layers<'_, '_>) -> Result<Protocol> {
             congestion_control,
             ..tcp::OPTIONS.over(layers)?
         }),
-        None => Protocol::D3(D3 {
-            ignore_deadlines: base != "d3",
-            ..d3::OPTIONS.over(layers)?
-        }),
+        None => Protocol::D3(
+            d3::OPTIONS
+                .over(layers)?
+                .with(|config| config.host.ignore_deadlines = base != "d3"),
+        ),
     })
 }
 
@@ -272,7 +272,7 @@ pub(crate) fn resolved(transport: &Transport) -> Value {
             options = d3::OPTIONS.resolved(config);
             options.insert(
                 "ignore_deadlines".to_owned(),
-                config.ignore_deadlines.into(),
+                config.host.ignore_deadlines.into(),
             );
             "d3"
         }

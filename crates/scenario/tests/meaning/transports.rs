@@ -24,10 +24,7 @@ fn defaults() {
     assert_eq!(*rates(&scenario, "d3"), d3::Config::default());
     assert_eq!(
         *rates(&scenario, "rcpdc"),
-        d3::Config {
-            ignore_deadlines: true,
-            ..d3::Config::default()
-        }
+        d3::Config::default().with(|c| c.host.ignore_deadlines = true)
     );
     let priorities: Vec<u8> = scenario.transports.iter().map(|t| t.priorities).collect();
     assert_eq!(priorities, [1, 1, 1, 1, 1, 2, 2]);
@@ -184,15 +181,15 @@ fn d3_deadline_policy_and_target() {
         ("d3.late_extension", "150%"),
     ]);
     let d3 = rates(&scenario, "d3");
-    assert_eq!(d3.target_256, 243);
-    assert!(d3.speculative);
+    assert_eq!(d3.router.target_256, 243);
+    assert!(d3.host.policy.speculative);
     let speculation = d3::Speculation {
         rises: 2,
         growth_permille: 250,
     };
-    assert_eq!(d3.speculation, speculation);
+    assert_eq!(d3.host.policy.speculation, speculation);
     assert_eq!(
-        (d3.late, d3.late_extension_permille),
+        (d3.host.policy.late, d3.host.policy.late_extension_permille),
         (d3::Late::Extend, 1_500)
     );
     for (key, value) in [
@@ -251,7 +248,7 @@ classes = 4
     );
     let d3 = rates(&scenario, "d3-authors");
     assert_eq!(
-        (d3.base_rate, d3.alpha_256),
+        (d3.router.base_rate, d3.router.alpha_256),
         (BaseRate::Segment(Span::from_us(200)), 128)
     );
     assert_eq!(transport(&scenario, "prio4").priorities, 4);

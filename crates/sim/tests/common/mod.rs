@@ -136,17 +136,11 @@ pub fn d3() -> Protocol {
 }
 
 pub fn d3_edge() -> Protocol {
-    Protocol::D3(d3::Config {
-        allocation: d3::Allocation::Edge,
-        ..d3::Config::default()
-    })
+    Protocol::D3(d3::Config::default().with(|c| c.router.allocation = d3::Allocation::Edge))
 }
 
 pub fn rcpdc() -> Protocol {
-    Protocol::D3(d3::Config {
-        ignore_deadlines: true,
-        ..d3::Config::default()
-    })
+    Protocol::D3(d3::Config::default().with(|c| c.host.ignore_deadlines = true))
 }
 
 /// Returns TCP, DCTCP, D2TCP, CUBIC as in Linux, RCPdc, D3, D3 with edge allocation, and TCP and RCPdc with priorities.

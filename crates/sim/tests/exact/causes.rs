@@ -60,7 +60,7 @@ fn lost_syn_waits_for_the_handshake_timer() {
     for (protocol, wait) in [
         (newreno(), tcp::Config::default().rto_initial),
         (linux(), tcp::Config::default().rto_initial),
-        (d3(), d3::Config::default().rto_min),
+        (d3(), d3::Config::default().host.rto_min),
     ] {
         let trips = if protocol == d3() { 5 } else { 3 };
         let (_, explanation) = lossy_flow(protocol, 1_000, 0.1, |events| {
@@ -200,10 +200,7 @@ fn earlier_messages_of_a_connection_are_named() {
 #[test]
 fn pauses_of_d3_are_named() {
     // Fifteen flows that each need the whole link: most are paused and back off.
-    let config = d3::Config {
-        request_backoff: 4,
-        ..d3::Config::default()
-    };
+    let config = d3::Config::default().with(|c| c.host.request_backoff = 4);
     let due = Some(Span::from_us(1_500));
     let list: Vec<_> = (1..16)
         .map(|host| (Span::from_us(u64::from(host)), host, 0, 60_000, due))

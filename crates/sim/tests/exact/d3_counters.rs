@@ -8,10 +8,11 @@ use duetime_scenario::model::*;
 use duetime_sim::AllocatorState;
 
 /// Options without either of the two ways in which a router corrects itself.
-const UNCORRECTED: fn() -> Config = || Config {
-    repair: false,
-    reset_intervals: u32::MAX,
-    ..Config::default()
+const UNCORRECTED: fn() -> Config = || {
+    Config::default().with(|c| {
+        c.router.repair = false;
+        c.router.reset_intervals = u32::MAX;
+    })
 };
 
 /// Creates up to 60 random flows in the first 8 ms, some with deadlines, some of them infeasible.
@@ -99,53 +100,34 @@ fn every_allocation_is_returned() {
         ("carry", UNCORRECTED()),
         (
             "ceil and floor",
-            Config {
-                rounding: Rounding::CeilFloor,
-                ..UNCORRECTED()
-            },
+            UNCORRECTED().with(|c| c.wire.rounding = Rounding::CeilFloor),
         ),
         (
             "floor",
-            Config {
-                rounding: Rounding::FloorFloor,
-                ..UNCORRECTED()
-            },
+            UNCORRECTED().with(|c| c.wire.rounding = Rounding::FloorFloor),
         ),
         (
             "exact",
-            Config {
-                rounding: Rounding::Exact,
-                ..UNCORRECTED()
-            },
+            UNCORRECTED().with(|c| c.wire.rounding = Rounding::Exact),
         ),
         (
             "a segment for paused flows",
-            Config {
-                base_rate: BaseRate::Segment(Span::from_us(200)),
-                ..UNCORRECTED()
-            },
+            UNCORRECTED().with(|c| c.router.base_rate = BaseRate::Segment(Span::from_us(200))),
         ),
         (
             "quenched",
-            Config {
-                quench: true,
-                ..UNCORRECTED()
-            },
+            UNCORRECTED().with(|c| c.host.policy.quench = true),
         ),
         (
             "edge",
-            Config {
-                allocation: Allocation::Edge,
-                ..UNCORRECTED()
-            },
+            UNCORRECTED().with(|c| c.router.allocation = Allocation::Edge),
         ),
         (
             "no reverse requests",
-            Config {
-                reverse_request: false,
-                cap_to_left: true,
-                ..UNCORRECTED()
-            },
+            UNCORRECTED().with(|c| {
+                c.host.reverse_request = false;
+                c.router.variant.cap_to_left = true;
+            }),
         ),
     ];
     for (name, config) in profiles {

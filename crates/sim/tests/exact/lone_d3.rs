@@ -13,14 +13,13 @@ const SIZES: [u64; 10] = [
 
 /// Returns options with rates rounded down and a constant capacity, so that grants can be computed in advance.
 fn plain() -> d3::Config {
-    d3::Config {
-        rounding: d3::Rounding::FloorFloor,
-        update_interval: Some(Span::from_secs(20)),
-        rto_min: Span::from_secs(2),
-        request_packets: 0,
-        pacing: false,
-        ..d3::Config::default()
-    }
+    d3::Config::default().with(|c| {
+        c.wire.rounding = d3::Rounding::FloorFloor;
+        c.router.update_interval = Some(Span::from_secs(20));
+        c.host.rto_min = Span::from_secs(2);
+        c.host.request_packets = 0;
+        c.host.pacing = false;
+    })
 }
 
 /// Sending host as described by the paper (D3 §4.1, §5), for a flow without competition.

@@ -8,10 +8,7 @@ use duetime_scenario::model::*;
 use duetime_sim::RunOutput;
 
 fn policing(allowance: Rate) -> Protocol {
-    Protocol::D3(Config {
-        police: Some(allowance),
-        ..Config::default()
-    })
+    Protocol::D3(Config::default().with(|c| c.router.police = Some(allowance)))
 }
 
 /// Creates flows with feasible deadlines across all racks.

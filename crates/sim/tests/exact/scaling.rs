@@ -47,12 +47,11 @@ fn scaled(transport: &Transport, factor: u64) -> Scenario {
         };
     }
     if let Protocol::D3(config) = protocol {
-        *config = d3::Config {
-            scale: Some(d3::Config::scale_for(Rate::from_gbps(factor))),
-            update_interval: Some(config.interval() / factor),
-            rto_min: config.rto_min / factor,
-            ..*config
-        };
+        *config = config.with(|c| {
+            c.wire.scale = Some(d3::Config::scale_for(Rate::from_gbps(factor)));
+            c.router.update_interval = Some(config.interval() / factor);
+            c.host.rto_min = config.host.rto_min / factor;
+        });
         scenario.switch.buffer = Buffer::Unlimited;
     }
     scenario.duration = scenario.duration / factor;
@@ -99,13 +98,12 @@ fn doubled_rates_halve_completion_times() {
 #[test]
 fn d3_without_capacity_adaptation_scales() {
     for ignore_deadlines in [true, false] {
-        let protocol = Protocol::D3(d3::Config {
-            ignore_deadlines,
-            alpha_256: 0,
-            beta_256: 0,
-            pacing: false,
-            ..d3::Config::default()
-        });
+        let protocol = Protocol::D3(d3::Config::default().with(|c| {
+            c.host.ignore_deadlines = ignore_deadlines;
+            c.router.alpha_256 = 0;
+            c.router.beta_256 = 0;
+            c.host.pacing = false;
+        }));
         let transport = Transport {
             name: "d3".into(),
             protocol,

@@ -415,10 +415,7 @@ fn captured_acknowledgements_have_sack_blocks() {
 #[test]
 fn captured_d3_datagrams_decode() {
     for rounding in [d3::Rounding::Carry, d3::Rounding::Exact] {
-        let config = d3::Config {
-            rounding,
-            ..d3::Config::default()
-        };
+        let config = d3::Config::default().with(|c| c.wire.rounding = rounding);
         let mut scenario = mixture(Transport {
             name: "d3".into(),
             protocol: Protocol::D3(config),

@@ -28,20 +28,17 @@ pub(super) fn transports(
     newer: &mut Draw,
     lenient: bool,
 ) -> (Transport, Vec<Transport>) {
-    let d3 = d3::Config {
-        request_backoff: newer.one_of(&[0, 0, 3, 10]),
-        allocation: newer.one_of(&[Allocation::Routers, Allocation::Routers, Allocation::Edge]),
-        late_answers: newer.one_of(&[None, Some(true)]),
-        ..d3(draw, lenient)
-    };
+    let d3 = d3(draw, lenient).with(|c| {
+        c.host.request_backoff = newer.one_of(&[0, 0, 3, 10]);
+        c.router.allocation =
+            newer.one_of(&[Allocation::Routers, Allocation::Routers, Allocation::Edge]);
+        c.host.late_answers = newer.one_of(&[None, Some(true)]);
+    });
     let mut any = |names: &[&str]| {
         let name = draw.one_of(names);
         let protocol = match name {
             "d3" => Protocol::D3(d3),
-            "rcpdc" | "rcpdc-prio" => Protocol::D3(d3::Config {
-                ignore_deadlines: true,
-                ..d3
-            }),
+            "rcpdc" | "rcpdc-prio" => Protocol::D3(d3.with(|c| c.host.ignore_deadlines = true)),
             _ => Protocol::Tcp(modern(newer, tcp(draw, name, lenient))),
         };
         let priorities = if name.ends_with("-prio") {
@@ -161,63 +158,63 @@ fn d2tcp(draw: &mut Draw) -> D2tcp {
 /// Returns the paper's profile with a few options changed; lenient cases change only options that keep all flows
 /// finishing.
 fn d3(draw: &mut Draw, lenient: bool) -> d3::Config {
-    let mut config = d3::Config {
-        rounding: draw.one_of(&[
-            Rounding::Carry,
-            Rounding::CeilFloor,
-            Rounding::FloorFloor,
-            Rounding::Exact,
-        ]),
-        late: draw.one_of(&[Late::FairShare, Late::Extend, Late::Max]),
-        queue_sample: draw.one_of(&[QueueSample::Smallest, QueueSample::Instant]),
-        queue_in_service: draw.flag(0.3),
-        cap_to_left: draw.flag(0.3),
-        request_bytes: draw.one_of(&[RequestBytes::Payload, RequestBytes::Wire]),
-        request_lag: draw.flag(0.8),
-        pause_new: draw.flag(0.7),
-        reverse_request: draw.flag(0.7),
-        rto_min: draw.span(
-            Span::from_us(if lenient { 1_000 } else { 10 }),
-            Span::from_ms(20),
-        ),
-        ..d3::Config::default()
-    };
+    let mut config = d3::Config::default();
+    config.wire.rounding = draw.one_of(&[
+        Rounding::Carry,
+        Rounding::CeilFloor,
+        Rounding::FloorFloor,
+        Rounding::Exact,
+    ]);
+    config.host.policy.late = draw.one_of(&[Late::FairShare, Late::Extend, Late::Max]);
+    config.router.variant.queue_sample =
+        draw.one_of(&[QueueSample::Smallest, QueueSample::Instant]);
+    config.router.variant.queue_in_service = draw.flag(0.3);
+    config.router.variant.cap_to_left = draw.flag(0.3);
+    config.host.variant.request_bytes = draw.one_of(&[RequestBytes::Payload, RequestBytes::Wire]);
+    config.host.variant.request_lag = draw.flag(0.8);
+    config.router.variant.pause_new = draw.flag(0.7);
+    config.host.reverse_request = draw.flag(0.7);
+    config.host.rto_min = draw.span(
+        Span::from_us(if lenient { 1_000 } else { 10 }),
+        Span::from_ms(20),
+    );
     if draw.flag(0.4) {
-        config.base_rate = BaseRate::Segment(draw.span(Span::from_us(1), Span::from_ms(2)));
+        config.router.base_rate = BaseRate::Segment(draw.span(Span::from_us(1), Span::from_ms(2)));
     }
     if draw.flag(0.3) {
-        config.mtu = draw.one_of(&[200, 1_501, 9_000]);
+        config.wire.mtu = draw.one_of(&[200, 1_501, 9_000]);
     }
     if lenient {
         return config;
     }
-    config.quench = draw.flag(0.3);
-    config.quench_strict = draw.flag(0.3);
-    config.repair = draw.flag(0.7);
-    if config.repair && config.allocation == Allocation::Routers && draw.flag(0.3) {
-        config.police = Some(draw.one_of(&[
+    config.host.policy.quench = draw.flag(0.3);
+    config.host.variant.quench_strict = draw.flag(0.3);
+    config.router.repair = draw.flag(0.7);
+    if config.router.repair && config.router.allocation == Allocation::Routers && draw.flag(0.3) {
+        config.router.police = Some(draw.one_of(&[
             Rate::from_bps(1_000),
             Rate::from_mbps(2),
             Rate::from_gbps(1),
         ]));
     }
     if draw.flag(0.2) {
-        config.scale = Some(draw.between(0, 20) as i8 - 10);
+        config.wire.scale = Some(draw.between(0, 20) as i8 - 10);
     }
     if draw.flag(0.3) {
-        config.alpha_256 = draw.scale(1, 4_097) as u32 - 1;
-        config.beta_256 = draw.scale(1, 4_097) as u32 - 1;
-        config.alpha_reference = draw.one_of(&[AlphaReference::Physical, AlphaReference::Literal]);
+        config.router.alpha_256 = draw.scale(1, 4_097) as u32 - 1;
+        config.router.beta_256 = draw.scale(1, 4_097) as u32 - 1;
+        config.router.variant.alpha_reference =
+            draw.one_of(&[AlphaReference::Physical, AlphaReference::Literal]);
     }
     if draw.flag(0.3) {
-        config.update_interval = Some(draw.span(Span::from_us(20), Span::from_ms(20)));
-        config.reset_intervals = draw.between(1, 20) as u32;
+        config.router.update_interval = Some(draw.span(Span::from_us(20), Span::from_ms(20)));
+        config.router.reset_intervals = draw.between(1, 20) as u32;
     }
     if draw.flag(0.3) {
-        config.speculative = true;
-        config.speculation.rises = draw.between(1, 6) as u8;
-        config.late_extension_permille = draw.scale(1, 4_001) as u32;
-        config.target_256 = draw.between(128, 256) as u32;
+        config.host.policy.speculative = true;
+        config.host.policy.speculation.rises = draw.between(1, 6) as u8;
+        config.host.policy.late_extension_permille = draw.scale(1, 4_001) as u32;
+        config.router.target_256 = draw.between(128, 256) as u32;
     }
     config
 }

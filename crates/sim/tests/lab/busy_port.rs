@@ -160,8 +160,5 @@ impl BusyPort {
 
 /// Returns the default options, with or without the repair of the counters.
 pub fn config(repair: bool) -> d3::Config {
-    d3::Config {
-        repair,
-        ..d3::Config::default()
-    }
+    d3::Config::default().with(|c| c.router.repair = repair)
 }

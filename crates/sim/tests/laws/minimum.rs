@@ -49,7 +49,7 @@ impl Minimum {
             // Opening takes a request and its answer.
             Protocol::D3(config) => {
                 let header = HEADERS as u32 + d3::Packet::REQUEST_BYTES;
-                (config.mtu - HEADERS as u32, Some(u64::from(header)))
+                (config.wire.mtu - HEADERS as u32, Some(u64::from(header)))
             }
         };
         let packets = flow.size_bytes.div_ceil(u64::from(payload));

@@ -144,7 +144,10 @@ fn counters(case: &Case, flow: &FlowRecord) -> Result<(), String> {
     }
     if let Protocol::D3(config) = protocol {
         ensure!(
-            config.quench || config.speculative || !flow.quenched || flow.spare.0,
+            config.host.policy.quench
+                || config.host.policy.speculative
+                || !flow.quenched
+                || flow.spare.0,
             "quenched without a reason: {flow:?}"
         );
         ensure!(
@@ -217,7 +220,7 @@ fn is_drowned(case: &Case, records: &RunRecords, flow: &FlowRecord) -> bool {
         return false;
     };
     let full = records.ports.iter().any(|port| port.utilisation > 0.8);
-    config.base_rate == BaseRate::HeaderOnly && full
+    config.router.base_rate == BaseRate::HeaderOnly && full
 }
 
 /// Returns true if a full link between switches may keep `flow` from finishing.
@@ -237,7 +240,7 @@ fn is_crowded_out(case: &Case, records: &RunRecords, flow: &FlowRecord) -> bool 
     };
     let is_switch = |node: u32| network.nodes[node as usize].host.is_none();
     let mut links = (0..).zip(&network.links);
-    config.allocation == Allocation::Edge
+    config.router.allocation == Allocation::Edge
         && links.any(|(index, link)| {
             is_switch(link.from) && is_switch(link.to) && is_full(&network.link_name(index))
         })

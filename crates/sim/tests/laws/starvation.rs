@@ -33,7 +33,7 @@ impl<'a> Starvation<'a> {
                 continue;
             };
             let mut links = starvation.allocated(config, flow.source, flow.destination);
-            if config.reverse_request {
+            if config.host.reverse_request {
                 links.extend(starvation.allocated(config, flow.destination, flow.source));
             }
             for link in links {
@@ -48,10 +48,13 @@ impl<'a> Starvation<'a> {
         let Protocol::D3(config) = self.case.protocol(flow.workload) else {
             return false;
         };
-        let rounds_down = matches!(config.rounding, Rounding::CeilFloor | Rounding::FloorFloor);
+        let rounds_down = matches!(
+            config.wire.rounding,
+            Rounding::CeilFloor | Rounding::FloorFloor
+        );
         let links = self.allocated(config, flow.source, flow.destination);
         rounds_down
-            && config.base_rate == BaseRate::HeaderOnly
+            && config.router.base_rate == BaseRate::HeaderOnly
             && links
                 .iter()
                 .any(|&link| self.waiting[link] > self.units(config, link))
@@ -62,7 +65,7 @@ impl<'a> Starvation<'a> {
         let network = &self.case.network;
         let path = self.routing.path(network, from, to, 0);
         let ends = [path[0], path[path.len() - 1]];
-        let known = self.case.is_tree() && config.allocation == Allocation::Routers;
+        let known = self.case.is_tree() && config.router.allocation == Allocation::Routers;
         let links = if known { &path[..] } else { &ends[..] };
         links.iter().map(|&link| link as usize).collect()
     }
@@ -72,6 +75,7 @@ impl<'a> Starvation<'a> {
         let links = &self.case.network.links;
         let slowest = links.iter().map(|link| link.rate).min();
         let scale = config
+            .wire
             .scale
             .unwrap_or_else(|| Config::scale_for(slowest.unwrap_or(Rate::from_bps(1))));
         let unit = 8e6 * libm::exp2(f64::from(scale));

@@ -75,14 +75,14 @@ fn options(config: &Config) -> Result<()> {
         let message = format!("an update interval of {}", d3.interval());
         return wrong("D3", message, "10 us to 1 s");
     }
-    if let Some(allowance) = d3.police.filter(|_| !d3.repair) {
+    if let Some(allowance) = d3.router.police.filter(|_| !d3.router.repair) {
         let message = format!("an allowance of {allowance} without the census");
         return wrong("D3", message, "`police` with `repair`");
     }
-    if let Some(scale) = d3.scale.filter(|scale| !(-16..16).contains(scale)) {
+    if let Some(scale) = d3.wire.scale.filter(|scale| !(-16..16).contains(scale)) {
         return wrong("D3", format!("a scale of {scale}"), "-16 to 15");
     }
-    if d3.rounding == Rounding::Exact {
+    if d3.wire.rounding == Rounding::Exact {
         let message = "exact rates, which cannot be encoded";
         return wrong("D3", message, "rounded rates");
     }

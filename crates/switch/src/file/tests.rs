@@ -50,10 +50,10 @@ fn parses_all_keys() {
         (38, false)
     );
     assert_eq!(
-        (config.d3().interval(), config.d3().scale),
+        (config.d3().interval(), config.d3().wire.scale),
         (Span::from_ms(2), Some(-3))
     );
-    assert_eq!(config.options.d3.police, Some(Rate::from_mbps(2)));
+    assert_eq!(config.options.d3.router.police, Some(Rate::from_mbps(2)));
     let first = PortConfig {
         rate: Rate::from_mbps(100),
         latency: Span::from_us(20),

@@ -167,7 +167,7 @@ fn every_hop_answers_and_grants_never_grow() {
         .iter_mut()
         .for_each(|port| port.rate = Rate::from_mbps(30));
     let mut config = routed(config);
-    config.options.d3.scale = Some(SCALE);
+    config.options.d3.wire.scale = Some(SCALE);
     let (to, hosts) = (config.interfaces.len() - 1, config.interfaces.len());
     let mut fabric = Fabric::new(&config, LONGEST).expect("a valid network");
     let frame = framed(0, to as u8, &asking(80, b""), PLAIN);

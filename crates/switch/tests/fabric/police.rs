@@ -23,7 +23,7 @@ fn world(hosts: u8, police: bool) -> World {
     for port in &mut config.nodes[0].ports {
         port.limit = Limit::Packets(100);
     }
-    config.options.d3.police = police.then_some(Rate::from_mbps(2));
+    config.options.d3.router.police = police.then_some(Rate::from_mbps(2));
     World::new(&config)
 }
 

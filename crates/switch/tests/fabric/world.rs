@@ -4,8 +4,8 @@ use crate::d3::{PLAIN, covered, framed, routed, sum};
 use crate::networks::star;
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
+use duetime_proto::d3::endpoint::{Endpoint, Options, StreamError, StreamId};
 use duetime_proto::d3::wire::UDP_IPV4_BYTES;
-use duetime_proto::d3::endpoint::{Endpoint, Options, Policy, StreamError, StreamId};
 use duetime_switch::{Config, D3Report, Fabric};
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -55,8 +55,8 @@ impl World {
 
     pub fn new(config: &Config) -> Self {
         let mut options = Options::new(Rate::from_mbps(250));
-        options.config.scale = Some(SCALE);
-        assert_eq!(options.config.header_bytes, UDP_IPV4_BYTES);
+        options.config.wire.scale = Some(SCALE);
+        assert_eq!(options.config.wire.header_bytes, UDP_IPV4_BYTES);
         let host = |number| {
             let mut host = Endpoint::new(options, [3, number]).expect("valid options");
             host.listen(8);
@@ -81,7 +81,7 @@ impl World {
             bytes: bytes as u64,
             deadline: deadline.map(|span| self.now + span),
         };
-        let policy = Policy::of(&host.options().config);
+        let policy = host.options().config.host.policy;
         let stream = host.connect(self.now, address(to), message, &policy);
         self.flows.push(Flow {
             from,
@@ -152,7 +152,7 @@ impl World {
                     bytes: 0,
                     deadline: None,
                 };
-                let policy = Policy::of(&host.options().config);
+                let policy = host.options().config.host.policy;
                 host.open(self.now, stream, empty, &policy).expect("opened");
                 host.finish(self.now, stream).expect("an open stream");
                 accepted.push(stream);

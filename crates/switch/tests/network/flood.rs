@@ -49,7 +49,7 @@ fn routed(police: Option<Rate>) -> Option<Bench> {
     };
     let uplink = link(Rate::from_gbps(1), Span::from_us(50));
     let mut config = Config::star("star", interfaces(HOSTS, uplink), &port, None);
-    config.options.d3.police = police;
+    config.options.d3.router.police = police;
     Bench::new(&config)
 }
 

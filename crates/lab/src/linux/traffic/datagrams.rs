@@ -401,7 +401,7 @@ impl Datagrams {
 
     /// Returns the time without packets after which a port is idle (D3 §4.4).
     pub fn idle_time(&self) -> Span {
-        self.config.interval() * u64::from(self.config.reset_intervals + 2)
+        self.config.interval() * u64::from(self.config.router.reset_intervals + 2)
     }
 }
 
@@ -435,7 +435,7 @@ fn open(host: u32, class: Option<u8>) -> io::Result<UdpSocket> {
 fn options(config: &Config, network: &Network, host: u32) -> Options {
     let [uplink, downlink] = [&network.uplink, &network.downlink]
         .map(|links| network.links[links[host as usize] as usize].rate);
-    let packet = uplink.transmit(u64::from(config.mtu));
+    let packet = uplink.transmit(u64::from(config.wire.mtu));
     Options {
         config: *config,
         downlink,
@@ -450,7 +450,7 @@ fn options(config: &Config, network: &Network, host: u32) -> Options {
         half_open_timeout: FOREVER,
         connect_timeout: FOREVER,
         idle_timeout: FOREVER,
-        linger: config.rto_min * 16,
+        linger: config.host.rto_min * 16,
         ..Options::new(uplink)
     }
 }

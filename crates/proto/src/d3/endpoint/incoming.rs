@@ -301,7 +301,7 @@ fn arrive(
     header: &mut Header,
 ) {
     let config = &options.config;
-    if config.allocation == Allocation::Routers {
+    if config.router.allocation == Allocation::Routers {
         return;
     }
     let packet = &mut header.packet;

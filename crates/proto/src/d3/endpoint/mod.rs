@@ -51,10 +51,10 @@ mod outgoing;
 mod ring;
 mod stream;
 
-pub use options::{Options, Policy, Statistics, StreamError, Totals};
+pub use options::{Options, Statistics, StreamError, Totals};
 
 use super::wire::Header;
-use super::{Downlink, PortDriver};
+use super::{Config, Downlink, Policy, PortDriver};
 use crate::Message;
 use core::hash::Hasher;
 use core::net::{IpAddr, SocketAddr};
@@ -174,7 +174,7 @@ impl Endpoint {
             return Err(StreamError::TooMany);
         }
         let mut stream = Stream::new(&self.options, now, peer, Phase::Opening, 0);
-        let config = policy.apply(&self.options.config);
+        let config = self.config_with(policy);
         if !stream.open(config, now, self.options.uplink, message) {
             return Err(StreamError::Quenched);
         }
@@ -205,7 +205,7 @@ impl Endpoint {
         message: Message,
         policy: &Policy,
     ) -> Result<(), StreamError> {
-        let config = policy.apply(&self.options.config);
+        let config = self.config_with(policy);
         let uplink = self.options.uplink;
         let stream = self.stream(id)?;
         if stream.sender.is_some() {
@@ -366,6 +366,13 @@ impl Endpoint {
     /// Returns the options of the endpoint.
     pub fn options(&self) -> &Options {
         &self.options
+    }
+
+    /// Returns the options of D3 for a flow with this policy.
+    fn config_with(&self, policy: &Policy) -> Config {
+        self.options
+            .config
+            .with(|config| config.host.policy = *policy)
     }
 
     fn stream(&mut self, id: StreamId) -> Result<&mut Stream, StreamError> {

@@ -1,19 +1,19 @@
 //! Options, errors and statistics of an endpoint.
 
 use super::super::wire::{HEADER_BYTES, UDP_IPV4_BYTES};
-use super::super::{Allocation, Config, Counters, Grants, Late, Rounding, Speculation};
+use super::super::{Allocation, Config, Counters, Grants, HostOptions, Rounding};
 use core::fmt;
 use duetime_core::{Rate, Span, Time};
 
 /// Options and limits of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Options of D3. `scale` is set here; it must be equal at all endpoints and routers of the network.
+    /// Options of D3. `wire.scale` is set here; it must be equal at all endpoints and routers of the network.
     pub config: Config,
     /// Rate of the outgoing interface. Hop 0 allocates it, and it limits the sending rate.
     pub uplink: Rate,
-    /// Rate of the incoming interface, which this endpoint allocates if no router has (`config.allocation`); defaults
-    /// to `uplink`. Endpoints that share an interface share its rate.
+    /// Rate of the incoming interface, which this endpoint allocates if no router has (`config.router.allocation`);
+    /// defaults to `uplink`. Endpoints that share an interface share its rate.
     pub downlink: Rate,
     /// Batch length, in time on the uplink, so that a driver can send several datagrams per call. [`Span::ZERO`] sends
     /// each datagram at its own time.
@@ -47,15 +47,15 @@ impl Options {
     /// Returns the defaults for UDP over IPv4 on an interface of the given rate, in a network without slower links.
     pub fn new(uplink: Rate) -> Self {
         Self {
-            config: Config {
-                header_bytes: UDP_IPV4_BYTES,
-                request_backoff: 3,
-                pacing_batch: Span::from_us(50),
-                late_answers: Some(true),
-                allocation: Allocation::Edge,
-                ..Config::default()
-            }
-            .for_slowest(uplink),
+            config: Config::default()
+                .with(|c| {
+                    c.wire.header_bytes = UDP_IPV4_BYTES;
+                    c.host.request_backoff = 3;
+                    c.host.pacing_batch = Span::from_us(50);
+                    c.host.late_answers = Some(true);
+                    c.router.allocation = Allocation::Edge;
+                })
+                .for_slowest(uplink),
             uplink,
             downlink: uplink,
             batch: Span::from_us(50),
@@ -79,14 +79,14 @@ impl Options {
     /// link.
     #[must_use]
     pub fn slowest_link(mut self, rate: Rate) -> Self {
-        (self.config.scale, self.config.update_interval) = (None, None);
+        (self.config.wire.scale, self.config.router.update_interval) = (None, None);
         self.config = self.config.for_slowest(rate);
         self
     }
 
     /// Returns a description of the first invalid option, or `None`.
     pub fn problem(&self) -> Option<&'static str> {
-        let min_mtu = self.config.header_bytes + 22 + 64;
+        let min_mtu = self.config.wire.header_bytes + 22 + 64;
         let max_mtu = u32::from(u16::MAX);
         let problems = [
             (
@@ -98,15 +98,15 @@ impl Options {
                 "the rate of the downlink is zero",
             ),
             (
-                self.config.rounding == Rounding::Exact,
+                self.config.wire.rounding == Rounding::Exact,
                 "exact rates cannot be encoded on the wire",
             ),
             (
-                self.config.header_bytes < HEADER_BYTES as u32,
+                self.config.wire.header_bytes < HEADER_BYTES as u32,
                 "header_bytes is less than the datagram's header",
             ),
             (
-                !(min_mtu..=max_mtu).contains(&self.config.mtu),
+                !(min_mtu..=max_mtu).contains(&self.config.wire.mtu),
                 "mtu must hold the headers and 64 bytes, and be at most 65535",
             ),
             (
@@ -114,7 +114,7 @@ impl Options {
                 "the update interval is zero",
             ),
             (
-                self.config.request_backoff > Config::MAX_REQUEST_BACKOFF,
+                self.config.host.request_backoff > HostOptions::MAX_REQUEST_BACKOFF,
                 "request_backoff must be at most 10",
             ),
             (self.send_buffer == 0, "send_buffer is zero"),
@@ -129,44 +129,6 @@ impl Options {
             .iter()
             .find(|(wrong, _)| *wrong)
             .map(|(_, problem)| *problem)
-    }
-}
-
-/// Deadline policy of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Policy {
-    /// True to end the flow if its deadline cannot be met (D3 §6.1.3).
-    pub quench: bool,
-    /// Criterion for ending the flow if its desired rate keeps rising (D3 §7, speculative flow quenching), or `None` to
-    /// disable it.
-    pub speculation: Option<Speculation>,
-    /// Rate requested after the deadline, for soft deadlines (D3 §7).
-    pub late: Late,
-    /// Step by which [`Late::Extend`] moves the deadline, in 1/1000 of the original allowance.
-    pub late_extension_permille: u32,
-}
-
-impl Policy {
-    /// Returns the policy that `config` applies to every flow.
-    pub fn of(config: &Config) -> Self {
-        Self {
-            quench: config.quench,
-            speculation: config.speculative.then_some(config.speculation),
-            late: config.late,
-            late_extension_permille: config.late_extension_permille,
-        }
-    }
-
-    /// Returns `config` for a flow with this policy.
-    pub(super) fn apply(&self, config: &Config) -> Config {
-        Config {
-            quench: self.quench,
-            speculative: self.speculation.is_some(),
-            speculation: self.speculation.unwrap_or_default(),
-            late: self.late,
-            late_extension_permille: self.late_extension_permille,
-            ..*config
-        }
     }
 }
 

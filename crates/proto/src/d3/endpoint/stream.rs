@@ -161,7 +161,7 @@ impl Stream {
         self.is_infeasible = sender.is_closed();
         if self.is_infeasible {
             // The peer expects this flow and must be notified that there will be none.
-            self.config.quench = false;
+            self.config.host.policy.quench = false;
             let message = Message {
                 bytes: message.bytes.max(1),
                 deadline: None,

@@ -176,7 +176,8 @@ pub enum Timer {
     Request,
     /// Retransmission timeout of data or a FIN.
     Retransmission,
-    /// End of a paused flow's wait for its next rate request ([`Config::request_backoff`]).
+    /// End of a paused flow's wait for its next rate request
+    /// ([`request_backoff`](super::HostOptions::request_backoff)).
     Pause,
     /// Time of the next packet at the granted rate, or of the next request of a flow with a short round trip.
     Pace,
@@ -205,7 +206,7 @@ pub struct Counters {
 
 /// Returns the minimum time between requests, well below the update interval so that D3's routers can follow.
 fn request_interval(config: &Config, uplink: Rate) -> Span {
-    let packets = u64::from(config.request_packets) * u64::from(config.mtu);
+    let packets = u64::from(config.host.request_packets) * u64::from(config.wire.mtu);
     let max = Span::from_ps(config.interval().as_ps() / 2);
     uplink.transmit(packets).min(max)
 }
@@ -285,7 +286,7 @@ impl Sender {
         self.silence = 0;
         let plain = packet.request.is_none() && !self.is_clocked_by_acks();
         if let Some(request) = &packet.request {
-            if packet.tag.number != 0 || config.reverse_request {
+            if packet.tag.number != 0 || config.host.reverse_request {
                 self.reverse = Some(Reverse {
                     number: packet.tag.number,
                     hops: request.index,
@@ -321,7 +322,7 @@ impl Sender {
     }
 
     /// Returns true if the answer to this request is valid. A late answer is valid until the next request is sent, and
-    /// after that with [`Config::late_answers`].
+    /// after that with [`late_answers`](super::HostOptions::late_answers).
     fn is_answered_by(&self, config: &Config, number: u16) -> bool {
         // Requests sent since the last answer, without the newest.
         let earlier = match self.request {
@@ -329,7 +330,7 @@ impl Sender {
             RequestState::Lost => u16::from(self.request_backoff).saturating_sub(1),
             _ => return false,
         };
-        let earlier = if config.late_answers == Some(true) {
+        let earlier = if config.host.late_answers == Some(true) {
             earlier
         } else {
             0

@@ -56,8 +56,8 @@ impl Sender {
         }
         if self.is_closing() && self.resend < self.resend_end {
             // The allocation is returned, so the remaining data is clocked by arrivals.
-            self.budget =
-                (self.budget + progress + u64::from(config.header_bytes)).min(self.tail(config));
+            self.budget = (self.budget + progress + u64::from(config.wire.header_bytes))
+                .min(self.tail(config));
         }
         self.arm_data_timer(config, now);
     }
@@ -77,13 +77,13 @@ impl Sender {
         self.resend = self.acked;
         self.resend_end = self.next.min(self.acked + u64::from(payload(config, 0)));
         if self.is_closing() {
-            self.budget = self.budget.max(u64::from(config.mtu));
+            self.budget = self.budget.max(u64::from(config.wire.mtu));
         }
     }
 
     /// Returns the bytes that may be in flight after the FIN has returned the allocation.
     fn tail(&self, config: &Config) -> u64 {
-        (self.slot >> (1 + u32::from(self.backoff))).max(u64::from(config.mtu))
+        (self.slot >> (1 + u32::from(self.backoff))).max(u64::from(config.wire.mtu))
     }
 
     /// Handles expired timers. Called at [`next_timeout`](Self::next_timeout); no effect if called early. Returns the
@@ -214,7 +214,7 @@ impl Sender {
     }
 
     pub(super) fn rto(&self, config: &Config) -> Span {
-        (self.srtt + self.rttvar * 4).max(config.rto_min)
+        (self.srtt + self.rttvar * 4).max(config.host.rto_min)
     }
 
     pub(super) fn arm_data_timer(&mut self, config: &Config, now: Time) {

@@ -2,7 +2,7 @@
 
 use super::super::desired::{Desire, Need, desired_rate};
 use super::super::repair::{max_silence, pace};
-use super::super::{Config, EncodedRate, MAX_HOPS, Request, RequestBytes, Tag};
+use super::super::{Config, EncodedRate, HostOptions, MAX_HOPS, Request, RequestBytes, Tag};
 use super::transmit::burst_cost;
 use super::{Registered, RequestState, Sender, State};
 use duetime_core::{Span, Time};
@@ -16,7 +16,7 @@ impl Sender {
         self.sample(now.since(self.emission(tag.echo)));
         self.request = RequestState::Due;
         self.request_timer = Time::MAX;
-        if config.pacing && self.request_backoff == 0 {
+        if config.host.pacing && self.request_backoff == 0 {
             self.settle_slot(config, now);
         }
         let hops = usize::from(tag.hops).min(MAX_HOPS);
@@ -68,14 +68,14 @@ impl Sender {
     /// trip, sends its request at once (D3 §4.5).
     fn delay_request(&mut self, config: &Config, now: Time, is_new: bool) {
         let backs_off =
-            config.request_backoff > 0 && self.rate == EncodedRate::ZERO && self.paused > 0;
+            config.host.request_backoff > 0 && self.rate == EncodedRate::ZERO && self.paused > 0;
         let wait = match backs_off {
             _ if is_new => return,
             true => self.pause(config),
             false => self.request_interval,
         };
         let mut due = self.emitted + wait.min(self.max_wait(config));
-        if !config.ignore_deadlines && self.deadline > now {
+        if !config.host.ignore_deadlines && self.deadline > now {
             due = due.min(now + self.deadline.since(now) / 2);
         }
         if due > now {
@@ -97,14 +97,17 @@ impl Sender {
 
     /// Returns the time between the newest request and the next one, if its answer is zero again.
     fn pause(&self, config: &Config) -> Span {
-        let max = config.request_backoff.min(Config::MAX_REQUEST_BACKOFF);
+        let max = config
+            .host
+            .request_backoff
+            .min(HostOptions::MAX_REQUEST_BACKOFF);
         self.slot_length() * (1 << self.paused.min(max))
     }
 
     /// Returns the pace to announce: the power of four of epochs within which the flow's next request reaches the
     /// routers.
     pub(super) fn next_pace(&self, config: &Config) -> u8 {
-        if !config.repair {
+        if !config.router.repair {
             return 0;
         }
         let mut wait = self.request_wait().max(self.request_interval + self.srtt);
@@ -125,14 +128,15 @@ impl Sender {
         match self.desired_rate(config, now) {
             Desire::Quench => true,
             Desire::Rate(rate) => {
-                config.speculative && self.rises.record(config.speculation, rate) // D3 §7
+                config.host.policy.speculative
+                    && self.rises.record(config.host.policy.speculation, rate) // D3 §7
             }
         }
     }
 
     /// Adds a slot to the budget. D3 §5: unused allocation is carried, but a paused flow cannot accumulate it.
     pub(super) fn grant_slot(&mut self, config: &Config, now: Time) {
-        let mtu = u64::from(config.mtu);
+        let mtu = u64::from(config.wire.mtu);
         let carried = self.budget.min(self.slot.max(mtu));
         self.overdue = if carried >= mtu { carried } else { 0 };
         self.budget = carried.saturating_add(self.slot);
@@ -150,7 +154,7 @@ impl Sender {
 
     /// Sets the pace that spreads the budget, including the carried part, evenly over a slot of this length.
     fn set_pace(&mut self, config: &Config, length: Span) {
-        self.gap = if config.pacing && self.budget > 0 {
+        self.gap = if config.host.pacing && self.budget > 0 {
             (length.as_ps().min(u64::MAX >> (GAP_BITS + 1)) << GAP_BITS) / self.budget
         } else {
             0
@@ -166,7 +170,7 @@ impl Sender {
             self.slot
         };
         let need = Need {
-            remaining: match config.request_bytes {
+            remaining: match config.host.variant.request_bytes {
                 RequestBytes::Wire if remaining > 0 => burst_cost(config, remaining),
                 _ => remaining,
             },

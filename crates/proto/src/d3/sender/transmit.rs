@@ -180,7 +180,7 @@ impl Sender {
             && (!open || !limited)
             && u64::from(len) == all_left
             && len <= payload(config, Packet::REQUEST_BYTES);
-        let header = config.header_bytes
+        let header = config.wire.header_bytes
             + if request || fin {
                 Packet::REQUEST_BYTES
             } else {
@@ -208,9 +208,9 @@ impl Sender {
 
     /// Determines whether packets wait for `release`.
     pub(super) fn set_gate(&mut self, config: &Config, now: Time) {
-        let now = now + config.pacing_batch;
+        let now = now + config.host.pacing_batch;
         self.gated = self.release > now;
-        self.ahead = self.gated && self.release > now + self.spacing(u64::from(config.mtu));
+        self.ahead = self.gated && self.release > now + self.spacing(u64::from(config.wire.mtu));
     }
 
     /// Returns the time that `bytes` of the budget take.
@@ -289,10 +289,8 @@ impl Sender {
 
 /// Returns the maximum payload of a packet with `extra` header bytes.
 pub(super) fn payload(config: &Config, extra: u32) -> u32 {
-    config
-        .mtu
-        .saturating_sub(config.header_bytes + extra)
-        .max(1)
+    let wire = &config.wire;
+    wire.mtu.saturating_sub(wire.header_bytes + extra).max(1)
 }
 
 /// Returns the wire bytes of `bytes`, at least one, sent as one burst with a FIN on the last packet, or after it if it
@@ -306,6 +304,6 @@ pub(super) fn burst_cost(config: &Config, bytes: u64) -> u64 {
     } else {
         0
     };
-    bytes.saturating_add((before + 1).saturating_mul(u64::from(config.header_bytes)))
+    bytes.saturating_add((before + 1).saturating_mul(u64::from(config.wire.header_bytes)))
         + u64::from(fin)
 }

@@ -101,7 +101,7 @@ impl Packet {
     /// Returns the length of the IP packet in bytes.
     #[inline]
     pub const fn wire_bytes(&self, config: &Config) -> u32 {
-        config.header_bytes
+        config.wire.header_bytes
             + self.len
             + if self.request.is_some() {
                 Self::REQUEST_BYTES

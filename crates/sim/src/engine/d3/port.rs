@@ -269,7 +269,7 @@ pub(super) fn report(allocator: &Allocator, link: String) -> AllocatorState {
 /// Returns q of the capacity adaptation at `now` (D3 §4.4).
 fn queue(config: &Config, port: &mut Port<Packet>, now: Time) -> u64 {
     port.drain(now);
-    if config.queue_in_service {
+    if config.router.variant.queue_in_service {
         port.queue_bytes()
     } else {
         port.queue_bytes_waiting()

@@ -23,7 +23,7 @@ impl Program {
     pub fn new(config: &Config, setup: &Setup, link: usize) -> Option<Self> {
         let link = &setup.network.links[link];
         let is_host = |node: u32| setup.network.nodes[node as usize].host.is_some();
-        match config.allocation {
+        match config.router.allocation {
             Allocation::Routers => Some(Self::Port(None)),
             Allocation::Edge if is_host(link.from) => Some(Self::Port(None)),
             Allocation::Edge if is_host(link.to) => Some(Self::Edge(None)),

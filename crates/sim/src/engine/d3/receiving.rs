@@ -98,6 +98,6 @@ impl Receiver for Receiving {
     }
 
     fn linger(&self) -> Span {
-        self.config.rto_min * 16
+        self.config.host.rto_min * 16
     }
 }
