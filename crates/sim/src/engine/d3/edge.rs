@@ -1,8 +1,7 @@
 //! Edge allocation: runs the downlink allocator of `proto::d3` in the host behind a link.
 
-use super::D3;
 use super::port::{Answers, report};
-use super::program::router_options;
+use super::{D3, router_options};
 use crate::engine::context::Context;
 use crate::engine::endpoint::Listed;
 use crate::output::AllocatorState;

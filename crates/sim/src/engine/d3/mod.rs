@@ -2,13 +2,11 @@
 
 mod edge;
 mod port;
-mod program;
 mod receiving;
 mod sending;
 
 pub use edge::EdgeState;
 pub use port::PortState;
-pub use program::Program;
 pub use receiving::Receiving;
 pub use sending::Sending;
 
@@ -16,9 +14,11 @@ use super::context::Context;
 use super::endpoint::{Binding, Endpoint, Listed};
 use crate::capture::Decoded;
 use crate::packet::Packet;
+use crate::setup::Setup;
 use crate::workload::Message;
 use duetime_core::Time;
 use duetime_proto::d3::{self, Config, wire::capture};
+use duetime_scenario::model::RouterProgram;
 
 /// IP protocol number for experimentation (RFC 3692), used for the datagrams of [`capture`].
 const PROTOCOL: u8 = 253;
@@ -62,6 +62,12 @@ impl Endpoint for D3 {
     fn is_request(extra: &Extra) -> bool {
         extra.packet.request.is_some()
     }
+}
+
+/// Returns the options of D3's routers in a run with D3.
+fn router_options(setup: &Setup) -> &Config {
+    let RouterProgram::D3(config) = setup.router_program.as_ref().expect("a run with D3");
+    config
 }
 
 /// Returns a packet's header bytes. Rates with a fraction (`Rounding::Exact`) are rounded down, because the wire format

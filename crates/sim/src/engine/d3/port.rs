@@ -1,7 +1,6 @@
 //! D3 at a port (D3 §4.3, §4.4): connects the port driver of `proto::d3` to the engine.
 
-use super::program::router_options;
-use super::{D3, Extra};
+use super::{D3, Extra, router_options};
 use crate::engine::context::Context;
 use crate::engine::endpoint::Listed;
 use crate::output::AllocatorState;

@@ -8,7 +8,8 @@ mod reception;
 
 pub use crossing::Messages;
 pub use link::{Link, TO_HOST};
-pub use program::{Place, Program};
+use program::Place;
+pub use program::Program;
 use reception::Reception;
 
 use super::context::Context;

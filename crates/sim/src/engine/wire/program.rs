@@ -1,17 +1,22 @@
-//! Port programs: an enum with one variant for each protocol that keeps state at ports.
+//! Port programs: an enum with one variant for each program that a link can have.
+//!
+//! A protocol with state at ports or at the hosts behind links adds its variants here.
 
 use crate::engine::context::Context;
-use crate::engine::d3;
+use crate::engine::d3::{EdgeState, PortState};
 use crate::output::AllocatorState;
 use crate::packet::Packet;
 use crate::setup::Setup;
 use duetime_link::Port;
+use duetime_proto::d3::Allocation;
 use duetime_scenario::model::RouterProgram;
 
-/// Program of a link, in addition to queueing.
+/// Program of a link, in addition to queueing. The first rate request creates its state.
 pub enum Program {
-    /// D3's allocator.
-    D3(d3::Program),
+    /// D3's allocator at the port (D3 §4.3).
+    D3Port(Option<Box<PortState>>),
+    /// D3's allocator at the host behind the link, which answers on arrival.
+    D3Edge(Option<Box<EdgeState>>),
     /// No program, but other links have one.
     Idle,
 }
@@ -28,17 +33,22 @@ pub enum Place {
 impl Program {
     /// Creates the program of a link, without state. Returns `None` if no link of the run has a program.
     pub fn new(setup: &Setup, link: usize) -> Option<Self> {
-        Some(match setup.router_program.as_ref()? {
-            RouterProgram::D3(config) => {
-                d3::Program::new(config, setup, link).map_or(Self::Idle, Self::D3)
-            }
+        let RouterProgram::D3(config) = setup.router_program.as_ref()?;
+        let link = &setup.network.links[link];
+        let is_host = |node: u32| setup.network.nodes[node as usize].host.is_some();
+        Some(match config.router.allocation {
+            Allocation::Routers => Self::D3Port(None),
+            Allocation::Edge if is_host(link.from) => Self::D3Port(None),
+            Allocation::Edge if is_host(link.to) => Self::D3Edge(None),
+            Allocation::Edge => Self::Idle,
         })
     }
 
     /// Returns the place where the program runs, or `None` if the link has none.
     pub const fn place(&self) -> Option<Place> {
         match self {
-            Self::D3(program) => Some(program.place()),
+            Self::D3Port(_) => Some(Place::Port),
+            Self::D3Edge(_) => Some(Place::FarEnd),
             Self::Idle => None,
         }
     }
@@ -52,8 +62,8 @@ impl Program {
         packet: &Packet,
     ) -> bool {
         match self {
-            Self::D3(program) => program.admits(context, ingress, link, packet),
-            Self::Idle => true,
+            Self::D3Port(state) => PortState::admits(state, context, ingress, link, packet),
+            Self::D3Edge(_) | Self::Idle => true,
         }
     }
 
@@ -67,16 +77,16 @@ impl Program {
         packet: &Packet,
     ) {
         match self {
-            Self::D3(program) => program.packet(context, port, link, packet),
-            Self::Idle => {}
+            Self::D3Port(state) => PortState::packet(state, context, port, link, packet),
+            Self::D3Edge(_) | Self::Idle => {}
         }
     }
 
     /// Handles a packet that arrived over `link` at the host behind it.
     pub fn arrival(&mut self, context: &mut Context, link: u32, packet: &Packet) {
         match self {
-            Self::D3(program) => program.arrival(context, link, packet),
-            Self::Idle => {}
+            Self::D3Edge(state) => EdgeState::arrival(state, context, link, packet),
+            Self::D3Port(_) | Self::Idle => {}
         }
     }
 
@@ -90,8 +100,9 @@ impl Program {
         overdue: impl FnOnce(u32) -> u64,
     ) {
         match self {
-            Self::D3(program) => program.tick(context, port, link, overdue),
-            Self::Idle => {}
+            Self::D3Port(Some(state)) => state.tick(context, port, link, overdue),
+            Self::D3Edge(Some(state)) => state.tick(context, link),
+            Self::D3Port(None) | Self::D3Edge(None) | Self::Idle => {}
         }
     }
 
@@ -99,7 +110,8 @@ impl Program {
     /// name.
     pub fn allocator(&self, link: impl FnOnce() -> String) -> Option<AllocatorState> {
         match self {
-            Self::D3(program) => program.allocator(link),
+            Self::D3Port(state) => Some(state.as_ref()?.report(link())),
+            Self::D3Edge(state) => Some(state.as_ref()?.report(link())),
             Self::Idle => None,
         }
     }
