@@ -18,7 +18,7 @@ enum {
     D3_NONE = 0,         /* no failure */
     D3_SYSTEM = 1,       /* system error or invalid argument */
     D3_QUENCHED = 2,     /* the flow was ended because it cannot meet its deadline */
-    D3_GIVEN_UP = 3,     /* the peer's flow was quenched or aborted */
+    D3_PEER_ABORTED = 3, /* the peer's flow was quenched or aborted */
     D3_REFUSED = 4,      /* the peer accepts no streams */
     D3_RESET = 5,        /* the peer does not know the stream */
     D3_TIMED_OUT = 6,    /* the peer did not answer in time */

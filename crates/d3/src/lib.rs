@@ -23,7 +23,7 @@
 //! // A client.
 //! let query = b"better never than late";
 //! let flow = Flow { bytes: query.len() as u64, deadline: Some(Duration::from_millis(50)) };
-//! let mut stream = Stream::connect(address, flow)?;
+//! let mut stream = Stream::connect(address, Rate::from_gbps(1), flow)?;
 //! stream.write_all(query)?;
 //! stream.finish()?;
 //! let mut answer = String::new();
@@ -39,9 +39,10 @@
 //! first flow. The acceptor opens its own with [`Stream::open`]; if it writes without that, its flow has neither length
 //! nor deadline.
 //! - [`finish`](Stream::finish) ends a flow, which may have fewer bytes than declared. A flow with more bytes continues
-//!   without a deadline, and [`Statistics::exceeded`] is set.
-//! - [`close`](Stream::close) also waits until the peer has received everything. The data of a dropped stream is sent
-//!   in the background while the process runs.
+//!   without a deadline, and [`Statistics::exceeded`] is set. [`close`](Stream::close) also waits until the peer has
+//!   received everything.
+//! - [`abort`](Stream::abort) abandons a flow: unsent data is dropped, and the peer gets an error.
+//! - A dropped stream is finished; its data is sent in the background while the process runs.
 //! - A flow that is *quenched* because it cannot meet its deadline fails with an error that [`stream_error`]
 //!   identifies. [`Policy`] sets quenching, speculative quenching and the requests of late flows, per flow.
 //!

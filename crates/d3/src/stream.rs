@@ -8,9 +8,6 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-/// Interface rate that [`Stream::connect`] assumes.
-const DEFAULT_RATE: Rate = Rate::from_gbps(10);
-
 /// Bidirectional byte stream between two endpoints. References also implement `Read` and `Write`, so one thread can
 /// read while another writes.
 #[derive(Debug)]
@@ -29,16 +26,16 @@ impl Drop for Stream {
 }
 
 impl Stream {
-    /// Opens a stream from a new endpoint, on an interface of 10 Gbps, and waits for the peer's reply. Use
-    /// [`Endpoint::connect`] to set the rate or to share an endpoint between streams.
-    pub fn connect(address: impl ToSocketAddrs, flow: Flow) -> io::Result<Self> {
+    /// Opens a stream from a new endpoint on an interface of rate `interface`, and waits for the peer's reply. Use
+    /// [`Endpoint::connect`] to set other options or to share an endpoint between streams.
+    pub fn connect(address: impl ToSocketAddrs, interface: Rate, flow: Flow) -> io::Result<Self> {
         let peer = one_address(address)?;
         let any = if peer.is_ipv4() {
             SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))
         } else {
             SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0))
         };
-        Endpoint::bind(any, Options::new(DEFAULT_RATE))?.connect(peer, flow)
+        Endpoint::bind(any, Options::new(interface))?.connect(peer, flow)
     }
 
     pub(crate) fn new(endpoint: Endpoint, id: StreamId, peer: SocketAddr) -> Self {
@@ -67,12 +64,20 @@ impl Stream {
         opened.map_err(io_error)
     }
 
-    /// Ends the outgoing flow after the written data. The peer reads to its end.
+    /// Ends the outgoing flow after the written data, without waiting for its delivery. The peer reads to its end.
     pub fn finish(&self) -> io::Result<()> {
         let finished = self
             .shared()
             .call(|endpoint, now| endpoint.finish(now, self.id));
         finished.map_err(io_error)
+    }
+
+    /// Ends the outgoing flow and waits until the peer has received it. The peer's flow can still be read.
+    pub fn close(&self) -> io::Result<()> {
+        self.finish()?;
+        let id = self.id;
+        self.shared()
+            .wait(Some(id), None, |endpoint, _| endpoint.delivery(id))
     }
 
     /// Aborts the outgoing flow: unsent data is dropped, and the peer is notified.
@@ -81,19 +86,6 @@ impl Stream {
             .shared()
             .call(|endpoint, now| endpoint.abort(now, self.id));
         aborted.map_err(io_error)
-    }
-
-    /// Ends the outgoing flow and waits until the peer has received it.
-    pub fn close(self) -> io::Result<()> {
-        self.finish()?;
-        self.delivered()
-    }
-
-    /// Waits until the peer has received all of a finished flow.
-    pub fn delivered(&self) -> io::Result<()> {
-        let id = self.id;
-        self.shared()
-            .wait(Some(id), None, |endpoint, _| endpoint.delivery(id))
     }
 
     /// Returns the stream's statistics: granted rate, requests, retransmissions and more.

@@ -10,8 +10,10 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
+const GIGABIT: Rate = Rate::from_gbps(1);
+
 fn endpoint() -> Endpoint {
-    Endpoint::bind("127.0.0.1:0", Options::new(Rate::from_gbps(1))).unwrap()
+    Endpoint::bind("127.0.0.1:0", Options::new(GIGABIT)).unwrap()
 }
 
 fn listening() -> (Listener, SocketAddr) {
@@ -68,7 +70,7 @@ fn bytes_arrive_in_order() {
     stream.read_to_end(&mut answer).unwrap();
     answer.reverse();
     assert!(answer == query);
-    stream.delivered().unwrap();
+    stream.close().unwrap();
     let statistics = stream.statistics();
     assert_eq!(
         (statistics.acked, statistics.received),
@@ -120,7 +122,7 @@ fn streams_are_read_and_written_concurrently() {
             (&stream).write_all(&buffer[..length]).unwrap();
         }
     });
-    let stream = Stream::connect(address, flow(5_000_000)).unwrap();
+    let stream = Stream::connect(address, GIGABIT, flow(5_000_000)).unwrap();
     let data = bytes(5_000_000, 99);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -144,6 +146,7 @@ fn flows_may_differ_from_their_declared_length() {
         let deadline = Some(Duration::from_secs(10));
         let mut stream = Stream::connect(
             address,
+            GIGABIT,
             Flow {
                 bytes: announced,
                 deadline,
@@ -226,7 +229,7 @@ fn silent_peers_time_out() {
 #[test]
 fn reads_can_time_out() {
     let (_listener, address) = listening();
-    let mut stream = Stream::connect(address, flow(1)).unwrap();
+    let mut stream = Stream::connect(address, GIGABIT, flow(1)).unwrap();
     stream.set_read_timeout(Some(Duration::from_millis(5)));
     assert_eq!(
         stream.read(&mut [0; 1]).unwrap_err().kind(),

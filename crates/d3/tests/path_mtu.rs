@@ -57,7 +57,7 @@ fn exchange() {
     let long = Endpoint::bind("127.0.0.1:0", options).unwrap();
     let mut stream = long.connect(address, flow).unwrap();
     stream.write_all(&vec![7; 100_000]).unwrap();
-    let error = stream.delivered().unwrap_err();
+    let error = stream.close().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidData);
     assert_eq!(stream_error(&error), Some(StreamError::TooLong));
     let error = stream.write(&[7]).unwrap_err();
@@ -68,7 +68,6 @@ fn exchange() {
     let short = Endpoint::bind("127.0.0.1:0", small).unwrap();
     let mut stream = short.connect(address, flow).unwrap();
     stream.write_all(&vec![7; 100_000]).unwrap();
-    stream.finish().unwrap();
-    stream.delivered().unwrap();
+    stream.close().unwrap();
     assert_eq!(serving.join().unwrap().unwrap(), 100_000);
 }

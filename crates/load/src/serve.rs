@@ -112,10 +112,9 @@ fn answer(mut connection: Connection) -> io::Result<()> {
         connection.write_all(&block[..length])?;
         left -= length as u64;
     }
-    connection.finish()?;
-    // Wait for the root to receive everything, so that dropping the stream does not reset it.
     match connection {
-        Connection::D3(stream) => stream.delivered(),
-        Connection::Tcp(_) => Ok(()),
+        // Waits for the root to receive everything, so that dropping the stream does not reset it.
+        Connection::D3(stream) => stream.close(),
+        Connection::Tcp(_) => connection.finish(),
     }
 }

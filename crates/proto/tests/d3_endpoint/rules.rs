@@ -135,7 +135,7 @@ fn router_allocation_disables_the_downlink() {
 }
 
 #[test]
-fn dismissed_stream_answers_repeated_fins() {
+fn one_way_stream_answers_repeated_fins() {
     for seed in 0..20 {
         let mut world = World::new(2, options(), seed);
         world.faults.lost = if seed == 0 { 0 } else { 200 };
@@ -165,7 +165,7 @@ fn dismissed_stream_answers_repeated_fins() {
             while let Some(stream) = incoming {
                 match endpoint.read(now, stream, &mut buffer) {
                     Ok(0) => {
-                        endpoint.dismiss(now, stream);
+                        endpoint.release_one_way(now, stream);
                         incoming = None;
                     }
                     Ok(length) => read += length,

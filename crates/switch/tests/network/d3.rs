@@ -99,8 +99,7 @@ fn exchange(stream: &mut Stream, data: &[u8]) -> (Statistics, Rate) {
         stream.write_all(part).expect("sent");
         highest = highest.max(stream.statistics().granted);
     }
-    stream.finish().expect("an open stream");
-    stream.delivered().expect("delivered");
+    stream.close().expect("delivered");
     let statistics = stream.statistics();
     let mut back = Vec::new();
     stream.read_to_end(&mut back).expect("an answer");
@@ -125,8 +124,7 @@ fn hosts_send_at_granted_rates() {
         stream.read_to_end(&mut query).expect("bytes");
         stream.open(flow(query.len() as u64)).expect("opened");
         stream.write_all(&query).expect("sent");
-        stream.finish().expect("an open stream");
-        stream.delivered().expect("delivered");
+        stream.close().expect("delivered");
         let statistics = stream.statistics();
         drop(stream);
         // The endpoint must stay to answer repeated FINs.

@@ -155,8 +155,7 @@ fn transfer(endpoint: &Endpoint, to: SocketAddr) -> std::io::Result<()> {
     };
     let mut stream = endpoint.connect(to, flow)?;
     stream.write_all(&vec![7; BYTES])?;
-    stream.finish()?;
-    stream.delivered()
+    stream.close()
 }
 
 /// Forged SYNs, forged requests of nonexistent flows, and random datagrams, in equal numbers.

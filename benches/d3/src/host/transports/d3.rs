@@ -16,8 +16,7 @@ pub(super) fn send(duration: Duration, meter: &mut Meter) -> io::Result<(u64, f6
     meter.start().map_err(io::Error::other)?;
     let start = Instant::now();
     let bytes = send_for(duration, |chunk| stream.write(chunk))?;
-    stream.finish()?;
-    stream.delivered()?;
+    stream.close()?;
     Ok((bytes, start.elapsed().as_secs_f64()))
 }
 

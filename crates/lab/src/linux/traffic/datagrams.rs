@@ -364,7 +364,7 @@ impl Datagrams {
             }
         }
         host.incoming.remove(&stream);
-        host.endpoint.dismiss(clock.now(), stream);
+        host.endpoint.release_one_way(clock.now(), stream);
     }
 
     fn fail(&mut self, failure: String) {

@@ -284,9 +284,10 @@ impl Endpoint {
         self.settle(now, id.0);
     }
 
-    /// Releases a stream whose incoming flow has ended and on which nothing was sent. The peer must not expect a flow
-    /// in return, because it is not notified. A repeated FIN is still answered.
-    pub fn dismiss(&mut self, now: Time, id: StreamId) {
+    /// Releases a stream without a flow in return: one whose incoming flow has ended and on which nothing was sent. The
+    /// peer must not expect a flow, because it is not notified. A repeated FIN is still answered. Other streams are
+    /// [released](Self::release).
+    pub fn release_one_way(&mut self, now: Time, id: StreamId) {
         if let Ok(stream) = self.stream(id)
             && stream.sender.is_none()
             && stream.is_received()
