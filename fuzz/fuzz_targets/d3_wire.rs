@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let config = Config::default();
-    let mut receiver = Receiver::new(&config);
+    let mut receiver = Receiver::new();
     let mut rest = bytes;
     while let Some((&length, after)) = rest.split_first() {
         let (datagram, after) = after.split_at(usize::from(length).min(after.len()));
@@ -17,11 +17,12 @@ fuzz_target!(|bytes: &[u8]| {
             continue;
         };
         let mut header = [0; capture::MAX_HEADER_BYTES];
-        let written = capture::encode(&packet, &mut header).expect("a decoded packet can be encoded");
+        let written =
+            capture::encode(&packet, &mut header).expect("a decoded packet can be encoded");
         assert_eq!(datagram, [&header[..written], payload].concat());
         let before = receiver.delivered();
-        let delivery = receiver.input(&config, Time::ZERO, &packet);
+        let delivery = receiver.input(&packet);
         assert_eq!(receiver.delivered(), before + delivery.bytes);
-        while receiver.poll_transmit(&config, Time::ZERO).is_some() {}
+        while receiver.poll_transmit(&config).is_some() {}
     }
 });

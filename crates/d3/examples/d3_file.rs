@@ -45,10 +45,7 @@ fn serve(endpoint: &Endpoint) -> Result<(), Box<dyn Error>> {
     }
     eprintln!("received {bytes} bytes from {peer}, hash {hash:016x}");
     let answer = hash.to_be_bytes();
-    stream.open(Flow {
-        bytes: answer.len() as u64,
-        deadline: None,
-    })?;
+    stream.open(Flow::new(answer.len() as u64, None))?;
     stream.write_all(&answer)?;
     stream.close()?;
     Ok(())
@@ -64,7 +61,7 @@ fn send(
     io::stdin().read_to_end(&mut file)?;
     let began = Instant::now();
     let bytes = file.len() as u64;
-    let mut stream = endpoint.connect(address, Flow { bytes, deadline })?;
+    let mut stream = endpoint.connect(address, Flow::new(bytes, deadline))?;
     let (mut granted, mut highest) = (0.0, Rate::from_bps(0));
     let mut before = began;
     for part in file.chunks(1 << 18) {

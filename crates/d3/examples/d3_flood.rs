@@ -119,10 +119,7 @@ fn query_until(
     let (mut queries, mut met, mut slowest) = (0, 0, Duration::ZERO);
     while !stop.load(Ordering::Relaxed) {
         let began = Instant::now();
-        let flow = Flow {
-            bytes: 5,
-            deadline: Some(DEADLINE),
-        };
+        let flow = Flow::new(5, Some(DEADLINE));
         let mut stream = endpoint.connect(to, flow)?;
         stream.write_all(b"query")?;
         stream.finish()?;
@@ -226,10 +223,7 @@ fn syn(source: u64, out: &mut Vec<u8>) {
 
 fn answer(mut stream: duetime_d3::Stream) -> io::Result<()> {
     stream.read_to_end(&mut Vec::new())?;
-    stream.open(Flow {
-        bytes: ANSWER_BYTES as u64,
-        deadline: Some(DEADLINE),
-    })?;
+    stream.open(Flow::new(ANSWER_BYTES as u64, Some(DEADLINE)))?;
     stream.write_all(&vec![7; ANSWER_BYTES])?;
     stream.close()
 }

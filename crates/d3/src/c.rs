@@ -244,10 +244,10 @@ pub extern "C" fn d3_message() -> *const c_char {
 }
 
 fn flow(bytes: u64, deadline_us: u64) -> Flow {
-    Flow {
+    Flow::new(
         bytes,
-        deadline: (deadline_us > 0).then(|| Duration::from_micros(deadline_us)),
-    }
+        (deadline_us > 0).then(|| Duration::from_micros(deadline_us)),
+    )
 }
 
 fn null() -> io::Error {

@@ -51,8 +51,8 @@ impl Drop for Listener {
 
 impl Endpoint {
     /// Creates an endpoint on a UDP address, with any free port if the port is 0. `options` contain the rate of the
-    /// interface. Returns an error if the address is not available, or [`io::ErrorKind::InvalidInput`] for invalid
-    /// options.
+    /// interface. Returns an error if the address is not available, or [`io::ErrorKind::InvalidInput`] with an
+    /// [`OptionsError`](crate::OptionsError) for invalid options.
     pub fn bind(address: impl ToSocketAddrs, mut options: Options) -> io::Result<Self> {
         let socket = UdpSocket::bind(address)?;
         let address = socket.local_addr()?;
@@ -64,7 +64,7 @@ impl Endpoint {
         let [first, second] = [&secret[..8], &secret[8..]]
             .map(|half| half.iter().fold(0, |key, byte| key << 8 | u64::from(*byte)));
         let endpoint = endpoint::Endpoint::new(options, [first, second])
-            .map_err(|problem| io::Error::new(io::ErrorKind::InvalidInput, problem))?;
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
         // Smaller buffers work too.
         let _ = state.set_send_buffer_size(UdpSockRef::from(&socket), SOCKET_BUFFER);

@@ -15,14 +15,14 @@
 //!     stream.read_to_string(&mut query)?;
 //!     // The answer is a separate flow with its own deadline.
 //!     let answer = query.to_uppercase();
-//!     stream.open(Flow { bytes: answer.len() as u64, deadline: Some(Duration::from_millis(50)) })?;
+//!     stream.open(Flow::new(answer.len() as u64, Some(Duration::from_millis(50))))?;
 //!     stream.write_all(answer.as_bytes())?;
 //!     stream.close() // waits until all data has arrived
 //! });
 //!
 //! // A client.
 //! let query = b"better never than late";
-//! let flow = Flow { bytes: query.len() as u64, deadline: Some(Duration::from_millis(50)) };
+//! let flow = Flow::new(query.len() as u64, Some(Duration::from_millis(50)));
 //! let mut stream = Stream::connect(address, Rate::from_gbps(1), flow)?;
 //! stream.write_all(query)?;
 //! stream.finish()?;
@@ -74,7 +74,8 @@ mod shared;
 mod stream;
 
 pub use duetime_core::{Rate, Span};
-pub use duetime_proto::d3::endpoint::{Options, Statistics, StreamError, Totals};
+pub use duetime_proto::Length;
+pub use duetime_proto::d3::endpoint::{Options, OptionsError, Statistics, StreamError, Totals};
 pub use duetime_proto::d3::{Late, Policy, Speculation};
 #[cfg(unix)]
 pub use endpoint::{Endpoint, Listener};
@@ -87,18 +88,26 @@ use std::time::Duration;
 /// Length and deadline of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flow {
-    /// Length in bytes.
-    pub bytes: u64,
+    /// Length in bytes, or [`Length::Endless`] if it is unknown.
+    pub length: Length,
     /// Time until the flow should be delivered, or `None` without a deadline. A deadline of zero has already passed:
     /// with quenching the flow ends at once, otherwise it is late.
     pub deadline: Option<Duration>,
 }
 
 impl Flow {
-    /// Returns a flow of unknown length without a deadline.
+    /// Creates a flow of `bytes` bytes.
+    pub const fn new(bytes: u64, deadline: Option<Duration>) -> Self {
+        Self {
+            length: Length::Bytes(bytes),
+            deadline,
+        }
+    }
+
+    /// Creates a flow of unknown length without a deadline.
     pub const fn unknown() -> Self {
         Self {
-            bytes: u64::MAX / 2,
+            length: Length::Endless,
             deadline: None,
         }
     }

@@ -163,7 +163,7 @@ impl Shared {
             )
         };
         Message {
-            bytes: flow.bytes,
+            length: flow.length,
             deadline: flow.deadline.map(|deadline| now + span(deadline)),
         }
     }

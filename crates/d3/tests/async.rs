@@ -29,10 +29,7 @@ async fn tasks_share_an_endpoint() {
                 let query: Vec<u8> = (0..20_000 * u32::from(number))
                     .map(|i| i.to_be_bytes()[3].wrapping_mul(number))
                     .collect();
-                let flow = Flow {
-                    bytes: query.len() as u64,
-                    deadline: None,
-                };
+                let flow = Flow::new(query.len() as u64, None);
                 let stream = endpoint
                     .connect_async(address, flow, &policy)
                     .await

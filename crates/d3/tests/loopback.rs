@@ -22,10 +22,7 @@ fn listening() -> (Listener, SocketAddr) {
 }
 
 fn flow(bytes: usize) -> Flow {
-    Flow {
-        bytes: bytes as u64,
-        deadline: None,
-    }
+    Flow::new(bytes as u64, None)
 }
 
 fn bytes(length: usize, seed: u32) -> Vec<u8> {
@@ -44,10 +41,7 @@ fn serve(listener: Listener, streams: usize) -> thread::JoinHandle<io::Result<()
                 let mut query = Vec::new();
                 stream.read_to_end(&mut query)?;
                 query.reverse();
-                stream.open(Flow {
-                    bytes: query.len() as u64,
-                    deadline: Some(Duration::from_secs(5)),
-                })?;
+                stream.open(Flow::new(query.len() as u64, Some(Duration::from_secs(5))))?;
                 stream.write_all(&query)?;
                 stream.close()
             }));
@@ -144,15 +138,7 @@ fn flows_may_differ_from_their_declared_length() {
         [(1_000, 70_000, true), (70_000, 1_000, false), (0, 0, false)]
     {
         let deadline = Some(Duration::from_secs(10));
-        let mut stream = Stream::connect(
-            address,
-            GIGABIT,
-            Flow {
-                bytes: announced,
-                deadline,
-            },
-        )
-        .unwrap();
+        let mut stream = Stream::connect(address, GIGABIT, Flow::new(announced, deadline)).unwrap();
         stream.write_all(&bytes(written, 5)).unwrap();
         stream.finish().unwrap();
         assert_eq!(stream.read_to_end(&mut Vec::new()).unwrap(), written);
@@ -179,10 +165,7 @@ fn infeasible_deadlines_are_quenched() {
         ..Policy::default()
     };
     // 100 MB in a millisecond.
-    let infeasible = Flow {
-        bytes: 100_000_000,
-        deadline: Some(Duration::from_millis(1)),
-    };
+    let infeasible = Flow::new(100_000_000, Some(Duration::from_millis(1)));
     let refused = endpoint
         .connect_with(address, infeasible, &quench)
         .unwrap_err();

@@ -50,10 +50,7 @@ fn exchange() {
         let (mut short, _) = listener.accept().unwrap();
         short.read_to_end(&mut Vec::new())
     });
-    let flow = Flow {
-        bytes: 100_000,
-        deadline: None,
-    };
+    let flow = Flow::new(100_000, None);
     let long = Endpoint::bind("127.0.0.1:0", options).unwrap();
     let mut stream = long.connect(address, flow).unwrap();
     stream.write_all(&vec![7; 100_000]).unwrap();

@@ -204,10 +204,7 @@ impl Client {
         let began = Instant::now();
         let mut connection = match (&self.carrier, &self.endpoint) {
             (Carrier::D3, Some(endpoint)) => {
-                let flow = Flow {
-                    bytes: load.query_bytes,
-                    deadline,
-                };
+                let flow = Flow::new(load.query_bytes, deadline);
                 Connection::d3(endpoint, to, flow, timeout)?
             }
             (carrier, _) => Connection::tcp(to, carrier.congestion_control(), timeout)?,

@@ -97,10 +97,7 @@ impl Connection {
     /// Announces an answer, with its deadline if the carrier supports one. `with` is the congestion control to use.
     pub fn announce(&self, bytes: u64, within: Option<Duration>, with: &str) -> io::Result<()> {
         match self {
-            Self::D3(stream) => stream.open(Flow {
-                bytes,
-                deadline: within,
-            }),
+            Self::D3(stream) => stream.open(Flow::new(bytes, within)),
             Self::Tcp(stream) => {
                 choose(stream.as_fd(), with)?;
                 match within {

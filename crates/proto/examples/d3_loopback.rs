@@ -94,10 +94,7 @@ pub fn exchange(
     };
     let outgoing: Vec<u8> = (0..BYTES).map(|_| side.draw().to_be_bytes()[0]).collect();
     let mut incoming = Vec::with_capacity(BYTES);
-    let message = Message {
-        bytes: BYTES as u64,
-        deadline: None,
-    };
+    let message = Message::new(BYTES as u64, None);
     let policy = side.endpoint.options().config.host.policy;
     side.endpoint.listen(1);
     let mut stream = match peer {

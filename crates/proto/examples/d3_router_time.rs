@@ -7,7 +7,7 @@
 #![expect(clippy::disallowed_types, reason = "the example measures time")]
 #![allow(clippy::print_stdout, reason = "an example prints its results")]
 
-use duetime_core::{Rate, Time};
+use duetime_core::Rate;
 use duetime_proto::d3::wire::HeaderError;
 use duetime_proto::d3::{Allocator, Config, EncodedRate, Flags, Request};
 use std::collections::VecDeque;
@@ -42,7 +42,7 @@ fn handle(
     header: &mut [u8; Request::WIRE_BYTES],
 ) -> Result<Request, HeaderError> {
     let mut request = Request::decode(header)?;
-    allocator.process(config, Time::ZERO, flags, &mut request);
+    allocator.process(config, flags, &mut request);
     request.encode(header)?;
     Ok(request)
 }

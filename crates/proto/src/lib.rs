@@ -9,15 +9,16 @@
 //!
 //! | call | use |
 //! |---|---|
-//! | `input(config, now, packet)` | for each packet that arrives |
+//! | `input(…, packet)` | for each packet that arrives |
 //! | `timeout(config, now)` | when `next_timeout()` is reached |
-//! | `poll_transmit(config, now)` | after every other call and when the interface is free, until it returns `None` |
-//! | `can_transmit(config)` | true if `poll_transmit` would return a packet |
+//! | `poll_transmit(…)` | after every other call and when the interface is free, until it returns `None` |
+//! | `can_transmit(…)` | true if `poll_transmit` would return a packet |
 //! | `next_timeout()` | after every other call, because the timer may have moved; [`Time::MAX`] means never |
 //! | `close()` | once, when the application has no more to send (TCP) or abandons the flow (D3) |
 //! | `is_closed()` | if true, drop a sender; keep a receiver for some timeouts to answer a repeated FIN |
 //!
-//! - **Time** is an argument and never goes back. Every call takes the same configuration.
+//! - **Time** and configuration are arguments of the calls that use them. Time never goes back, and the configuration of
+//!   a state machine stays the same. A [`d3::Receiver`] has no timers.
 //! - **Timeouts** may be early, and then have no effect, or late. A driver may call `timeout` at any time, so it need
 //!   not cancel a timer that has moved.
 //! - **Packets leave when they are polled.** A sender measures round trips from that moment. While its interface is
@@ -51,7 +52,7 @@
 //! let mut now = Time::ZERO;
 //! let mut sender = Sender::new(&config, now);
 //! let mut receiver = Receiver::new(&config);
-//! sender.send(&config, now, Message { bytes: data.len() as u64, deadline: None });
+//! sender.send(&config, now, Message::new(data.len() as u64, None));
 //! sender.close();
 //! while !sender.is_closed() {
 //!     // The interface is never busy: send all that the window allows.
@@ -68,7 +69,7 @@
 //!         readable += receiver.input(&config, now, segment).bytes;
 //!     }
 //!     receiver.timeout(&config, now); // no effect unless a delayed acknowledgement is due
-//!     while let Some(answer) = receiver.poll_transmit(&config, now) {
+//!     while let Some(answer) = receiver.poll_transmit() {
 //!         answers.push(answer);
 //!     }
 //!     now += Span::from_us(50);
@@ -94,8 +95,8 @@
 //! let rate = Rate::from_gbps(1);
 //! let mut now = Time::ZERO;
 //! let deadline = Some(now + Span::from_ms(20));
-//! let mut sender = Sender::new(&config, now, rate, Message { bytes: 1_000_000, deadline });
-//! let mut receiver = Receiver::new(&config);
+//! let mut sender = Sender::new(&config, now, rate, Message::new(1_000_000, deadline));
+//! let mut receiver = Receiver::new();
 //! let mut port = PortDriver::new(&config, rate, Span::ZERO);
 //! let mut departed_bytes = 0;
 //! while !sender.is_closed() {
@@ -112,9 +113,9 @@
 //!     port.timeout(&config, now, Reading { departed_bytes, queue_bytes: sender.overdue() });
 //!     now += Span::from_us(50);
 //!     for packet in arriving {
-//!         receiver.input(&config, now, &packet);
+//!         receiver.input(&packet);
 //!     }
-//!     while let Some(answer) = receiver.poll_transmit(&config, now) {
+//!     while let Some(answer) = receiver.poll_transmit(&config) {
 //!         sender.input(&config, now, &answer);
 //!     }
 //!     sender.timeout(&config, now);
@@ -143,7 +144,7 @@
 //! let mut now = Time::ZERO;
 //!
 //! endpoints[1].listen(16);
-//! let query = Message { bytes: 5, deadline: Some(now + Span::from_ms(10)) };
+//! let query = Message::new(5, Some(now + Span::from_ms(10)));
 //! let client = endpoints[0].connect(now, addresses[1], query, &policy)?;
 //! endpoints[0].write(now, client, b"query")?;
 //! endpoints[0].finish(now, client)?;
@@ -172,7 +173,7 @@
 //!     if let Some(stream) = server
 //!         && endpoints[1].read(now, stream, &mut buffer) == Ok(0)
 //!     {
-//!         let answer = Message { bytes: 100_000, deadline: Some(now + Span::from_ms(5)) };
+//!         let answer = Message::new(100_000, Some(now + Span::from_ms(5)));
 //!         endpoints[1].open(now, stream, answer, &policy)?;
 //!         endpoints[1].write(now, stream, &[7; 100_000])?;
 //!         endpoints[1].release(now, stream); // written bytes are still sent
@@ -204,8 +205,46 @@ use duetime_core::Time;
 /// Message that an application submits to a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Length in bytes; `u64::MAX / 2` means endless. A message of a stream has at least one byte.
-    pub bytes: u64,
+    /// Length. A message of a TCP stream has at least one byte.
+    pub length: Length,
     /// Time by which the message should be delivered.
     pub deadline: Option<Time>,
+}
+
+impl Message {
+    /// Creates a message of this length, in bytes or [`Length::Endless`].
+    pub fn new(length: impl Into<Length>, deadline: Option<Time>) -> Self {
+        Self {
+            length: length.into(),
+            deadline,
+        }
+    }
+}
+
+/// Length of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// Number of bytes.
+    Bytes(u64),
+    /// The message has no end, or its end is unknown when it is submitted.
+    Endless,
+}
+
+impl Length {
+    /// Position after the last byte of an endless message, which no sender reaches.
+    pub(crate) const END: u64 = u64::MAX / 2;
+
+    /// Returns the number of bytes, at most [`Length::END`].
+    pub(crate) const fn bytes(self) -> u64 {
+        match self {
+            Self::Bytes(bytes) if bytes < Self::END => bytes,
+            Self::Bytes(_) | Self::Endless => Self::END,
+        }
+    }
+}
+
+impl From<u64> for Length {
+    fn from(bytes: u64) -> Self {
+        Self::Bytes(bytes)
+    }
 }

@@ -90,7 +90,7 @@ proptest! {
         let mut now = Time::ZERO;
         let mut sender = tcp::Sender::new(&config, now);
         let mut receiver = tcp::Receiver::new(&config);
-        sender.send(&config, now, Message { bytes, deadline: Some(now + Span::from_ms(20)) });
+        sender.send(&config, now, Message::new(bytes, Some(now + Span::from_ms(20))));
         sender.close();
         for delay in delays.iter().cycle().take(MAX_STEPS) {
             while let Some(segment) = forward.arrival(now) {
@@ -108,11 +108,11 @@ proptest! {
             while let Some(segment) = sender.poll_transmit(&config, now) {
                 forward.push(now, segment);
             }
-            while let Some(segment) = receiver.poll_transmit(&config, now) {
+            while let Some(segment) = receiver.poll_transmit() {
                 let sack = segment.flags.contains(tcp::Flags::SACK).then(|| receiver.sack());
                 back.push(now, (segment, sack.unwrap_or_default()));
             }
-            prop_assert!(!sender.can_transmit(&config) && !receiver.can_transmit(&config));
+            prop_assert!(!sender.can_transmit(&config) && !receiver.can_transmit());
             if sender.is_closed() {
                 break;
             }
@@ -134,13 +134,13 @@ proptest! {
         let (mut forward, mut back) = (Wire::new(seed, loss), Wire::new(!seed, loss));
         let mut now = Time::ZERO;
         let deadline = deadline.map(|ms| now + Span::from_ms(ms));
-        let mut sender = d3::Sender::new(&config, now, rate, Message { bytes, deadline });
-        let mut receiver = d3::Receiver::new(&config);
+        let mut sender = d3::Sender::new(&config, now, rate, Message::new(bytes, deadline));
+        let mut receiver = d3::Receiver::new();
         let mut port = d3::PortDriver::new(&config, rate, Span::from_us(seed % 800));
         let mut departed_bytes = 0;
         for delay in delays.iter().cycle().take(MAX_STEPS) {
             while let Some(packet) = forward.arrival(now) {
-                receiver.input(&config, now, &packet);
+                receiver.input(&packet);
             }
             while let Some(packet) = back.arrival(now) {
                 sender.input(&config, now, &packet);
@@ -149,8 +149,6 @@ proptest! {
             timeout(&mut sender, now, due, |machine| {
                 let _ = machine.timeout(&config, now);
             });
-            let due = receiver.next_timeout();
-            timeout(&mut receiver, now, due, |machine| machine.timeout(&config, now));
             let reading = d3::Reading { departed_bytes, queue_bytes: sender.overdue() };
             let due = port.next_timeout();
             timeout(&mut port, now, due, |machine| machine.timeout(&config, now, reading));
@@ -161,10 +159,10 @@ proptest! {
                 }
                 forward.push(now, packet);
             }
-            while let Some(packet) = receiver.poll_transmit(&config, now) {
+            while let Some(packet) = receiver.poll_transmit(&config) {
                 back.push(now, packet);
             }
-            prop_assert!(!sender.can_transmit(&config) && !receiver.can_transmit(&config));
+            prop_assert!(!sender.can_transmit(&config) && !receiver.can_transmit());
             if sender.is_closed() {
                 break;
             }
@@ -188,15 +186,15 @@ proptest! {
         let (mut forward, mut back) = (Wire::new(0, 0), Wire::new(0, 0));
         let mut now = Time::ZERO;
         let deadline = deadline.map(|ms| now + Span::from_ms(ms));
-        let mut sender = d3::Sender::new(&config, now, rate, Message { bytes, deadline });
-        let mut receiver = d3::Receiver::new(&config);
+        let mut sender = d3::Sender::new(&config, now, rate, Message::new(bytes, deadline));
+        let mut receiver = d3::Receiver::new();
         let mut port = d3::PortDriver::new(&config, rate, Span::ZERO);
         for (step, delay) in delays.iter().cycle().enumerate().take(MAX_STEPS) {
             if step == after {
                 sender.close();
             }
             while let Some(packet) = forward.arrival(now) {
-                receiver.input(&config, now, &packet);
+                receiver.input(&packet);
             }
             while let Some(packet) = back.arrival(now) {
                 sender.input(&config, now, &packet);
@@ -208,7 +206,7 @@ proptest! {
                 }
                 forward.push(now, packet);
             }
-            while let Some(packet) = receiver.poll_transmit(&config, now) {
+            while let Some(packet) = receiver.poll_transmit(&config) {
                 back.push(now, packet);
             }
             if sender.is_closed() {

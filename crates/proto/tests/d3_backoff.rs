@@ -9,7 +9,7 @@
 
 mod d3_world;
 
-use d3_world::{World, star};
+use d3_world::{ENDLESS, World, star};
 use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
@@ -40,7 +40,7 @@ struct Requester {
 
 impl Requester {
     fn new(config: Config, bytes: u64, deadline: Option<Time>) -> Self {
-        let message = Message { bytes, deadline };
+        let message = Message::new(bytes, deadline);
         let mut requester = Self {
             config,
             sender: Sender::new(&config, Time::ZERO, Rate::from_gbps(1), message),
@@ -241,14 +241,7 @@ fn starved(request_backoff: u8) -> (World, usize) {
     world.audit = true;
     for host in 1..41 {
         let start = Time::ZERO + Span::from_us(97 * host as u64);
-        world.flow(
-            (host, 0),
-            &[down[0]],
-            &[down[host]],
-            u64::MAX / 2,
-            start,
-            None,
-        );
+        world.flow((host, 0), &[down[0]], &[down[host]], ENDLESS, start, None);
     }
     (world, down[0])
 }
@@ -317,7 +310,7 @@ fn counters_recover_while_flows_wait() {
             start,
             Some(start + Span::from_ms(20)),
         );
-        let long = world.flow((source, 0), paths.0, paths.1, u64::MAX / 2, start, None);
+        let long = world.flow((source, 0), paths.0, paths.1, ENDLESS, start, None);
         world.run(world.now + Span::from_ms(5));
         if step % 3 != 0 {
             world.kill(long);

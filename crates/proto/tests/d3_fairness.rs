@@ -5,7 +5,7 @@
 
 mod d3_world;
 
-use d3_world::star;
+use d3_world::{ENDLESS, star};
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::d3::{Config, Rounding};
 
@@ -28,7 +28,7 @@ fn run(config: Config, n: usize, rate: Rate, latency: Span, seconds: u64) -> Sha
             (source, n),
             &[down[n]],
             &[down[source]],
-            u64::MAX / 2,
+            ENDLESS,
             start,
             None,
         );

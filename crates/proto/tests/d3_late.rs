@@ -2,11 +2,11 @@
 //! `late_answers`.
 
 use duetime_core::{Rate, Span, Time};
-use duetime_proto::Message;
 use duetime_proto::d3::{Config, Flags, Packet, Receiver, Sender};
+use duetime_proto::{Length, Message};
 
 const MESSAGE: Message = Message {
-    bytes: 100,
+    length: Length::Bytes(100),
     deadline: None,
 };
 
@@ -15,12 +15,10 @@ const MESSAGE: Message = Message {
 fn late_answer_to_the_syn_is_accepted() {
     let config = Config::default();
     let mut sender = Sender::new(&config, Time::ZERO, Rate::from_gbps(1), MESSAGE);
-    let mut receiver = Receiver::new(&config);
+    let mut receiver = Receiver::new();
     let syn = sender.poll_transmit(&config, Time::ZERO).expect("a SYN");
-    receiver.input(&config, Time::ZERO, &syn);
-    let answer = receiver
-        .poll_transmit(&config, Time::ZERO)
-        .expect("an answer");
+    receiver.input(&syn);
+    let answer = receiver.poll_transmit(&config).expect("an answer");
 
     let late = sender.next_timeout() + Span::from_us(1);
     sender.timeout(&config, late);
@@ -41,12 +39,10 @@ fn late_answer_to_the_syn_is_accepted() {
 fn answer_to_the_first_of_two_syns_is_ignored() {
     let config = Config::default();
     let mut sender = Sender::new(&config, Time::ZERO, Rate::from_gbps(1), MESSAGE);
-    let mut receiver = Receiver::new(&config);
+    let mut receiver = Receiver::new();
     let answer = |receiver: &mut Receiver, packet: &Packet| {
-        receiver.input(&config, Time::ZERO, packet);
-        receiver
-            .poll_transmit(&config, Time::ZERO)
-            .expect("an answer")
+        receiver.input(packet);
+        receiver.poll_transmit(&config).expect("an answer")
     };
     let first = sender.poll_transmit(&config, Time::ZERO).expect("a SYN");
     let first = answer(&mut receiver, &first);
@@ -66,12 +62,10 @@ fn answer_to_the_first_of_two_syns_is_ignored() {
 fn late_answers_option_accepts_both_syns() {
     let config = Config::default().with(|c| c.host.late_answers = Some(true));
     let mut sender = Sender::new(&config, Time::ZERO, Rate::from_gbps(1), MESSAGE);
-    let mut receiver = Receiver::new(&config);
+    let mut receiver = Receiver::new();
     let first = sender.poll_transmit(&config, Time::ZERO).expect("a SYN");
-    receiver.input(&config, Time::ZERO, &first);
-    let answer = receiver
-        .poll_transmit(&config, Time::ZERO)
-        .expect("an answer");
+    receiver.input(&first);
+    let answer = receiver.poll_transmit(&config).expect("an answer");
     let late = sender.next_timeout();
     sender.timeout(&config, late);
     sender.poll_transmit(&config, late).expect("a repeated SYN");
@@ -85,12 +79,9 @@ fn late_answers_option_accepts_both_syns() {
 /// ms.
 fn answers_after_a_jump(late_answers: bool) -> u32 {
     let config = Config::default().with(|c| c.host.late_answers = Some(late_answers));
-    let long = Message {
-        bytes: 1 << 40,
-        deadline: None,
-    };
+    let long = Message::new(1 << 40, None);
     let mut sender = Sender::new(&config, Time::ZERO, Rate::from_gbps(1), long);
-    let mut receiver = Receiver::new(&config);
+    let mut receiver = Receiver::new();
     let (mut now, mut accepted) = (Time::ZERO, 0);
     let mut answers: std::collections::VecDeque<(Time, Packet)> = [].into();
     let jump = Time::ZERO + Span::from_ms(20);
@@ -103,13 +94,13 @@ fn answers_after_a_jump(late_answers: bool) -> u32 {
             // A router grants 1 B/us.
             request.allocations[0] = duetime_proto::d3::EncodedRate::from_byte(1);
             request.index = 1;
-            receiver.input(&config, now, &packet);
+            receiver.input(&packet);
             let rtt = if now < jump {
                 Span::from_us(300)
             } else {
                 Span::from_ms(20)
             };
-            let answer = receiver.poll_transmit(&config, now).expect("an answer");
+            let answer = receiver.poll_transmit(&config).expect("an answer");
             answers.push_back((now + rtt, answer));
         }
         let next = answers.front().map_or(Time::MAX, |answer| answer.0);

@@ -9,7 +9,7 @@
 
 mod d3_world;
 
-use d3_world::{World, star};
+use d3_world::{ENDLESS, World, star};
 use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::d3::Config;
@@ -39,11 +39,7 @@ fn long_flows_stay_correctly_counted() {
     for host in 1..24 {
         let start = Time::ZERO + Span::from_us(997 * host as u64);
         let deadline = (host % 3 == 0).then_some(start + Span::from_secs(60));
-        let bytes = if host % 3 == 0 {
-            200_000_000
-        } else {
-            u64::MAX / 2
-        };
+        let bytes = if host % 3 == 0 { 200_000_000 } else { ENDLESS };
         world.flow((host, 0), &[down[0]], &[down[host]], bytes, start, deadline);
     }
     // Every counter is compared after every request and every tick.
@@ -100,7 +96,7 @@ fn after_faults(repair: bool) -> (World, usize) {
             (source, 0),
             &[down[0]],
             &[down[source]],
-            u64::MAX / 2,
+            ENDLESS,
             start,
             None,
         );
@@ -170,7 +166,7 @@ fn busy_port(repair: bool, loss: f64, failures: bool, seconds: u64) -> Figures {
     let mut long: Vec<usize> = (1..=10)
         .map(|host| {
             let start = Time::ZERO + Span::from_us(host as u64);
-            world.flow((host, 0), &[port], &[down[host]], u64::MAX / 2, start, None)
+            world.flow((host, 0), &[port], &[down[host]], ENDLESS, start, None)
         })
         .collect();
     let mut short = Vec::new();
@@ -199,7 +195,7 @@ fn busy_port(repair: bool, loss: f64, failures: bool, seconds: u64) -> Figures {
                     }
                 }
                 long[host - 1] =
-                    world.flow((host, 0), &[port], &[down[host]], u64::MAX / 2, start, None);
+                    world.flow((host, 0), &[port], &[down[host]], ENDLESS, start, None);
             }
         }
         error +=

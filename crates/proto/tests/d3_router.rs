@@ -1,6 +1,6 @@
 //! One router, request by request: a hand-worked trace in exact and rounded arithmetic; options and edge cases.
 
-use duetime_core::{Rate, Time};
+use duetime_core::Rate;
 use duetime_proto::d3::{
     Allocator, AlphaReference, BaseRate, Config, EncodedRate, Flags, Outcome, Request, Rounding,
 };
@@ -36,9 +36,7 @@ impl Bench {
             ..Request::default()
         };
         request.previous_allocations[0] = flow.granted;
-        let outcome = self
-            .router
-            .process(&self.config, Time::ZERO, flags, &mut request);
+        let outcome = self.router.process(&self.config, flags, &mut request);
         assert_eq!(
             (request.index, request.allocations[0]),
             (1, outcome.granted)
@@ -252,37 +250,35 @@ fn capacity_adapts_in_both_forms() {
     });
     let mut bench = Bench::new(physical);
     bench.request_rate(&mut Flow::default(), Flags::SYN, 0);
-    bench.router.tick(&physical, Time::ZERO, interval(105), 0);
+    bench.router.tick(&physical, interval(105), 0);
     assert!(
         (units(&bench.router) - 130.0).abs() < 0.01,
         "125 + (125 - 105) / 4"
     );
-    bench
-        .router
-        .tick(&physical, Time::ZERO, interval(105), interval(15));
+    bench.router.tick(&physical, interval(105), interval(15));
     assert!((units(&bench.router) - 120.0).abs() < 0.01, "130 + 5 - 15");
     let below = physical.with(|c| c.router.target_256 = 192);
     let mut spare = Bench::new(below);
     spare.request_rate(&mut Flow::default(), Flags::SYN, 0);
-    spare.router.tick(&below, Time::ZERO, interval(105), 0);
+    spare.router.tick(&below, interval(105), 0);
     assert!(
         (units(&spare.router) - 122.1875).abs() < 0.01,
         "125 + (93.75 - 105) / 4"
     );
     let literal = physical.with(|c| c.router.variant.alpha_reference = AlphaReference::Literal);
-    bench.router.tick(&literal, Time::ZERO, interval(80), 0);
+    bench.router.tick(&literal, interval(80), 0);
     assert!(
         (units(&bench.router) - 130.0).abs() < 0.01,
         "120 + (120 - 80) / 4"
     );
-    bench.router.tick(&literal, Time::ZERO, 0, u64::MAX);
+    bench.router.tick(&literal, 0, u64::MAX);
     assert!(
         (units(&bench.router) - 12.5).abs() < 0.01,
         "at least a tenth"
     );
     for _ in 0..200 {
         bench.request_rate(&mut Flow::default(), Flags::default(), 0);
-        bench.router.tick(&literal, Time::ZERO, 0, 0);
+        bench.router.tick(&literal, 0, 0);
     }
     assert!((units(&bench.router) - 250.0).abs() < 0.01, "at most twice");
 }
@@ -295,12 +291,12 @@ fn quiet_port_resets_and_becomes_idle() {
         assert!(bench.router.is_idle());
         bench.request_rate(&mut Flow::default(), Flags::SYN, 10);
         for _ in 0..busy_ticks {
-            bench.router.tick(&bench.config, Time::ZERO, 0, 0);
+            bench.router.tick(&bench.config, 0, 0);
             assert_eq!(bench.router.flows(), 1);
             assert!(!bench.router.is_idle());
         }
         for _ in busy_ticks..8 {
-            bench.router.tick(&bench.config, Time::ZERO, 0, 0);
+            bench.router.tick(&bench.config, 0, 0);
         }
         assert_eq!(
             (
@@ -333,7 +329,7 @@ fn full_vector_or_other_scale_has_no_effect() {
         };
         let outcome = bench
             .router
-            .process(&bench.config, Time::ZERO, Flags::SYN, &mut request);
+            .process(&bench.config, Flags::SYN, &mut request);
         assert_eq!(outcome, Outcome::default());
         assert!(bench.router.is_idle());
     }

@@ -118,7 +118,7 @@ proptest! {
             let routed = wire::route(&mut bytes, |request| in_bytes.answer(&config, request));
             let expected = header.packet.request.as_mut().map(|request| {
                 let full = usize::from(request.index) == MAX_HOPS;
-                memory.process(&config, Time::ZERO, packet.flags, request);
+                memory.process(&config, packet.flags, request);
                 full
             });
             match routed {
@@ -166,8 +166,8 @@ proptest! {
             c.wire.header_bytes = wire::UDP_IPV4_BYTES;
         });
         let rate = Rate::from_gbps(1);
-        let mut sender = Sender::new(&config, Time::ZERO, rate, Message { bytes, deadline: None });
-        let mut receiver = Receiver::new(&config);
+        let mut sender = Sender::new(&config, Time::ZERO, rate, Message::new(bytes, None));
+        let mut receiver = Receiver::new();
         let mut port = Allocator::new(&config, rate);
         let (mut now, mut max_length) = (Time::ZERO, 0);
         while !sender.is_closed() && now < Time::ZERO + Span::from_secs(1) {
@@ -175,17 +175,17 @@ proptest! {
             sender.timeout(&config, now);
             while let Some(mut packet) = sender.poll_transmit(&config, now) {
                 if let Some(request) = &mut packet.request {
-                    port.process(&config, now, packet.flags, request);
+                    port.process(&config, packet.flags, request);
                 }
                 let header = Header { kind: Kind::Packet, destination: 1, source: 2, window: 0, packet };
                 let payload = vec![0; packet.len as usize];
                 let length = wire::encode(&header, (&payload, &[]), &mut Vec::new()).unwrap() as u32 + 28;
                 prop_assert!(length <= mtu, "{} of {}", length, mtu);
                 max_length = max_length.max(length);
-                receiver.input(&config, now, &packet);
+                receiver.input(&packet);
             }
             now += Span::from_us(100);
-            while let Some(answer) = receiver.poll_transmit(&config, now) {
+            while let Some(answer) = receiver.poll_transmit(&config) {
                 sender.input(&config, now, &answer);
             }
         }
@@ -237,8 +237,8 @@ proptest! {
         let rate = Rate::from_gbps(1);
         let mut now = Time::ZERO;
         let deadline = deadline.map(|us| now + Span::from_us(us));
-        let mut sender = Sender::new(&config, now, rate, Message { bytes, deadline });
-        let mut receiver = Receiver::new(&config);
+        let mut sender = Sender::new(&config, now, rate, Message::new(bytes, deadline));
+        let mut receiver = Receiver::new();
         let mut router = Allocator::new(&config, rate);
         let mut delivered = 0;
         for (mut packet, wait) in packets {
@@ -256,18 +256,18 @@ proptest! {
                 prop_assert!(sent.seq + u64::from(sent.len) <= bytes);
             }
             prop_assert!(sender.acked() <= bytes);
-            let delivery = receiver.input(&config, now, &packet);
+            let delivery = receiver.input(&packet);
             delivered += delivery.bytes;
             prop_assert_eq!(delivered, receiver.delivered());
-            while receiver.poll_transmit(&config, now).is_some() {}
+            while receiver.poll_transmit(&config).is_some() {}
             if let Some(request) = &mut packet.request {
                 request.scale %= 2;
                 let index = request.index;
-                let outcome = router.process(&config, now, packet.flags, request);
+                let outcome = router.process(&config, packet.flags, request);
                 prop_assert!(outcome.granted <= EncodedRate::from_byte(255));
                 prop_assert_eq!(request.index, if index < 6 { index + 1 } else { index });
             }
-            router.tick(&config, now, wait * 100, wait);
+            router.tick(&config, wait * 100, wait);
             prop_assert!(router.capacity() >= 12 * 256 && router.capacity() <= 250 * 256);
         }
     }

@@ -93,7 +93,7 @@ fn ask(endpoint: &Endpoint, to: SocketAddr, number: u64, sizes: (u64, u64)) -> i
     let deadline = number
         .is_multiple_of(2)
         .then(|| Duration::from_millis(5 + number));
-    let mut stream = endpoint.connect(to, Flow { bytes, deadline })?;
+    let mut stream = endpoint.connect(to, Flow::new(bytes, deadline))?;
     stream.set_read_timeout(Some(HANG));
     stream.set_write_timeout(Some(HANG));
     let query: Vec<u8> = (0..bytes).map(|p| query_byte(number, answer, p)).collect();
@@ -115,10 +115,7 @@ fn answer(mut stream: Stream) -> io::Result<()> {
     read_checked(&mut stream, |p| query_byte(number, answer, p + 16))?;
     let bytes: Vec<u8> = (0..answer).map(|p| byte(!number, p)).collect();
     let deadline = Some(Duration::from_millis(20));
-    stream.open(Flow {
-        bytes: answer,
-        deadline,
-    })?;
+    stream.open(Flow::new(answer, deadline))?;
     stream.write_all(&bytes)?;
     stream.close()
 }

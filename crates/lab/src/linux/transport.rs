@@ -139,11 +139,9 @@ impl D3 {
             host.pacing_batch = wire.config.host.pacing_batch;
         });
         let options = Options { config, ..wire };
-        if let Some(problem) = options.problem() {
-            return Err(LabError::Unsupported(format!(
-                "transport `{name}`: {problem}"
-            )));
-        }
+        options
+            .check()
+            .map_err(|error| LabError::Unsupported(format!("transport `{name}`: {error}")))?;
         // Per-flow decisions are not endpoint options, so that D3 and RCPdc can share an endpoint.
         let config = config.with(|config| {
             config.host.ignore_deadlines = false;

@@ -57,7 +57,7 @@ impl PortDriver {
         request: &mut Request,
     ) -> Outcome {
         self.wake(config, now);
-        self.allocator.process(config, now, flags, request)
+        self.allocator.process(config, flags, request)
     }
 
     /// Answers a parsed request to this interface (see [`Allocator::answer`]).
@@ -134,7 +134,7 @@ impl PortDriver {
         if let Some(before) = self.departed.replace(reading.departed_bytes) {
             let intervals = 1 + now.since(self.due).as_ps() / config.interval().as_ps();
             let sent = reading.departed_bytes.saturating_sub(before) / intervals;
-            self.allocator.tick(config, now, sent, queue);
+            self.allocator.tick(config, sent, queue);
         }
         if self.allocator.is_idle() {
             self.due = Time::MAX;

@@ -1,7 +1,6 @@
 //! Receiving host of a flow: acknowledges data, returns allocations, and registers the reverse path as a separate flow.
 
 use super::{Config, EncodedRate, Flags, MAX_HOPS, Packet, Request, Tag};
-use duetime_core::Time;
 
 /// Maximum distance of accepted data beyond the next byte. Bounds the memory that a misbehaving peer can make a driver
 /// use.
@@ -9,8 +8,8 @@ const WINDOW: u64 = 1 << 30;
 /// Maximum number of ranges stored beyond a gap; data that would need more is dropped and retransmitted.
 const MAX_RANGES: usize = 1_024;
 
-/// Receiver of one flow.
-#[derive(Clone, Debug)]
+/// Receiver of one flow. It has no timers.
+#[derive(Clone, Debug, Default)]
 pub struct Receiver {
     /// Next byte to deliver.
     next: u64,
@@ -62,25 +61,12 @@ pub struct Delivery {
 
 impl Receiver {
     /// Creates a receiver that waits for the SYN.
-    pub fn new(_config: &Config) -> Self {
-        Self {
-            next: 0,
-            ahead: Vec::new(),
-            end: None,
-            feedback: None,
-            registered: Registered::default(),
-            number: 0,
-            outstanding: false,
-            opened: false,
-            abandoned: false,
-            acknowledge: false,
-            plain_fin: false,
-            gaps: 0,
-        }
+    pub fn new() -> Self {
+        Self::default()
     }
 
     /// Processes a packet from the sender.
-    pub fn input(&mut self, _config: &Config, _now: Time, packet: &Packet) -> Delivery {
+    pub fn input(&mut self, packet: &Packet) -> Delivery {
         let flags = packet.flags;
         self.opened |= flags.contains(Flags::SYN);
         if !self.opened || flags.contains(Flags::ACK) {
@@ -182,12 +168,9 @@ impl Receiver {
         self.ahead.drain(first + 1..last);
     }
 
-    /// Does nothing: a receiver has no timers.
-    pub fn timeout(&mut self, _config: &Config, _now: Time) {}
-
     /// Returns the next acknowledgement, or `None` if none is due.
-    pub fn poll_transmit(&mut self, config: &Config, _now: Time) -> Option<Packet> {
-        if !self.has_pending() {
+    pub fn poll_transmit(&mut self, config: &Config) -> Option<Packet> {
+        if !self.can_transmit() {
             return None;
         }
         // Each arrival beyond a gap is acknowledged, because the sender counts them; all others are covered by the
@@ -235,18 +218,8 @@ impl Receiver {
 
     /// Returns true if `poll_transmit` would return a packet.
     #[inline]
-    pub const fn can_transmit(&self, _config: &Config) -> bool {
-        self.has_pending()
-    }
-
-    const fn has_pending(&self) -> bool {
+    pub const fn can_transmit(&self) -> bool {
         self.acknowledge || self.gaps > 0 || self.feedback.is_some()
-    }
-
-    /// Returns [`Time::MAX`]: a receiver has no timers.
-    #[inline]
-    pub const fn next_timeout(&self) -> Time {
-        Time::MAX
     }
 
     /// Requests an acknowledgement without new data. Called when the driver has buffer space again.
@@ -272,7 +245,7 @@ impl Receiver {
     /// Returns true if the flow was completed, or abandoned by the sender, and everything is acknowledged. The receiver
     /// still answers a repeated FIN.
     pub fn is_closed(&self) -> bool {
-        (self.abandoned || self.end == Some(self.next)) && !self.has_pending()
+        (self.abandoned || self.end == Some(self.next)) && !self.can_transmit()
     }
 }
 
@@ -290,22 +263,18 @@ mod tests {
 
     fn open() -> (Config, Receiver) {
         let config = Config::default();
-        let mut receiver = Receiver::new(&config);
-        receiver.input(
-            &config,
-            Time::ZERO,
-            &Packet {
-                flags: Flags::SYN,
-                ..Packet::default()
-            },
-        );
+        let mut receiver = Receiver::new();
+        receiver.input(&Packet {
+            flags: Flags::SYN,
+            ..Packet::default()
+        });
         (config, receiver)
     }
 
     #[test]
     fn delivers_in_order_for_any_arrival_order() {
-        let (config, mut receiver) = open();
-        let mut input = |seq, len| receiver.input(&config, Time::ZERO, &data(seq, len)).bytes;
+        let (_, mut receiver) = open();
+        let mut input = |seq, len| receiver.input(&data(seq, len)).bytes;
         assert_eq!(input(20, 10), 0);
         assert_eq!(input(40, 10), 0);
         assert_eq!(input(25, 20), 0);
@@ -320,50 +289,44 @@ mod tests {
     fn acknowledges_each_arrival_beyond_a_gap() {
         let (config, mut receiver) = open();
         for seq in [10, 20, 30] {
-            receiver.input(&config, Time::ZERO, &data(seq, 10));
+            receiver.input(&data(seq, 10));
         }
         for _ in 0..3 {
-            let ack = receiver.poll_transmit(&config, Time::ZERO).unwrap();
+            let ack = receiver.poll_transmit(&config).unwrap();
             assert_eq!((ack.seq, ack.flags), (0, Flags::ACK | Flags::GAP));
         }
-        assert_eq!(receiver.poll_transmit(&config, Time::ZERO), None);
-        receiver.input(&config, Time::ZERO, &data(0, 10));
-        let ack = receiver.poll_transmit(&config, Time::ZERO).unwrap();
+        assert_eq!(receiver.poll_transmit(&config), None);
+        receiver.input(&data(0, 10));
+        let ack = receiver.poll_transmit(&config).unwrap();
         assert_eq!((ack.seq, ack.flags), (40, Flags::ACK));
     }
 
     #[test]
     fn quenched_flow_closes_without_finishing() {
         let (config, mut receiver) = open();
-        receiver.input(&config, Time::ZERO, &data(0, 10));
+        receiver.input(&data(0, 10));
         let fin = Packet {
             flags: Flags::FIN | Flags::QUENCH,
             ..data(10, 0)
         };
-        assert_eq!(
-            receiver.input(&config, Time::ZERO, &fin),
-            Delivery::default()
-        );
-        while receiver.poll_transmit(&config, Time::ZERO).is_some() {}
+        assert_eq!(receiver.input(&fin), Delivery::default());
+        while receiver.poll_transmit(&config).is_some() {}
         assert!(receiver.is_closed());
     }
 
     #[test]
     fn extreme_positions_are_handled() {
-        let (config, mut receiver) = open();
+        let (_, mut receiver) = open();
         for (seq, len) in [
             (u64::MAX, u32::MAX),
             (u64::MAX - 5, 5),
             (WINDOW + 1, 1),
             (0, u32::MAX),
         ] {
-            assert_eq!(
-                receiver.input(&config, Time::ZERO, &data(seq, len)).bytes,
-                0
-            );
+            assert_eq!(receiver.input(&data(seq, len)).bytes, 0);
         }
         for i in 0..5_000 {
-            receiver.input(&config, Time::ZERO, &data(2 * i + 1, 1));
+            receiver.input(&data(2 * i + 1, 1));
         }
         assert!(receiver.ahead.len() <= MAX_RANGES);
     }

@@ -6,7 +6,7 @@ use super::{
     AlphaReference, BaseRate, Config, EncodedRate, FixedRate, Flags, HopAnswer, HopRequest,
     Request, Rounding,
 };
-use duetime_core::{Rate, Time};
+use duetime_core::Rate;
 
 /// Maximum remainder that a port carries to later grants. It is above one unit because flows whose previous hop limits
 /// them to the same rounded-down share cannot take it.
@@ -105,13 +105,7 @@ impl Allocator {
     /// Answers the request of a packet that leaves through this interface (D3 §4.3, Snippet 1). A request without a
     /// free slot or of another scale has no effect.
     #[inline]
-    pub fn process(
-        &mut self,
-        config: &Config,
-        _now: Time,
-        flags: Flags,
-        request: &mut Request,
-    ) -> Outcome {
+    pub fn process(&mut self, config: &Config, flags: Flags, request: &mut Request) -> Outcome {
         let Some(hop) = request.at_hop(flags) else {
             return Outcome::default();
         };
@@ -335,7 +329,7 @@ impl Allocator {
     /// including the packet in service with [`queue_in_service`](super::RouterVariant::queue_in_service): the current
     /// one, or the minimum since the last tick, according to [`queue_sample`](super::RouterVariant::queue_sample). At a
     /// host's interface it is the sum of [`Sender::overdue`](super::Sender::overdue).
-    pub fn tick(&mut self, config: &Config, _now: Time, sent_bytes: u64, queue_bytes: u64) {
+    pub fn tick(&mut self, config: &Config, sent_bytes: u64, queue_bytes: u64) {
         // D3 §4.4, low load: reset everything. With the repair, the census clears the counters instead, because it
         // tolerates a first round trip of two epochs and supports slow flows.
         self.quiet = if queue_bytes == 0 {

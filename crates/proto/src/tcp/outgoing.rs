@@ -49,7 +49,7 @@ impl Outgoing {
         let sending_end = self.sending_end();
         self.end = self
             .end
-            .saturating_add(message.bytes.max(1))
+            .saturating_add(message.length.bytes().max(1))
             .min(u64::MAX / 4 * 3);
         let extent = Extent {
             end: self.end,
@@ -120,12 +120,10 @@ impl Outgoing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Length;
 
     fn message(bytes: u64) -> Message {
-        Message {
-            bytes,
-            deadline: Some(Time::from_ps(bytes)),
-        }
+        Message::new(bytes, Some(Time::from_ps(bytes)))
     }
 
     #[test]
@@ -160,7 +158,7 @@ mod tests {
     #[test]
     fn endless_messages_do_not_overflow() {
         let mut out = Outgoing::new();
-        out.push(message(u64::MAX / 2), 0, 0);
+        out.push(message(Length::END), 0, 0);
         out.push(message(u64::MAX), 1, 1);
         assert!(out.end() < u64::MAX / 4 * 3 + 1);
     }

@@ -104,7 +104,7 @@ impl Receiver {
 
     /// Returns the next acknowledgement to send, or `None`.
     #[inline(always)]
-    pub fn poll_transmit(&mut self, _config: &Config, _now: Time) -> Option<Segment> {
+    pub fn poll_transmit(&mut self) -> Option<Segment> {
         if self.due == 0 {
             return None;
         }
@@ -128,7 +128,7 @@ impl Receiver {
 
     /// Returns true if [`poll_transmit`](Self::poll_transmit) would return an acknowledgement.
     #[inline]
-    pub const fn can_transmit(&self, _config: &Config) -> bool {
+    pub const fn can_transmit(&self) -> bool {
         self.due > 0
     }
 

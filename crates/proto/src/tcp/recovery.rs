@@ -105,7 +105,7 @@ impl Sender {
         let mss = u64::from(config.mss);
         self.counters.fast_retransmits += 1;
         let flight = self.flight_at_loss(config);
-        on!(&mut self.controller, control => control.reduce_by_loss(config, &mut self.window, flight));
+        on!(&mut self.controller, control => control.on_congestion_event(config, &mut self.window, flight));
         self.window.cwnd = self.window.ssthresh + u64::from(DUPLICATE_THRESHOLD) * mss;
         self.window.growth = 0;
         self.recover = self.highest;
@@ -209,9 +209,9 @@ impl Sender {
     /// first hole remains, and all of it counts until the hole is filled.
     pub(super) fn reduce_for_timeout(&mut self, config: &Config, flight: u64) {
         if matches!(self.phase, Phase::Recovery | Phase::PartialRecovery) {
-            on!(&mut self.controller, control => control.abandon_recovery());
+            on!(&mut self.controller, control => control.on_recovery_timeout());
         } else if self.attempts == 0 {
-            on!(&mut self.controller, control => control.reduce_by_timeout(config, &mut self.window, flight));
+            on!(&mut self.controller, control => control.on_timeout(config, &mut self.window, flight));
         }
     }
 

@@ -171,7 +171,7 @@ impl Sender {
             };
         }
         let is_reduced = window < self.window.cwnd;
-        on!(&mut self.controller, control => control.resume(idle, is_reduced));
+        on!(&mut self.controller, control => control.on_idle_end(idle, is_reduced));
         if restarts {
             self.window.cwnd = window;
             self.window.growth = 0;
@@ -215,7 +215,7 @@ impl Sender {
         let marked = self.uses_marks() && segment.flags.contains(Flags::ECE);
         if self.uses_marks() {
             let marked = if marked { bytes } else { 0 };
-            on!(&mut self.controller, control => control.count(marked, ack, self.highest));
+            on!(&mut self.controller, control => control.on_ecn_feedback(marked, ack, self.highest));
         }
         self.rtt.acknowledged(config, now, ack);
         if ack >= self.outgoing.first_end() {
@@ -356,7 +356,7 @@ impl Sender {
     #[inline(always)]
     pub(super) fn grow(&mut self, config: &Config, now: Time, bytes: u64) {
         if self.controller.has_custom_growth() {
-            on!(&mut self.controller, control => control.grow(config, now, &mut self.window, &self.rtt, bytes));
+            on!(&mut self.controller, control => control.on_ack(config, now, &mut self.window, &self.rtt, bytes));
         } else {
             self.window.grow(config, bytes);
         }
@@ -373,7 +373,7 @@ impl Sender {
             srtt: self.rtt.smoothed(),
         };
         on!(&mut self.controller, control => {
-            control.reduce_by_marks(config, now, &mut self.window, &progress);
+            control.on_explicit_congestion(config, now, &mut self.window, &progress);
         });
         self.window.growth = 0;
         self.reduced_end = self.highest;

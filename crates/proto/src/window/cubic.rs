@@ -98,7 +98,7 @@ impl Control for State {
     const CUSTOM_GROWTH: bool = true;
 
     #[inline(never)]
-    fn grow(&mut self, config: &Config, now: Time, window: &mut Window, rtt: &Rtt, bytes: u64) {
+    fn on_ack(&mut self, config: &Config, now: Time, window: &mut Window, rtt: &Rtt, bytes: u64) {
         if let Some(hystart) = &mut self.0.hystart
             && window.cwnd < window.ssthresh.min(config.receive_window)
         {
@@ -119,29 +119,29 @@ impl Control for State {
         }
     }
 
-    fn measured(&mut self, rtt: Span, ack: u64, next: u64) {
+    fn on_rtt_sample(&mut self, rtt: Span, ack: u64, next: u64) {
         if let Some(hystart) = &mut self.0.hystart {
             hystart.measured(rtt, ack, next);
         }
     }
 
-    fn reduce_by_loss(&mut self, config: &Config, window: &mut Window, flight: u64) {
+    fn on_congestion_event(&mut self, config: &Config, window: &mut Window, flight: u64) {
         self.0.reduce(config, window, flight);
     }
 
     /// Starts the next curve at its plateau (RFC 9438 §4.8).
-    fn reduce_by_timeout(&mut self, config: &Config, window: &mut Window, flight: u64) {
+    fn on_timeout(&mut self, config: &Config, window: &mut Window, flight: u64) {
         self.0.reduce(config, window, flight);
-        self.abandon_recovery();
+        self.on_recovery_timeout();
     }
 
-    fn abandon_recovery(&mut self) {
+    fn on_recovery_timeout(&mut self) {
         self.0.w_max = 0;
     }
 
     /// Excludes idle time from the curve (RFC 9438 §5.8). After a restart `W_est` starts from the smaller window
     /// (§4.3); Linux keeps it.
-    fn resume(&mut self, idle: Span, restarts: bool) {
+    fn on_idle_end(&mut self, idle: Span, restarts: bool) {
         if restarts && self.0.options.tick == Span::ZERO {
             self.0.epoch = Time::MAX;
         } else if self.0.epoch != Time::MAX {
@@ -332,11 +332,11 @@ mod tests {
             growth: 0,
         };
         let mut state = State::new(Cubic::default());
-        state.reduce_by_loss(&config, &mut window, 90 * MSS);
+        state.on_congestion_event(&config, &mut window, 90 * MSS);
         assert_eq!((window.ssthresh, state.0.w_max), (63 * MSS, 100 * MSS));
         // §4.7: the second loss occurs earlier; W_max = 80 (1 + 0.7) / 2 = 68.
         window.cwnd = 80 * MSS;
-        state.reduce_by_loss(&config, &mut window, 80 * MSS);
+        state.on_congestion_event(&config, &mut window, 80 * MSS);
         assert_eq!((window.ssthresh, state.0.w_max), (56 * MSS, 68 * MSS));
         assert_eq!(state.0.prior, 80 * MSS);
         let mut slow = State::new(Cubic {
@@ -345,11 +345,11 @@ mod tests {
         });
         for cwnd in [100, 80] {
             window.cwnd = cwnd * MSS;
-            slow.reduce_by_loss(&config, &mut window, cwnd * MSS);
+            slow.on_congestion_event(&config, &mut window, cwnd * MSS);
         }
         assert_eq!(slow.0.w_max, 80 * MSS);
         // A timeout resets W_max; the minimum threshold is two segments.
-        state.reduce_by_timeout(&config, &mut window, MSS);
+        state.on_timeout(&config, &mut window, MSS);
         assert_eq!((window.ssthresh, state.0.w_max), (2 * MSS, 0));
     }
 
@@ -369,7 +369,7 @@ mod tests {
         let (mut now, mut mean, mut last) = (Time::ZERO, 0.0, 0.0);
         for _ in 0..cycles {
             let flight = window.cwnd;
-            state.reduce_by_loss(&config, &mut window, flight);
+            state.on_congestion_event(&config, &mut window, flight);
             (window.cwnd, window.growth) = (window.ssthresh, 0);
             let (mut left, mut rounds) = (one_in, 0.0);
             while left > 0 {
@@ -444,15 +444,15 @@ mod tests {
             let flight = window.cwnd * (1 + below(0, 4)) / 4;
             match draw % 512 {
                 0 | 1 => {
-                    state.reduce_by_loss(&config, &mut window, flight);
+                    state.on_congestion_event(&config, &mut window, flight);
                     (window.cwnd, window.growth) = (window.ssthresh, 0);
                 }
                 2 => {
-                    state.reduce_by_timeout(&config, &mut window, flight);
+                    state.on_timeout(&config, &mut window, flight);
                     (window.cwnd, window.growth) = (MSS, 0);
                 }
                 3 => {
-                    state.resume(Span::from_ms(100), window.cwnd > 10 * MSS);
+                    state.on_idle_end(Span::from_ms(100), window.cwnd > 10 * MSS);
                     (window.cwnd, window.growth) = (window.cwnd.min(10 * MSS), 0);
                 }
                 _ => {}
@@ -460,7 +460,7 @@ mod tests {
             now += Span::from_us(below(16, 1 << below(32, 16)));
             let segments = 1 + below(32, 1 << below(48, 7));
             let before = window;
-            state.grow(&config, now, &mut window, &rtt, segments * MSS);
+            state.on_ack(&config, now, &mut window, &rtt, segments * MSS);
             let growth = window.cwnd - before.cwnd;
             let allowed = if before.cwnd < before.ssthresh {
                 MSS // slow start, limited by `slow_start_limit`
@@ -471,7 +471,7 @@ mod tests {
             let excess = Excess(growth.saturating_sub(allowed), growth / MSS);
             largest = largest.max(excess);
             if window.cwnd > 2_000 * MSS {
-                state.reduce_by_timeout(&config, &mut window, MSS);
+                state.on_timeout(&config, &mut window, MSS);
                 (window.cwnd, window.growth) = (MSS, 0);
             }
         }
@@ -508,13 +508,13 @@ mod tests {
     #[test]
     fn idle_time_does_not_count() {
         let mut state = State::new(Cubic::default());
-        state.resume(Span::from_secs(1), false);
+        state.on_idle_end(Span::from_secs(1), false);
         assert_eq!(state.0.epoch, Time::MAX);
         state.0.begin(Time::ZERO, 10 * MSS, MSS);
-        state.resume(Span::from_secs(1), false);
+        state.on_idle_end(Span::from_secs(1), false);
         assert_eq!(state.0.epoch, Time::ZERO + Span::from_secs(1));
         // A restart with the initial window starts a new curve.
-        state.resume(Span::from_secs(1), true);
+        state.on_idle_end(Span::from_secs(1), true);
         assert_eq!(state.0.epoch, Time::MAX);
     }
 

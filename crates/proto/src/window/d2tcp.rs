@@ -53,12 +53,12 @@ impl Control for State {
     const USES_MARKS: bool = true;
 
     #[inline(always)]
-    fn count(&mut self, marked: u64, ack: u64, next: u64) {
-        self.0.count(marked, ack, next);
+    fn on_ecn_feedback(&mut self, marked: u64, ack: u64, next: u64) {
+        self.0.on_ecn_feedback(marked, ack, next);
     }
 
     #[inline(always)]
-    fn reduce_by_marks(
+    fn on_explicit_congestion(
         &mut self,
         config: &Config,
         now: Time,

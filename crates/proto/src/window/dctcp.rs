@@ -43,7 +43,7 @@ impl Control for State {
     const USES_MARKS: bool = true;
 
     #[inline(always)]
-    fn count(&mut self, marked: u64, ack: u64, next: u64) {
+    fn on_ecn_feedback(&mut self, marked: u64, ack: u64, next: u64) {
         self.marked += marked;
         if ack >= self.end {
             self.end_window(ack, next);
@@ -52,7 +52,7 @@ impl Control for State {
 
     /// Multiplies the window W by 1 - α/2.
     #[inline(always)]
-    fn reduce_by_marks(
+    fn on_explicit_congestion(
         &mut self,
         config: &Config,
         _now: Time,
@@ -115,17 +115,17 @@ mod tests {
             gain_shift: 4,
             initial_alpha: 0.0,
         });
-        state.count(0, 1_001, 4_001);
+        state.on_ecn_feedback(0, 1_001, 4_001);
         assert_eq!(state.alpha(), Fraction::ZERO);
-        state.count(1_000, 2_001, 5_001);
-        state.count(0, 3_001, 6_001);
+        state.on_ecn_feedback(1_000, 2_001, 5_001);
+        state.on_ecn_feedback(0, 3_001, 6_001);
         assert_eq!(state.alpha(), Fraction::ZERO, "the window lasts until 4001");
-        state.count(1_000, 4_001, 8_001);
+        state.on_ecn_feedback(1_000, 4_001, 8_001);
         // 2000 of 3000 bytes.
         assert_eq!(state.alpha().to_bits(), (2_000 << 16) / 3_000);
-        state.count(0, 8_000, 12_000);
+        state.on_ecn_feedback(0, 8_000, 12_000);
         let before = state.alpha();
-        state.count(0, 8_001, 12_000);
+        state.on_ecn_feedback(0, 8_001, 12_000);
         assert_eq!(
             state.alpha().to_bits(),
             before.to_bits() - before.to_bits() / 16

@@ -55,19 +55,24 @@ pub struct Progress {
 pub(crate) trait Control: Sized {
     /// True if packets are sent ECN-capable and marks reduce the window.
     const USES_MARKS: bool = false;
-    /// True if `grow` replaces NewReno's growth.
+    /// True if `on_ack` replaces NewReno's growth.
     const CUSTOM_GROWTH: bool = false;
 
     /// Counts acknowledged data: everything up to `ack` is acknowledged, `marked` bytes of it newly and with a mark,
     /// and `next` is the next new position to send. Called for each acknowledgement that advances, if the controller
     /// uses marks.
     #[inline(always)]
-    fn count(&mut self, _marked: u64, _ack: u64, _next: u64) {}
+    fn on_ecn_feedback(&mut self, _marked: u64, _ack: u64, _next: u64) {}
+
+    /// Records a round-trip time, where everything up to `ack` is acknowledged and `next` is sent next. Called before
+    /// `on_ack`, with selective acknowledgements only.
+    #[inline(always)]
+    fn on_rtt_sample(&mut self, _rtt: Span, _ack: u64, _next: u64) {}
 
     /// Grows the window in slow start or congestion avoidance after `bytes` were acknowledged without a mark. Called if
     /// `CUSTOM_GROWTH` is true.
     #[inline(always)]
-    fn grow(
+    fn on_ack(
         &mut self,
         _config: &Config,
         _now: Time,
@@ -77,41 +82,36 @@ pub(crate) trait Control: Sized {
     ) {
     }
 
-    /// Records a round-trip time, where everything up to `ack` is acknowledged and `next` is sent next. Called before
-    /// `grow`, with selective acknowledgements only.
-    #[inline(always)]
-    fn measured(&mut self, _rtt: Span, _ack: u64, _next: u64) {}
-
     /// Reduces the window. Called for the first mark in a window of data.
     #[inline(always)]
-    fn reduce_by_marks(
+    fn on_explicit_congestion(
         &mut self,
         _config: &Config,
         _now: Time,
         _window: &mut Window,
-        _progress: &Progress,
+        _flow: &Progress,
     ) {
     }
 
     /// Sets the slow-start threshold after a loss with `flight` bytes in flight. Fast recovery sets the window.
-    fn reduce_by_loss(&mut self, config: &Config, window: &mut Window, flight: u64) {
+    fn on_congestion_event(&mut self, config: &Config, window: &mut Window, flight: u64) {
         window.halve(config, flight);
     }
 
     /// Sets the slow-start threshold after a first retransmission timeout outside fast recovery, with `flight` bytes in
     /// flight. The window is reduced to one segment.
-    fn reduce_by_timeout(&mut self, config: &Config, window: &mut Window, flight: u64) {
+    fn on_timeout(&mut self, config: &Config, window: &mut Window, flight: u64) {
         window.halve(config, flight);
     }
 
     /// Called for a retransmission timeout in fast recovery, which has set the slow-start threshold. The window is
     /// reduced to one segment.
     #[inline(always)]
-    fn abandon_recovery(&mut self) {}
+    fn on_recovery_timeout(&mut self) {}
 
     /// Called before data is sent after an idle time. `restarts` is true if the window is reduced.
     #[inline(always)]
-    fn resume(&mut self, _idle: Span, _restarts: bool) {}
+    fn on_idle_end(&mut self, _idle: Span, _restarts: bool) {}
 
     /// Returns α, the average marked fraction (RFC 8257).
     fn alpha(&self) -> Fraction {

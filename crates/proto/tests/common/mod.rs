@@ -2,9 +2,9 @@
 #![allow(dead_code, reason = "each test file uses a part of the harness")]
 
 use duetime_core::{Span, Time};
-use duetime_proto::Message;
 use duetime_proto::tcp::{Config, Flags, Receiver, Sack, Segment, Sender};
 use duetime_proto::window::{Completion, CongestionControl, D2tcp, Dctcp};
+use duetime_proto::{Length, Message};
 use std::collections::BTreeMap;
 
 /// Fate of a packet in the network.
@@ -93,13 +93,13 @@ impl Pair {
         self.ack_fate(move |packet, _| drop_if(lost(packet)))
     }
 
-    pub fn send(&mut self, bytes: u64) {
-        self.send_by(bytes, None);
+    pub fn send(&mut self, length: impl Into<Length>) {
+        self.send_by(length, None);
     }
 
-    pub fn send_by(&mut self, bytes: u64, deadline: Option<Time>) {
+    pub fn send_by(&mut self, length: impl Into<Length>, deadline: Option<Time>) {
         self.sender
-            .send(&self.config, self.now, Message { bytes, deadline });
+            .send(&self.config, self.now, Message::new(length, deadline));
     }
 
     /// Runs until `end`, or until no events are left.
@@ -149,7 +149,7 @@ impl Pair {
             });
             self.transmit(true, segment, Sack::NONE, fate);
         }
-        while let Some(segment) = self.receiver.poll_transmit(&self.config, self.now) {
+        while let Some(segment) = self.receiver.poll_transmit() {
             let sack = if segment.flags.contains(Flags::SACK) {
                 self.receiver.sack()
             } else {

@@ -73,10 +73,7 @@ impl Exchange {
         let now = world.now;
         let endpoint = &mut world.endpoints[self.host];
         let Some(id) = self.stream else {
-            let message = Message {
-                bytes: self.announced,
-                deadline: self.deadline.map(|span| now + span),
-            };
+            let message = Message::new(self.announced, self.deadline.map(|span| now + span));
             match endpoint.connect(now, address(self.server), message, &self.policy) {
                 Ok(id) => self.stream = Some(id),
                 Err(error) => self.end(world, Err(error)),
@@ -198,10 +195,7 @@ impl Service {
             && !self.announced
         {
             self.announced = true;
-            let message = Message {
-                bytes: answer,
-                deadline: Some(now + span),
-            };
+            let message = Message::new(answer, Some(now + span));
             let policy = endpoint.options().config.host.policy;
             endpoint.open(now, id, message, &policy).unwrap();
         }

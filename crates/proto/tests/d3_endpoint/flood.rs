@@ -54,10 +54,7 @@ fn run_long_flows(flooded: bool) -> ([u64; 2], [u64; 2]) {
     let mut world = World::new(3, options(), 3);
     world.set_routers(0);
     let policy = options().config.host.policy;
-    let message = Message {
-        bytes: 1 << 30,
-        deadline: None,
-    };
+    let message = Message::new(1 << 30, None);
     world.endpoints[0].listen(64);
     let mut flows = Vec::new();
     for (from, to) in [(1, 0), (0, 2)] {

@@ -91,10 +91,10 @@ pub fn play(bytes: &[u8]) -> (u64, usize) {
             }
             (5, _) => now += Span::from_us(u64::from(argument) * u64::from(argument)),
             (6, None) | (7, _) => {
-                let message = Message {
-                    bytes: u64::from(argument) << (operation >> 4),
-                    deadline: (argument > 99).then_some(now + Span::from_us(u64::from(operation))),
-                };
+                let message = Message::new(
+                    u64::from(argument) << (operation >> 4),
+                    (argument > 99).then_some(now + Span::from_us(u64::from(operation))),
+                );
                 let policy = Policy {
                     quench: operation & 16 != 0,
                     late: if argument % 2 == 0 {

@@ -5,7 +5,7 @@ use crate::rules::{SECOND, after, options};
 use crate::world::{World, address};
 use duetime_core::{Span, Time};
 use duetime_proto::Message;
-use duetime_proto::d3::endpoint::{Endpoint, Options, StreamError, StreamId};
+use duetime_proto::d3::endpoint::{Endpoint, Options, OptionsError, StreamError, StreamId};
 use duetime_proto::d3::wire::{self, DatagramError, Header, Kind, Reason};
 use duetime_proto::d3::{Flags, Packet, Request};
 
@@ -60,10 +60,7 @@ fn answers(endpoint: &mut Endpoint, now: Time) -> Vec<Header> {
 fn open_pair() -> (World, StreamId, StreamId) {
     let mut world = World::new(3, options(), 8);
     world.endpoints[0].listen(4);
-    let message = Message {
-        bytes: 1_000_000,
-        deadline: None,
-    };
+    let message = Message::new(1_000_000, None);
     let policy = options().config.host.policy;
     let client = world.endpoints[1]
         .connect(world.now, address(0), message, &policy)
@@ -208,10 +205,7 @@ fn backlog_and_peer_streams_are_bounded() {
     }
     assert_eq!(endpoint.streams(), 5, "3 of one peer, 2 of the next");
     assert_eq!(endpoint.totals().over_limit, 76);
-    let message = Message {
-        bytes: 1,
-        deadline: None,
-    };
+    let message = Message::new(1, None);
     let policy = options().config.host.policy;
     let extra = endpoint.connect(now, address(1), message, &policy);
     assert_eq!(extra, Err(StreamError::TooMany));
@@ -392,10 +386,7 @@ fn queued_resets_are_bounded() {
 fn other_version_is_reported() {
     let mut world = World::new(2, options(), 1);
     let policy = options().config.host.policy;
-    let message = Message {
-        bytes: 10,
-        deadline: None,
-    };
+    let message = Message::new(10, None);
     let now = world.now;
     let id = world.endpoints[1]
         .connect(now, address(0), message, &policy)
@@ -448,11 +439,12 @@ fn invalid_options_are_rejected() {
         change(&mut options);
         Endpoint::new(options, [0, 0]).unwrap_err()
     };
-    assert!(wrong(|options| options.config.wire.mtu = 150).contains("mtu"));
-    assert!(wrong(|options| options.receive_buffer = 1 << 31).contains("receive_buffer"));
-    assert!(wrong(|options| options.config.wire.header_bytes = 40).contains("header_bytes"));
-    assert!(
-        wrong(|options| options.config.wire.rounding = duetime_proto::d3::Rounding::Exact)
-            .contains("exact")
-    );
+    let mtu = wrong(|options| options.config.wire.mtu = 150);
+    assert_eq!(mtu, OptionsError::Mtu);
+    let receive_buffer = wrong(|options| options.receive_buffer = 1 << 31);
+    assert_eq!(receive_buffer, OptionsError::ReceiveBuffer);
+    let header_bytes = wrong(|options| options.config.wire.header_bytes = 40);
+    assert_eq!(header_bytes, OptionsError::HeaderBytes);
+    let rounding = wrong(|options| options.config.wire.rounding = Rounding::Exact);
+    assert_eq!(rounding, OptionsError::Rounding);
 }

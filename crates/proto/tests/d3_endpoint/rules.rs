@@ -139,10 +139,7 @@ fn one_way_stream_answers_repeated_fins() {
     for seed in 0..20 {
         let mut world = World::new(2, options(), seed);
         world.faults.lost = if seed == 0 { 0 } else { 200 };
-        let message = Message {
-            bytes: 5_000,
-            deadline: None,
-        };
+        let message = Message::new(5_000, None);
         let policy = options().config.host.policy;
         world.endpoints[0].listen(4);
         let outgoing = world.endpoints[1]
@@ -241,10 +238,7 @@ fn idle_flow_returns_its_rates() {
         let mut world = World::new(2, options(), 1);
         world.set_routers(routers);
         let policy = options().config.host.policy;
-        let message = Message {
-            bytes: 1_000_000,
-            deadline: None,
-        };
+        let message = Message::new(1_000_000, None);
         // Only one half-open stream is allowed: no SYN is sent twice.
         world.endpoints[0].listen(2);
         let id = world.endpoints[1]
@@ -310,10 +304,7 @@ fn idle_flow_returns_its_rates() {
 fn blocked_flow_detects_free_space() {
     let mut world = World::new(2, options(), 1);
     let policy = options().config.host.policy;
-    let message = Message {
-        bytes: 1_000_000,
-        deadline: None,
-    };
+    let message = Message::new(1_000_000, None);
     world.endpoints[0].listen(2);
     let now = world.now;
     let id = world.endpoints[1].connect(now, address(0), message, &policy);
@@ -343,10 +334,7 @@ fn blocked_flow_detects_free_space() {
 fn idle_flow_can_be_aborted() {
     let mut world = World::new(2, options(), 1);
     let policy = options().config.host.policy;
-    let message = Message {
-        bytes: 1_000_000,
-        deadline: None,
-    };
+    let message = Message::new(1_000_000, None);
     world.endpoints[0].listen(1);
     let now = world.now;
     let id = world.endpoints[1].connect(now, address(0), message, &policy);
@@ -370,10 +358,7 @@ fn writers_wake_at_a_quarter_free() {
     };
     let mut world = World::new(2, options, 1);
     world.endpoints[0].listen(1);
-    let message = Message {
-        bytes: 1_000_000,
-        deadline: None,
-    };
+    let message = Message::new(1_000_000, None);
     let policy = options.config.host.policy;
     let now = world.now;
     let id = world.endpoints[1].connect(now, address(0), message, &policy);
@@ -409,10 +394,7 @@ fn slow_reader_limits_its_sender() {
     };
     let mut world = World::new(2, options, 3);
     let policy = options.config.host.policy;
-    let message = Message {
-        bytes: 200_000,
-        deadline: None,
-    };
+    let message = Message::new(200_000, None);
     world.endpoints[0].listen(1);
     let now = world.now;
     let writer = world.endpoints[1]
@@ -486,10 +468,7 @@ fn infeasible_answer_notifies_the_peer() {
         quench: true,
         ..options().config.host.policy
     };
-    let message = Message {
-        bytes: 10,
-        deadline: None,
-    };
+    let message = Message::new(10, None);
     world.endpoints[0].listen(1);
     let now = world.now;
     let id = world.endpoints[1]
@@ -503,10 +482,7 @@ fn infeasible_answer_notifies_the_peer() {
             break server;
         }
     };
-    let late = Message {
-        bytes: 100_000,
-        deadline: Some(world.now),
-    };
+    let late = Message::new(100_000, Some(world.now));
     let now = world.now;
     assert_eq!(
         world.endpoints[0].open(now, server, late, &quench),
@@ -572,10 +548,7 @@ fn deadline_policies_are_per_flow() {
 fn aborted_flow_can_still_read() {
     let mut world = World::new(2, options(), 1);
     let policy = options().config.host.policy;
-    let message = Message {
-        bytes: 1_000,
-        deadline: None,
-    };
+    let message = Message::new(1_000, None);
     world.endpoints[0].listen(1);
     let now = world.now;
     let id = world.endpoints[1]

@@ -24,7 +24,7 @@ pub struct Host {
 
 impl Host {
     pub fn new(config: Config, bytes: u64, deadline: Option<Time>) -> Self {
-        let sender = Sender::new(&config, Time::ZERO, GIGABIT, Message { bytes, deadline });
+        let sender = Sender::new(&config, Time::ZERO, GIGABIT, Message::new(bytes, deadline));
         Self {
             config,
             sender,

@@ -5,10 +5,10 @@
 
 use duetime_core::random::{Purpose, Stream, Streams};
 use duetime_core::{Rate, Span, Time};
-use duetime_proto::Message;
 use duetime_proto::d3::{
     Allocator, Config, EncodedRate, Flags, Packet, QueueSample, Receiver, Sender,
 };
+use duetime_proto::{Length, Message};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
@@ -59,6 +59,9 @@ pub struct Host {
     senders: Vec<usize>,
     busy: bool,
 }
+
+/// Bytes of an endless flow.
+pub const ENDLESS: u64 = u64::MAX;
 
 pub struct Flow {
     pub source: usize,
@@ -179,7 +182,7 @@ impl World {
             forward: path(self.hosts[source].nic, forward),
             backward: path(self.hosts[destination].nic, backward),
             sender: None,
-            receiver: Receiver::new(&self.config),
+            receiver: Receiver::new(),
             bytes,
             start,
             deadline,
@@ -239,14 +242,15 @@ impl World {
     fn start(&mut self, id: usize) {
         let flow = &mut self.flows[id];
         let uplink = self.ports[flow.forward[0]].rate;
+        let length = match flow.bytes {
+            ENDLESS => Length::Endless,
+            bytes => Length::Bytes(bytes),
+        };
         flow.sender = Some(Sender::new(
             &self.config,
             self.now,
             uplink,
-            Message {
-                bytes: flow.bytes,
-                deadline: flow.deadline,
-            },
+            Message::new(length, flow.deadline),
         ));
         self.update(id, true);
     }
@@ -277,7 +281,7 @@ impl World {
         let ready = if sending {
             sender.can_transmit(&self.config)
         } else {
-            flow.receiver.can_transmit(&self.config)
+            flow.receiver.can_transmit()
         };
         let timeout = sender.next_timeout();
         if timeout < flow.timer {
@@ -322,7 +326,7 @@ impl World {
                     .as_mut()
                     .and_then(|sender| sender.poll_transmit(&self.config, self.now))
             } else {
-                flow.receiver.poll_transmit(&self.config, self.now)
+                flow.receiver.poll_transmit(&self.config)
             };
             if let Some(packet) = packet {
                 self.hosts[host].busy = true;
@@ -353,12 +357,10 @@ impl World {
         let bytes = u64::from(flight.packet.wire_bytes(&self.config));
         if let Some(request) = &mut flight.packet.request {
             let before = *request;
-            let outcome = self.ports[id].allocator.process(
-                &self.config,
-                self.now,
-                flight.packet.flags,
-                request,
-            );
+            let outcome =
+                self.ports[id]
+                    .allocator
+                    .process(&self.config, flight.packet.flags, request);
             if usize::from(before.index) < 6 {
                 let slot = usize::from(before.index);
                 assert!(slot == 0 || request.allocations[slot] <= request.allocations[slot - 1]);
@@ -414,7 +416,7 @@ impl World {
             return;
         }
         if flight.forward {
-            let delivery = flow.receiver.input(&self.config, self.now, &flight.packet);
+            let delivery = flow.receiver.input(&flight.packet);
             if delivery.finished {
                 assert_eq!(
                     flow.receiver.delivered(),
@@ -458,7 +460,7 @@ impl World {
             let port = &mut self.ports[id];
             let sent = std::mem::take(&mut port.sent);
             port.min_queue = port.waiting_bytes;
-            port.allocator.tick(&self.config, self.now, sent, queue);
+            port.allocator.tick(&self.config, sent, queue);
             if self.audit && self.false_losses == 0 {
                 self.audit(id);
             }

@@ -3,8 +3,8 @@
 use crate::burst;
 use crate::common::{Fate, Pair, plain, us};
 use duetime_core::Span;
-use duetime_proto::Message;
 use duetime_proto::tcp::{Coalescing, Config, Flags, Growth, Segment, Sender};
+use duetime_proto::{Length, Message};
 
 #[test]
 fn slow_start_doubles_each_round_trip() {
@@ -74,7 +74,7 @@ fn long_flow_follows_a_sawtooth() {
             Fate::Deliver
         }
     });
-    pair.send(u64::MAX / 2);
+    pair.send(Length::Endless);
     let mut windows = Vec::new();
     for round in 1..400 {
         pair.run_until(us(100 * round + 1));
@@ -196,14 +196,7 @@ fn growth_carries_the_remainder() {
         ..plain()
     };
     let mut sender = Sender::new(&config, us(0));
-    sender.send(
-        &config,
-        us(0),
-        Message {
-            bytes: 100_000,
-            deadline: None,
-        },
-    );
+    sender.send(&config, us(0), Message::new(100_000, None));
     let ack = |seq, flags| Segment {
         seq,
         len: 0,

@@ -2,6 +2,7 @@
 
 use crate::common::{Fate, Pair, plain, us};
 use duetime_core::Span;
+use duetime_proto::Length;
 use duetime_proto::tcp::{Config, Recovery};
 use duetime_proto::window::{CongestionControl, Cubic};
 
@@ -25,7 +26,7 @@ fn slow_start_becomes_conservative() {
             Fate::Deliver
         }
     });
-    pair.send(u64::MAX / 2);
+    pair.send(Length::Endless);
     // Window after the acknowledgements of each round trip, the first at 200 us.
     let windows: Vec<u64> = (0..5)
         .map(|round| {
@@ -68,7 +69,7 @@ fn shorter_round_trip_resumes_slow_start() {
             Fate::Deliver
         }
     });
-    pair.send(u64::MAX / 2);
+    pair.send(Length::Endless);
     pair.run_until(us(4_300));
     assert_eq!(pair.sender.window_bytes(), 30_250);
     // 30 segments at 100 us. Two of the slow ones were in their round, so the sixth is the eighth sample and resumes

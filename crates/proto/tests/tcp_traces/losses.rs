@@ -92,10 +92,7 @@ fn limited_transmit_sends_at_most_two_segments() {
         ..plain()
     };
     let mut sender = Sender::new(&config, us(0));
-    let message = Message {
-        bytes: 100_000,
-        deadline: None,
-    };
+    let message = Message::new(100_000, None);
     sender.send(&config, us(0), message);
     let ack = |sender: &mut Sender, at, seq, flags| {
         let segment = Segment {

@@ -120,10 +120,7 @@ fn after_blocks(numbers: &[u64]) -> Vec<u64> {
     let config = sack_config(7);
     let mut sender = Sender::new(&config, us(0));
     for _ in 0..7 {
-        let message = Message {
-            bytes: 400,
-            deadline: None,
-        };
+        let message = Message::new(400, None);
         sender.send(&config, us(0), message);
     }
     let ack = |flags| Segment {

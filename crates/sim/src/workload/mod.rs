@@ -21,6 +21,7 @@ use context::Context;
 pub use draw::mean_gap;
 use duetime_core::random::Streams;
 use duetime_core::{Span, Time};
+use duetime_proto::Length;
 use duetime_results::record::{Class, FlowRecord, QueryRecord};
 use duetime_results::{ServerRecord, TreeNode};
 use duetime_scenario::model::{Connection, Scenario, WorkloadKind};
@@ -66,6 +67,14 @@ pub struct Message {
 }
 
 impl Message {
+    /// Returns the length for a sender.
+    pub const fn length(&self) -> Length {
+        match self.bytes {
+            u64::MAX => Length::Endless,
+            bytes => Length::Bytes(bytes),
+        }
+    }
+
     /// Returns the record of a message that was just submitted.
     pub fn record(&self) -> FlowRecord {
         FlowRecord {

@@ -77,10 +77,7 @@ impl World {
     /// Opens a flow between two hosts.
     pub fn open(&mut self, from: usize, to: usize, bytes: usize, deadline: Option<Span>) {
         let host = &mut self.hosts[from];
-        let message = Message {
-            bytes: bytes as u64,
-            deadline: deadline.map(|span| self.now + span),
-        };
+        let message = Message::new(bytes as u64, deadline.map(|span| self.now + span));
         let policy = host.options().config.host.policy;
         let stream = host.connect(self.now, address(to), message, &policy);
         self.flows.push(Flow {
@@ -148,10 +145,7 @@ impl World {
         for (host, accepted) in self.hosts.iter_mut().zip(&mut self.accepted) {
             while let Some((stream, _)) = host.accept(self.now) {
                 // The reverse flow is empty.
-                let empty = Message {
-                    bytes: 0,
-                    deadline: None,
-                };
+                let empty = Message::new(0, None);
                 let policy = host.options().config.host.policy;
                 host.open(self.now, stream, empty, &policy).expect("opened");
                 host.finish(self.now, stream).expect("an open stream");

@@ -113,10 +113,7 @@ fn hosts_send_at_granted_rates() {
         return;
     };
     let listener = bench.in_host(1, || endpoint(address(1)).listen(8));
-    let flow = |bytes| Flow {
-        bytes,
-        deadline: Some(Duration::from_secs(5)),
-    };
+    let flow = |bytes| Flow::new(bytes, Some(Duration::from_secs(5)));
     let data = bytes(1_500_000);
     let echo = thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a stream");
@@ -173,10 +170,7 @@ fn sender_to_be_killed() {
     };
     let to: SocketAddr = to.parse().expect("an address");
     let endpoint = endpoint(SocketAddr::from(([0, 0, 0, 0], 0)));
-    let flow = Flow {
-        bytes: 100_000_000,
-        deadline: Some(Duration::from_secs(40)),
-    };
+    let flow = Flow::new(100_000_000, Some(Duration::from_secs(40)));
     let mut stream = endpoint.connect(to, flow).expect("connected");
     while stream.write_all(&[7; 10_000]).is_ok() {}
 }

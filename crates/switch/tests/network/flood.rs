@@ -149,10 +149,7 @@ impl Pair {
 }
 
 fn transfer(endpoint: &Endpoint, to: SocketAddr) -> std::io::Result<()> {
-    let flow = Flow {
-        bytes: BYTES as u64,
-        deadline: Some(DEADLINE),
-    };
+    let flow = Flow::new(BYTES as u64, Some(DEADLINE));
     let mut stream = endpoint.connect(to, flow)?;
     stream.write_all(&vec![7; BYTES])?;
     stream.close()

@@ -109,7 +109,7 @@ impl Datagrams {
             let options = options(config, inputs.network, host);
             // Only hosts of this run can send to it, so its identifiers need no secret.
             let mut endpoint = Endpoint::new(options, [u64::from(host), 0])
-                .map_err(|problem| LabError::Unsupported(problem.to_owned()))?;
+                .map_err(|error| LabError::Unsupported(error.to_string()))?;
             endpoint.listen(BACKLOG);
             hosts.push(Host {
                 socket,
@@ -144,10 +144,8 @@ impl Datagrams {
     pub fn submit(&mut self, now: Time, stack: &D3, waiting: Waiting) {
         let Waiting { message, .. } = &waiting;
         let (source, destination) = (message.source, message.destination);
-        let announced = Message {
-            bytes: message.bytes,
-            deadline: message.deadline.filter(|_| !stack.ignores_deadlines),
-        };
+        let deadline = message.deadline.filter(|_| !stack.ignores_deadlines);
+        let announced = Message::new(message.length(), deadline);
         let endpoint = &mut self.hosts[source as usize].endpoint;
         let peer = SocketAddr::V4(address(destination));
         match endpoint.connect(now, peer, announced, &stack.policy) {

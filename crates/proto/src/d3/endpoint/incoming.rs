@@ -131,7 +131,7 @@ impl Endpoint {
             Kind::Packet => {
                 if stream.released && !payload.is_empty() && !stream.is_received() {
                     self.reset(peer, header, Reason::Abandoned);
-                } else if !stream.data(now, packet, payload) {
+                } else if !stream.data(packet, payload) {
                     self.totals.out_of_window += 1;
                 }
             }
@@ -150,7 +150,7 @@ impl Endpoint {
                 && stream.phase == Phase::HalfOpen
             {
                 arrive(&self.options, &mut self.downlink, stream, now, header);
-                stream.data(now, &header.packet, &[]);
+                stream.data(&header.packet, &[]);
                 self.settle(now, local);
             } else {
                 self.totals.stale += 1;
@@ -190,7 +190,7 @@ impl Endpoint {
         };
         let mut stream = Stream::new(&self.options, now, peer, phase, header.source);
         arrive(&self.options, &mut self.downlink, &mut stream, now, header);
-        stream.data(now, &header.packet, &[]);
+        stream.data(&header.packet, &[]);
         self.streams.insert(local, Box::new(stream));
         self.openings.insert((peer, header.source), local);
         self.peers.insert(peer.ip(), peer_streams + 1);

@@ -51,7 +51,7 @@ mod outgoing;
 mod ring;
 mod stream;
 
-pub use options::{Options, Statistics, StreamError, Totals};
+pub use options::{Options, OptionsError, Statistics, StreamError, Totals};
 
 use super::wire::Header;
 use super::{Config, Downlink, Policy, PortDriver};
@@ -128,11 +128,9 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// Creates an endpoint that does not accept streams yet. `secret` must be random, so that others cannot guess
-    /// identifiers. Fails with the text of [`Options::problem`].
-    pub fn new(options: Options, secret: [u64; 2]) -> Result<Self, &'static str> {
-        if let Some(problem) = options.problem() {
-            return Err(problem);
-        }
+    /// identifiers. Fails if an option is invalid.
+    pub fn new(options: Options, secret: [u64; 2]) -> Result<Self, OptionsError> {
+        options.check()?;
         Ok(Self {
             options,
             secret,

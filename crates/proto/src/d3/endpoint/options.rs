@@ -84,53 +84,86 @@ impl Options {
         self
     }
 
-    /// Returns a description of the first invalid option, or `None`.
-    pub fn problem(&self) -> Option<&'static str> {
-        let min_mtu = self.config.wire.header_bytes + 22 + 64;
-        let max_mtu = u32::from(u16::MAX);
-        let problems = [
+    /// Checks the options. Returns the first problem.
+    pub fn check(&self) -> Result<(), OptionsError> {
+        let wire = &self.config.wire;
+        let mtus = wire.header_bytes + 22 + 64..=u32::from(u16::MAX);
+        let receive_buffers = 1..=1 << 30;
+        let invalid = [
+            (self.uplink == Rate::from_bps(0), OptionsError::Uplink),
+            (self.downlink == Rate::from_bps(0), OptionsError::Downlink),
+            (wire.rounding == Rounding::Exact, OptionsError::Rounding),
             (
-                self.uplink == Rate::from_bps(0),
-                "the rate of the uplink is zero",
+                wire.header_bytes < HEADER_BYTES as u32,
+                OptionsError::HeaderBytes,
             ),
-            (
-                self.downlink == Rate::from_bps(0),
-                "the rate of the downlink is zero",
-            ),
-            (
-                self.config.wire.rounding == Rounding::Exact,
-                "exact rates cannot be encoded on the wire",
-            ),
-            (
-                self.config.wire.header_bytes < HEADER_BYTES as u32,
-                "header_bytes is less than the datagram's header",
-            ),
-            (
-                !(min_mtu..=max_mtu).contains(&self.config.wire.mtu),
-                "mtu must hold the headers and 64 bytes, and be at most 65535",
-            ),
+            (!mtus.contains(&wire.mtu), OptionsError::Mtu),
             (
                 self.config.interval() == Span::ZERO,
-                "the update interval is zero",
+                OptionsError::UpdateInterval,
             ),
             (
                 self.config.host.request_backoff > HostOptions::MAX_REQUEST_BACKOFF,
-                "request_backoff must be at most 10",
+                OptionsError::RequestBackoff,
             ),
-            (self.send_buffer == 0, "send_buffer is zero"),
+            (self.send_buffer == 0, OptionsError::SendBuffer),
             (
-                !(1..=1 << 30).contains(&self.receive_buffer)
+                !receive_buffers.contains(&self.receive_buffer)
                     || !(1..=self.receive_buffer).contains(&self.unaccepted_buffer),
-                "receive_buffer must be 1 to 2^30 bytes, and unaccepted_buffer 1 byte to receive_buffer",
+                OptionsError::ReceiveBuffer,
             ),
-            (self.max_streams == 0, "max_streams is zero"),
+            (self.max_streams == 0, OptionsError::MaxStreams),
         ];
-        problems
-            .iter()
-            .find(|(wrong, _)| *wrong)
-            .map(|(_, problem)| *problem)
+        let first = invalid.iter().find(|(is_invalid, _)| *is_invalid);
+        first.map_or(Ok(()), |(_, error)| Err(*error))
     }
 }
+
+/// Invalid option of an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionsError {
+    /// The rate of the uplink is zero.
+    Uplink,
+    /// The rate of the downlink is zero.
+    Downlink,
+    /// Exact rates cannot be encoded on the wire.
+    Rounding,
+    /// `header_bytes` is less than the datagram's header.
+    HeaderBytes,
+    /// `mtu` does not hold the headers and 64 bytes, or is above 65535.
+    Mtu,
+    /// The update interval is zero.
+    UpdateInterval,
+    /// `request_backoff` is above [`HostOptions::MAX_REQUEST_BACKOFF`].
+    RequestBackoff,
+    /// `send_buffer` is zero.
+    SendBuffer,
+    /// `receive_buffer` is not 1 to 2^30 bytes, or `unaccepted_buffer` not 1 byte to `receive_buffer`.
+    ReceiveBuffer,
+    /// `max_streams` is zero.
+    MaxStreams,
+}
+
+impl fmt::Display for OptionsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Uplink => "the rate of the uplink is zero",
+            Self::Downlink => "the rate of the downlink is zero",
+            Self::Rounding => "exact rates cannot be encoded on the wire",
+            Self::HeaderBytes => "header_bytes is less than the datagram's header",
+            Self::Mtu => "mtu must hold the headers and 64 bytes, and be at most 65535",
+            Self::UpdateInterval => "the update interval is zero",
+            Self::RequestBackoff => "request_backoff must be at most 10",
+            Self::SendBuffer => "send_buffer is zero",
+            Self::ReceiveBuffer => {
+                "receive_buffer must be 1 to 2^30 bytes, and unaccepted_buffer 1 byte to receive_buffer"
+            }
+            Self::MaxStreams => "max_streams is zero",
+        })
+    }
+}
+
+impl core::error::Error for OptionsError {}
 
 /// Reason why a call failed or a stream ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

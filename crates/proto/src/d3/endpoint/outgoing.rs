@@ -29,7 +29,7 @@ impl Endpoint {
                 continue;
             };
             let peer = stream.peer;
-            if let Some(header) = stream.poll_answer(now, id) {
+            if let Some(header) = stream.poll_answer(id) {
                 let requester = stream.reply_requester(&header.packet);
                 return self.send(now, peer, header, (None, requester), out);
             }

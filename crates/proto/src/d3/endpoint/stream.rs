@@ -5,12 +5,10 @@ use super::super::{Config, Flags, Grants, Offer, Packet, Receiver, Sender};
 use super::interface::Requester;
 use super::ring::Ring;
 use super::{Options, Statistics, StreamError};
-use crate::Message;
+use crate::{Length, Message};
 use core::net::SocketAddr;
 use duetime_core::{Rate, Span, Time};
 
-/// Length of a flow of unknown length.
-const UNKNOWN_LENGTH: u64 = u64::MAX / 2;
 /// Number of retransmission timeouts without progress after which a stream times out (eight seconds with the minimum
 /// timeout of 10 ms). The peer may still answer requests while datagrams with data do not reach it.
 const MAX_STALLS: u8 = 16;
@@ -125,7 +123,7 @@ impl Stream {
             failure: None,
             config: options.config,
             sender: None,
-            receiver: Receiver::new(&options.config),
+            receiver: Receiver::new(),
             grants: Grants::default(),
             offer: Offer::default(),
             uncounted_in: phase == Phase::HalfOpen,
@@ -156,16 +154,13 @@ impl Stream {
     /// Opens the outgoing flow. Returns false if its deadline cannot be met from the start and quenching is enabled.
     pub fn open(&mut self, config: Config, now: Time, uplink: Rate, message: Message) -> bool {
         self.config = config;
-        self.announced = message.bytes.min(UNKNOWN_LENGTH);
+        self.announced = message.length.bytes();
         let mut sender = Sender::new(&config, now, uplink, message);
         self.is_infeasible = sender.is_closed();
         if self.is_infeasible {
             // The peer expects this flow and must be notified that there will be none.
             self.config.host.policy.quench = false;
-            let message = Message {
-                bytes: message.bytes.max(1),
-                deadline: None,
-            };
+            let message = Message::new(self.announced.max(1), None);
             sender = Sender::new(&self.config, now, uplink, message);
         }
         sender.persist();
@@ -232,10 +227,7 @@ impl Stream {
     }
 
     fn open_unannounced(&mut self, options: &Options, now: Time) {
-        let message = Message {
-            bytes: UNKNOWN_LENGTH,
-            deadline: None,
-        };
+        let message = Message::new(Length::Endless, None);
         self.open(self.config, now, options.uplink, message);
     }
 
@@ -310,7 +302,7 @@ impl Stream {
     }
 
     /// Processes a packet for the receiver. Returns false if it has data beyond the receive window.
-    pub fn data(&mut self, now: Time, packet: &Packet, payload: &[u8]) -> bool {
+    pub fn data(&mut self, packet: &Packet, payload: &[u8]) -> bool {
         let end = packet.seq.saturating_add(payload.len() as u64);
         if !payload.is_empty() && end > self.limit() {
             return false;
@@ -321,13 +313,13 @@ impl Stream {
             .min(payload.len() as u64);
         self.incoming
             .put(packet.seq.max(delivered), &payload[known as usize..]);
-        self.receiver.input(&self.config, now, packet);
+        self.receiver.input(packet);
         true
     }
 
     /// Returns the receiver's next packet, as a datagram of this stream.
-    pub fn poll_answer(&mut self, now: Time, id: u64) -> Option<Header> {
-        let packet = self.receiver.poll_transmit(&self.config, now)?;
+    pub fn poll_answer(&mut self, id: u64) -> Option<Header> {
+        let packet = self.receiver.poll_transmit(&self.config)?;
         self.advertised_limit = self.limit();
         let window = self.advertised_limit - self.receiver.delivered();
         Some(self.header(id, Kind::Packet, packet, window as u32))
@@ -423,7 +415,7 @@ impl Stream {
     }
 
     pub fn has_answers(&self) -> bool {
-        self.failure.is_none() && self.receiver.can_transmit(&self.config)
+        self.failure.is_none() && self.receiver.can_transmit()
     }
 
     pub fn has_data(&self) -> bool {

@@ -7,12 +7,9 @@ mod transmit;
 use super::desired::{Desire, Rises};
 use super::rate::fixed_from_rate;
 use super::{Config, EncodedRate, Flags, MAX_HOPS, Packet};
-use crate::Message;
+use crate::{Length, Message};
 use duetime_core::{Rate, Span, Time};
 use transmit::Plan;
-
-/// Size of an endless flow.
-const UNBOUNDED: u64 = u64::MAX / 2;
 
 /// Number of requests whose send times are kept.
 const EMISSIONS: usize = 4;
@@ -220,7 +217,7 @@ impl Sender {
             budget: 0,
             planned: None,
             next: 0,
-            size: message.bytes.min(UNBOUNDED),
+            size: message.length.bytes(),
             limit: u64::MAX,
             acked: 0,
             resend: 0,
@@ -396,7 +393,7 @@ impl Sender {
     /// it continues without a deadline. No effect if it is not longer, or if its FIN was sent.
     pub fn extend(&mut self, config: &Config, bytes: u64) {
         if bytes > self.size && matches!(self.state, State::Opening | State::Open) {
-            self.size = bytes.min(UNBOUNDED);
+            self.size = bytes.min(Length::END);
             self.deadline = Time::MAX;
             self.replan(config);
         }
@@ -406,7 +403,7 @@ impl Sender {
     /// sent.
     pub fn end_at(&mut self, config: &Config, bytes: u64) {
         if matches!(self.state, State::Opening | State::Open) {
-            self.size = bytes.clamp(self.next, UNBOUNDED);
+            self.size = bytes.clamp(self.next, Length::END);
             self.set_limit(config, self.limit);
         }
     }

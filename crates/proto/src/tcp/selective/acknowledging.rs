@@ -146,7 +146,7 @@ impl Sender {
         };
         if let Some(at) = arrivals.last_sent {
             let (rtt, next) = (now.since(at), self.highest);
-            on!(&mut self.controller, control => control.measured(rtt, ack, next));
+            on!(&mut self.controller, control => control.on_rtt_sample(rtt, ack, next));
         }
         if grows && marked && phase == Phase::Open {
             self.reduce_by_marks(config, now);
@@ -163,7 +163,7 @@ impl Sender {
         self.duplicates = 0;
         if self.uses_marks() {
             let marked = if marked { bytes } else { 0 };
-            on!(&mut self.controller, control => control.count(marked, ack, self.highest));
+            on!(&mut self.controller, control => control.on_ecn_feedback(marked, ack, self.highest));
         }
         if ack >= self.outgoing.first_end() {
             self.finish_messages();
@@ -226,7 +226,7 @@ impl Sender {
     /// Reduces the window after a loss with `flight` bytes in flight.
     fn reduce_for_loss(&mut self, config: &Config, flight: u64) {
         let window = self.window_at_loss(config, flight);
-        on!(&mut self.controller, control => control.reduce_by_loss(config, &mut self.window, window));
+        on!(&mut self.controller, control => control.on_congestion_event(config, &mut self.window, window));
         self.window.cwnd = self.window.ssthresh;
         self.window.growth = 0;
         self.reduced_end = self.highest;

@@ -26,7 +26,7 @@ impl Receiver for Receiving {
 
     fn open(_context: &Context, config: &Arc<d3::Config>, message: &Message) -> Self {
         Self {
-            machine: d3::Receiver::new(config),
+            machine: d3::Receiver::new(),
             config: Arc::clone(config),
             finished: false,
             quenched: false,
@@ -38,10 +38,7 @@ impl Receiver for Receiving {
         let Some(Extra { packet: inner, .. }) = context.take::<D3>(&packet) else {
             return 0;
         };
-        let newly = self
-            .machine
-            .input(&self.config, context.now(), &inner)
-            .bytes;
+        let newly = self.machine.input(&inner).bytes;
         let delivered = self.machine.delivered();
         if newly > 0 {
             let kind = FlowEventKind::Delivered {
@@ -70,7 +67,7 @@ impl Receiver for Receiving {
         context: &mut Context,
         index: u32,
     ) -> Option<Packet> {
-        let inner = self.machine.poll_transmit(&self.config, context.now())?;
+        let inner = self.machine.poll_transmit(&self.config)?;
         let extra = Extra {
             packet: inner,
             reply: index,
@@ -82,16 +79,14 @@ impl Receiver for Receiving {
     }
 
     fn can_transmit(&self) -> bool {
-        self.machine.can_transmit(&self.config)
+        self.machine.can_transmit()
     }
 
     fn next_timeout(&self) -> Time {
-        self.machine.next_timeout()
+        Time::MAX
     }
 
-    fn timeout(&mut self, context: &mut Context) {
-        self.machine.timeout(&self.config, context.now());
-    }
+    fn timeout(&mut self, _context: &mut Context) {}
 
     fn is_closed(&self) -> bool {
         self.machine.is_closed()

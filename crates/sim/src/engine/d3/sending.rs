@@ -28,10 +28,7 @@ impl Sender for Sending {
         let network = &context.setup.network;
         let uplink = network.uplink[message.source as usize];
         let rate = network.links[uplink as usize].rate;
-        let submitted = duetime_proto::Message {
-            bytes: message.bytes,
-            deadline: message.deadline,
-        };
+        let submitted = duetime_proto::Message::new(message.length(), message.deadline);
         Self {
             machine: d3::Sender::new(config, context.now(), rate, submitted),
             config: Arc::clone(config),

@@ -72,7 +72,7 @@ impl Receiver for Receiving {
         context: &mut Context,
         index: u32,
     ) -> Option<Packet> {
-        let segment = self.machine.poll_transmit(&self.config, context.now())?;
+        let segment = self.machine.poll_transmit()?;
         let mut packet = Packet::new(
             binding.remote,
             binding.peer,
@@ -91,7 +91,7 @@ impl Receiver for Receiving {
 
     #[inline(always)]
     fn can_transmit(&self) -> bool {
-        self.machine.can_transmit(&self.config)
+        self.machine.can_transmit()
     }
 
     #[inline(always)]

@@ -71,10 +71,7 @@ impl Sender for Sending {
     fn submit(&mut self, context: &mut Context, message: Message, record: u32) {
         let bytes = message.bytes.min(u64::MAX / 2);
         self.stream.end = self.stream.end.saturating_add(bytes);
-        let submitted = duetime_proto::Message {
-            bytes,
-            deadline: message.deadline,
-        };
+        let submitted = duetime_proto::Message::new(message.length(), message.deadline);
         self.machine.send(&self.config, context.now(), submitted);
         if !self.stream.persistent {
             self.machine.close();
