@@ -2,8 +2,7 @@
 
 use crate::exchange::{Exchange, run, run_to_outcomes, run_with};
 use crate::router::Router;
-use crate::rules::{SECOND, after, options};
-use crate::world::{Faults, World, address};
+use crate::world::{Faults, SECOND, World, address, after, options};
 use duetime_core::{Span, Time};
 use duetime_proto::d3::endpoint::{Options, StreamError};
 

@@ -2,8 +2,7 @@
 
 use crate::exchange::{Exchange, run_to_outcomes};
 use crate::limits::{encoded, syn};
-use crate::rules::options;
-use crate::world::{World, address};
+use crate::world::{World, address, options};
 use duetime_core::{Span, Time};
 use duetime_proto::Message;
 use duetime_proto::d3::EncodedRate;

@@ -3,10 +3,9 @@
 
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::Message;
-use duetime_proto::d3::Late;
-use duetime_proto::d3::Policy;
 use duetime_proto::d3::endpoint::{Endpoint, Options, StreamId};
 use duetime_proto::d3::wire::HEADER_BYTES;
+use duetime_proto::d3::{Late, Policy};
 use std::net::{Ipv4Addr, SocketAddr};
 
 const MAX_STREAMS: usize = 12;

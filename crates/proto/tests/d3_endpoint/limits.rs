@@ -1,13 +1,12 @@
 //! Invalid datagrams, and peers that exceed limits.
 
 use crate::exchange::{Exchange, run, run_to_outcomes};
-use crate::rules::{SECOND, after, options};
-use crate::world::{World, address};
+use crate::world::{SECOND, World, address, after, options};
 use duetime_core::{Span, Time};
 use duetime_proto::Message;
 use duetime_proto::d3::endpoint::{Endpoint, Options, OptionsError, StreamError, StreamId};
 use duetime_proto::d3::wire::{self, DatagramError, Header, Kind, Reason};
-use duetime_proto::d3::{Flags, Packet, Request};
+use duetime_proto::d3::{Flags, Packet, Request, Rounding};
 
 pub fn encoded(header: &Header, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -6,12 +6,16 @@
     reason = "test values are small"
 )]
 
+mod allocation;
+mod buffers;
 mod content;
+mod deadlines;
+mod delivery;
+mod endings;
 mod exchange;
 mod faults;
 mod flood;
 mod hostile;
 mod limits;
 mod router;
-mod rules;
 mod world;

@@ -2,11 +2,22 @@
 //! seed.
 
 use crate::router::{Flow, Router};
-use duetime_core::{Span, Time};
+use duetime_core::{Rate, Span, Time};
 use duetime_proto::d3::endpoint::{Endpoint, Options};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::net::{Ipv4Addr, SocketAddr};
+
+pub const SECOND: Span = Span::from_secs(1);
+
+/// Returns the default options of endpoints on a gigabit link.
+pub fn options() -> Options {
+    Options::new(Rate::from_gbps(1))
+}
+
+pub fn after(span: Span) -> Time {
+    Time::ZERO + span
+}
 
 /// Fault probabilities of the network, in 1/1000 unless noted.
 #[derive(Clone, Copy, Debug, Default)]
