@@ -2,7 +2,6 @@
 //! datagrams, each preceded by its length in one byte.
 #![no_main]
 
-use duetime_core::Time;
 use duetime_proto::d3::{Config, Receiver, wire::capture};
 use libfuzzer_sys::fuzz_target;
 
