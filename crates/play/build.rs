@@ -8,7 +8,7 @@ use std::{env, fs};
 const TARGET: &str = "wasm32-unknown-unknown";
 /// Crates that the module depends on.
 const CRATES: [&str; 9] = [
-    "core", "figures", "fluid", "link", "proto", "results", "scenario", "sim", "web",
+    "analysis", "core", "figures", "link", "proto", "results", "scenario", "sim", "web",
 ];
 
 fn main() {

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use duetime_analysis::demand::Demand;
+use duetime_analysis::fluid::{Job, Scheduler, fewest_late};
 use duetime_core::{Rate, Time};
-use duetime_fluid::{Job, Scheduler, fewest_late};
 use duetime_results::{FlowRecord, RunRecords, Totals};
 use duetime_scenario::Scenario;
+use duetime_sim::SetupError;
 use duetime_sim::topology::Network;
 use duetime_sim::workload::Message;
-use duetime_sim::{Demand, SetupError};
 
 use super::experiment::Ideal;
 use super::sums::{Keep, Sums};

@@ -2,9 +2,12 @@
 
 #![forbid(unsafe_code)]
 
+// `record::sample` is shared with other crates' tests.
+#[cfg(test)]
+extern crate self as duetime_results;
+
 pub mod capture;
 pub mod digest;
-pub mod explain;
 pub mod pool;
 pub mod record;
 pub mod schema;
@@ -15,7 +18,6 @@ pub mod trace;
 
 pub use capture::CapturedPacket;
 pub use digest::{Digest, digest};
-pub use explain::{Explanation, explain};
 pub use record::{
     Class, FlowRecord, PortRecord, QueryRecord, RunRecords, SeriesSample, ServerRecord, Totals,
 };

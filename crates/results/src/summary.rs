@@ -24,7 +24,6 @@ mod comparison;
 mod paired;
 mod run;
 mod servers;
-mod stationary;
 
 pub use comparison::{Comparison, GroupComparison};
 pub use paired::{Measure, Paired, Subject, Unit, paired};
@@ -32,7 +31,6 @@ pub use run::{
     GroupSamples, GroupSummary, NetworkSummary, QuerySummary, Reissues, RunSummary, SampledQueue,
 };
 pub use servers::{NamedHost, ServersEstimate, ServersSummary};
-pub use stationary::{Course, NonStationarity, drifts};
 
 use crate::pool::{Pool, Samples};
 use crate::{Class, Estimate};

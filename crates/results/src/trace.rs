@@ -48,7 +48,7 @@ pub enum Question {
     Retry,
 }
 
-/// Event of a traced flow. Events may be recorded in any order; [`explain`](crate::explain()) sorts them.
+/// Event of a traced flow. Events may be recorded in any order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowEvent {
     /// Time of the event.

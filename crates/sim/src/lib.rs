@@ -12,11 +12,8 @@
 )]
 #![expect(clippy::inline_always, reason = "the packet path: measured")]
 
-pub mod bound;
 mod capture;
 mod clock;
-pub mod demand;
-pub mod describe;
 mod engine;
 mod error;
 mod faults;
@@ -33,13 +30,13 @@ pub mod routing;
 mod run;
 mod setup;
 pub mod topology;
+pub mod unloaded;
 pub mod workload;
 
-pub use demand::Demand;
 pub use error::SetupError;
 pub use faults::{Death, Faults, MisbehavingHost, Misbehaviour};
 pub use options::{Keep, Options, Progress, Watch};
 pub use output::{AllocatorState, RunOutput, WindowSample};
 pub use packet::Packet;
 pub use run::run;
-pub use setup::{UnknownLink, limit_of, mark_at, sampled_links, unknown_link};
+pub use setup::{UnknownLink, limit_of, mark_at, min_receive_delay, sampled_links, unknown_link};

@@ -336,13 +336,14 @@ impl Rows {
 }
 
 /// Graph of the switches and the links between them. Switches are indexed from 0.
-pub(crate) struct SwitchGraph {
+pub struct SwitchGraph {
     first: Vec<u32>,
     edges: Vec<(u32, u32)>,
 }
 
 impl SwitchGraph {
-    pub(crate) fn new(network: &Network) -> Self {
+    /// Builds the graph of a network.
+    pub fn new(network: &Network) -> Self {
         let hosts = network.hosts();
         let switches = network.switches() as usize;
         let between = || {
@@ -366,17 +367,18 @@ impl SwitchGraph {
         Self { first, edges }
     }
 
-    pub(crate) fn switches(&self) -> usize {
+    /// Returns the number of switches.
+    pub fn switches(&self) -> usize {
         self.first.len() - 1
     }
 
     /// Returns the neighbours of a switch as (switch, link to it).
-    pub(crate) fn neighbours(&self, switch: usize) -> &[(u32, u32)] {
+    pub fn neighbours(&self, switch: usize) -> &[(u32, u32)] {
         &self.edges[self.first[switch] as usize..self.first[switch + 1] as usize]
     }
 
     /// Returns the switches that have hosts, in order.
-    pub(crate) fn attachments(&self, network: &Network) -> Vec<u32> {
+    pub fn attachments(&self, network: &Network) -> Vec<u32> {
         let mut has_hosts = vec![false; self.switches()];
         for host in 0..network.hosts() {
             has_hosts[(network.switch_of(host) - network.hosts()) as usize] = true;
@@ -387,7 +389,7 @@ impl SwitchGraph {
     }
 
     /// Computes the number of links from `from` to every switch; `u32::MAX` if there is no path.
-    pub(crate) fn distances(&self, from: u32, distance: &mut Vec<u32>) {
+    pub fn distances(&self, from: u32, distance: &mut Vec<u32>) {
         distance.clear();
         distance.resize(self.switches(), u32::MAX);
         distance[from as usize] = 0;
@@ -402,69 +404,6 @@ impl SwitchGraph {
                     queue.push(to);
                 }
             }
-        }
-    }
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use duetime_core::{Rate, Span};
-    use duetime_scenario::model::{Link, Topology};
-
-    /// Returns regular shapes of all kinds, including the smallest ones.
-    pub(crate) fn regular_shapes() -> Vec<Network> {
-        let link = |gbps| Link {
-            rate: Rate::from_gbps(gbps),
-            latency: Span::from_us(1),
-            loss: 0.0,
-        };
-        let leaf_spine = |racks, hosts_per_rack, spines| Topology::LeafSpine {
-            racks,
-            hosts_per_rack,
-            spines,
-            host_link: link(1),
-            uplink: link(10),
-        };
-        let fat_tree = |k| Topology::FatTree { k, link: link(1) };
-        let shapes = [
-            leaf_spine(1, 2, 1),
-            leaf_spine(2, 1, 3),
-            leaf_spine(5, 3, 1),
-            leaf_spine(7, 2, 4),
-            fat_tree(2),
-            fat_tree(4),
-            fat_tree(6),
-            fat_tree(8),
-        ];
-        let build = |shape: &Topology| Network::build(shape).expect("a network");
-        shapes.iter().map(build).collect()
-    }
-
-    #[test]
-    fn computed_routes_match_search() {
-        for network in regular_shapes() {
-            assert!(network.regular.is_some());
-            let computed = Routing::build(&network).expect("routes");
-            let plain = Network {
-                regular: None,
-                ..network.clone()
-            };
-            let searched = Routing::build(&plain).expect("routes");
-            for node in 0..network.nodes.len() as u32 {
-                for host in (0..network.hosts()).filter(|&host| host != node) {
-                    for hash in [0, 1, 0x9e37_79b9, u32::MAX] {
-                        assert_eq!(
-                            computed.next(node, host, hash),
-                            searched.next(node, host, hash),
-                            "from node {node} to host {host} of {}",
-                            network.hosts()
-                        );
-                    }
-                }
-            }
-            assert_eq!(computed.table_bytes(), searched.table_bytes());
-            assert_eq!(network.longest_path(), plain.longest_path());
         }
     }
 }

@@ -213,7 +213,7 @@ impl Setup {
 }
 
 /// Returns the minimum time from the NIC of a host to its transport.
-pub(crate) fn min_receive_delay(host: &Host) -> Span {
+pub fn min_receive_delay(host: &Host) -> Span {
     host.receive_delay + min_gap(&host.receive_jitter)
 }
 

@@ -9,7 +9,8 @@ use crate::SetupError;
 use crate::routing::SwitchGraph;
 use duetime_core::{Rate, Span};
 use duetime_scenario::model::{Link, Topology};
-pub(crate) use regular::{Regular, Towards};
+pub use regular::Regular;
+pub(crate) use regular::Towards;
 
 /// Nodes and directed links of a network.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +26,7 @@ pub struct Network {
     /// Link to each host from its switch.
     pub downlink: Vec<u32>,
     /// Regular shape of the network, or `None`.
-    pub(crate) regular: Option<Regular>,
+    pub regular: Option<Regular>,
 }
 
 /// A host or a switch.

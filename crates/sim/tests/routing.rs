@@ -5,6 +5,8 @@
     reason = "the numbers of a test are small"
 )]
 
+mod regular_shapes;
+
 use duetime_core::random::{Purpose, Streams, mix};
 use duetime_core::{Rate, Span};
 use duetime_scenario::NoFiles;
@@ -417,5 +419,28 @@ fn invalid_topologies_are_rejected() {
             found.contains(expected),
             "{found:?} should contain {expected:?}"
         );
+    }
+}
+
+#[test]
+fn computed_routes_match_search() {
+    for (network, plain) in regular_shapes::regular_shapes() {
+        assert!(network.regular.is_some());
+        let computed = Routing::build(&network).expect("routes");
+        let searched = Routing::build(&plain).expect("routes");
+        for node in 0..network.nodes.len() as u32 {
+            for host in (0..network.hosts()).filter(|&host| host != node) {
+                for hash in [0, 1, 0x9e37_79b9, u32::MAX] {
+                    assert_eq!(
+                        computed.next(node, host, hash),
+                        searched.next(node, host, hash),
+                        "from node {node} to host {host} of {}",
+                        network.hosts()
+                    );
+                }
+            }
+        }
+        assert_eq!(computed.table_bytes(), searched.table_bytes());
+        assert_eq!(network.longest_path(), plain.longest_path());
     }
 }

@@ -1,4 +1,4 @@
-//! Mean waits for servers against queueing theory, and predicted loads of servers.
+//! Mean waits for servers against queueing theory.
 #![expect(clippy::print_stdout, reason = "the test prints its measurements")]
 
 mod queueing;
@@ -6,7 +6,6 @@ mod queueing;
 use duetime_results::{RunRecords, ServerRecord};
 use duetime_scenario::model::Scenario;
 use duetime_scenario::{NoFiles, load};
-use duetime_sim::describe::describe;
 use duetime_sim::{Options, run};
 use queueing::{MEAN_S, md1, mmc, service};
 
@@ -123,24 +122,4 @@ fn waits_match_the_recursion() {
         }
         assert!(waits > 1_000, "{waits}");
     }
-}
-
-#[test]
-fn overloaded_servers_are_predicted() {
-    let describe_servers = |slots, utilisation| {
-        let scenario = scenario(slots, utilisation, "exponential 100 us", 1.0);
-        describe(&scenario).expect("a valid scenario").servers
-    };
-    let over = describe_servers(8, 2.5);
-    assert_eq!((over.slots, over.of_hosts), (Some(8), 1));
-    assert_eq!((over.heavy_hosts, over.overloaded_hosts), (1, 1));
-    let host = &over.hosts[0];
-    assert!((host.load - 2.5).abs() < 1e-9 && (host.offered_slots - 20.0).abs() < 1e-9);
-    let under = describe_servers(8, 0.5);
-    assert_eq!((under.heavy_hosts, under.overloaded_hosts), (0, 0));
-    assert!((under.mean_load - 0.5).abs() < 1e-9);
-    let mut scenario = scenario(8, 0.5, "exponential 100 us", 1.0);
-    scenario.host.servers = duetime_scenario::model::Servers::Unlimited;
-    let unlimited = describe(&scenario).expect("a valid scenario").servers;
-    assert!(unlimited.computes && unlimited.slots.is_none() && unlimited.hosts.is_empty());
 }

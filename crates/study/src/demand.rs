@@ -1,7 +1,7 @@
 //! Memory that the flows of a study need, checked before anything runs or is written.
 
+use duetime_analysis::{Description, describe};
 use duetime_scenario::model::{Scenario, WorkloadKind};
-use duetime_sim::describe::{Description, describe};
 
 use crate::error::StudyError;
 use crate::text;

@@ -1,6 +1,6 @@
 //! Estimated effort of a study before it runs: packet-hops, time and memory.
 
-use duetime_sim::describe::Description;
+use duetime_analysis::Description;
 use serde::Serialize;
 
 use crate::demand::BYTES_PER_FLOW;

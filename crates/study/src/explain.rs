@@ -5,11 +5,10 @@
 mod choice;
 mod summary;
 
-use std::collections::BTreeMap;
-
-use duetime_results::explain::query::{QueryExplanation, QueryStep, Tree};
-use duetime_results::explain::{Explanation, explain as explain_flow};
-use duetime_results::{Class, FlowEvent, FlowRecord, FlowTrace, QueryRecord, RunRecords};
+use duetime_analysis::explain::{
+    Explanation, Names, QueryExplanation, QueryStep, Tree, explain_flow,
+};
+use duetime_results::{FlowEvent, FlowRecord, FlowTrace, QueryRecord, RunRecords};
 use duetime_sim::topology::Network;
 use duetime_sim::{Options, RunOutput, Watch};
 use duetime_store::RunFolder;
@@ -29,44 +28,6 @@ pub enum Explained {
     Flow(Box<ExplainedFlow>),
     /// Explanation of a query.
     Query(Box<ExplainedQuery>),
-}
-
-/// Names for the link and node indices of an explanation.
-#[derive(Clone, Debug, Default)]
-pub struct Names {
-    /// Names of the directed links, by index.
-    pub links: Vec<String>,
-    /// Hosts of the traced nodes of the query's tree, by node; 0 is the root. For a leaf that received several queries,
-    /// the host of the answer that counted.
-    pub nodes: BTreeMap<u32, String>,
-    /// Hosts that received the first query to each node.
-    pub first: BTreeMap<u32, String>,
-    /// Parents of the nodes, by node.
-    pub parents: BTreeMap<u32, u32>,
-}
-
-impl Names {
-    /// Returns the name of a link, or `?` if it is unknown.
-    pub fn link(&self, link: u32) -> &str {
-        self.links.get(link as usize).map_or("?", String::as_str)
-    }
-
-    /// Returns the host of a node of the tree, or `?` if it is unknown.
-    pub fn node(&self, node: u32) -> &str {
-        self.nodes.get(&node).map_or("?", String::as_str)
-    }
-
-    /// Returns the host that received the first query to a node, or `?` if it is unknown.
-    pub fn first(&self, node: u32) -> &str {
-        self.first.get(&node).map_or("?", String::as_str)
-    }
-
-    /// Returns the host of a node's parent, or `?` if it is unknown.
-    pub fn parent(&self, node: u32) -> &str {
-        self.parents
-            .get(&node)
-            .map_or("?", |&parent| self.node(parent))
-    }
 }
 
 /// Explained flow.
@@ -164,7 +125,7 @@ impl Repetition<'_> {
         let before = query.and_then(|query| {
             Tree::new(query, &output.records.flows, &output.traces).before(flow.flow)
         });
-        let names = names(&network, query, &output);
+        let names = Names::new(&network, query, &output);
         let mut traces = output.traces.into_iter();
         let events = traces
             .find(|trace| trace.flow == flow.flow)
@@ -172,10 +133,7 @@ impl Repetition<'_> {
         Ok(ExplainedFlow {
             run: self.run.clone(),
             workload: self.workload(flow.workload),
-            hosts: [
-                host(&network, flow.source),
-                host(&network, flow.destination),
-            ],
+            hosts: [flow.source, flow.destination].map(|host| network.host_name(host).to_owned()),
             explanation: explain_flow(flow, &events),
             before: before.unwrap_or_default(),
             events,
@@ -193,7 +151,7 @@ impl Repetition<'_> {
         }
         let tree = Tree::new(query, &output.records.flows, &output.traces);
         let explanation = tree.explain(query.enough);
-        let names = names(&self.network()?, Some(query), &output);
+        let names = Names::new(&self.network()?, Some(query), &output);
         let flows = explanation.flows.iter().filter_map(|id| {
             let flow = output.records.flows.iter().find(|flow| flow.flow == *id)?;
             let trace = output.traces.iter().find(|trace| trace.flow == *id)?;
@@ -255,49 +213,4 @@ pub(crate) fn differs(run: &RunName, subject: &str) -> StudyError {
         "{run}: {subject} differs between the folder and the repeated run; the folder was written by another build of \
          Duetime, or its files were changed"
     ))
-}
-
-fn host(network: &Network, host: u32) -> String {
-    let node = network.hosts[host as usize];
-    network.nodes[node as usize].name.clone()
-}
-
-fn names(network: &Network, query: Option<&QueryRecord>, output: &RunOutput) -> Names {
-    let mut first: BTreeMap<u32, String> = query
-        .map(|query| (0, host(network, query.root)))
-        .into_iter()
-        .collect();
-    let mut answered = BTreeMap::new();
-    let mut parents = BTreeMap::new();
-    for trace in &output.traces {
-        let flows = &output.records.flows;
-        let Ok(index) = flows.binary_search_by_key(&trace.flow, |flow| flow.flow) else {
-            continue;
-        };
-        if let Some(node) = trace.node {
-            let flow = &flows[index];
-            let owner = match flow.class {
-                Class::Query | Class::Cancel => flow.destination,
-                _ => flow.source,
-            };
-            if flow.attempt.0 == 0 {
-                first.insert(node.node, host(network, owner));
-            }
-            if flow.class == Class::Response && flow.finish.is_some() && !flow.spare.0 {
-                answered.insert(node.node, host(network, owner));
-            }
-            parents.insert(node.node, node.parent);
-        }
-    }
-    let mut nodes = first.clone();
-    nodes.extend(answered);
-    Names {
-        links: (0..)
-            .take(network.links.len())
-            .map(|link| network.link_name(link))
-            .collect(),
-        nodes,
-        first,
-        parents,
-    }
 }

@@ -1,15 +1,16 @@
 //! Summary of the runs in a folder.
 
+use duetime_analysis::bound::BestPossible;
+use duetime_analysis::stationary::{Course, NonStationarity, drifts};
 use duetime_core::Time;
 use duetime_results::summary::{
-    Comparison, Course, GroupEstimate, NetworkEstimate, NonStationarity, QueryEstimate,
-    ServersEstimate, drifts,
+    Comparison, GroupEstimate, NetworkEstimate, QueryEstimate, ServersEstimate,
 };
 use duetime_results::{Class, RunRecords, RunSummary, Summary};
 use duetime_store::{RunFolder, RunKey};
 use serde::Serialize;
 
-use crate::bound::BestPossible;
+use crate::bound;
 use crate::error::StudyError;
 use crate::event::RunName;
 use crate::objective::{objective, target_of};
@@ -195,7 +196,7 @@ pub fn gather(
     }
     let mut points: Vec<usize> = gathered.cells.iter().map(|cell| cell.point).collect();
     points.dedup();
-    gathered.best = BestPossible::of_points(plan, points.into_iter())?;
+    gathered.best = bound::of_points(plan, points.into_iter())?;
     gathered.best.retain(|(_, best)| !best.is_empty());
     gathered.warnings = warnings::of_plan(plan, &warnings::described(plan)?);
     // The runs show whether anything was measured, so drop the prediction.

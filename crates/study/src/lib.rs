@@ -36,13 +36,11 @@ pub use event::{Event, Listener, RunName, Silent};
 pub mod text;
 
 pub use archive::{manifest, plan, request};
-pub use bound::BestPossible;
 pub use demand::describe_checked;
 pub use effort::Effort;
 pub use execute::{check, estimate, execute, missing};
 pub use explain::{
-    Choice, Explained, ExplainedFlow, ExplainedQuery, FlowChoice, Names, QueryChoice, RunChoice,
-    explain,
+    Choice, Explained, ExplainedFlow, ExplainedQuery, FlowChoice, QueryChoice, RunChoice, explain,
 };
 pub use gather::{Cell, Gathered, QueryRow, Row, gather, write_summary};
 pub use looks::{known_as, palette};

@@ -7,11 +7,12 @@
 mod accounting;
 mod advice;
 
-use duetime_results::explain::limit::Limit;
+use duetime_analysis::bound::BestPossible;
+use duetime_analysis::explain::Limit;
 use duetime_store::RunFolder;
 use serde::{Deserialize, Serialize};
 
-use crate::bound::BestPossible;
+use crate::bound;
 use crate::error::StudyError;
 use crate::event::Listener;
 use crate::gather::Gathered;
@@ -93,7 +94,7 @@ pub fn verdicts(
     let Some(accounting) = accounting::account(plan, folder, execution, engine, listener)? else {
         return Ok(Vec::new());
     };
-    let best = BestPossible::of_points(plan, std::iter::once(0))?;
+    let best = bound::of_points(plan, std::iter::once(0))?;
     let best = best.first().map(|(_, best)| best);
     let verdict = |&workload: &u16| {
         let accounting = accounting.get(&workload).cloned().unwrap_or_default();

@@ -7,8 +7,8 @@ mod settings;
 
 pub use servers::slots_of;
 
-use duetime_results::summary::NonStationarity;
-use duetime_sim::describe::{Description, HEAVY, WorkloadLoad, describe};
+use duetime_analysis::stationary::NonStationarity;
+use duetime_analysis::{Description, HEAVY, WorkloadLoad, describe};
 use serde::Serialize;
 
 use crate::error::StudyError;

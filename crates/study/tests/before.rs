@@ -1,7 +1,7 @@
 //! Tests of warnings and effort before a run.
 
+use duetime_analysis::{Description, describe};
 use duetime_scenario::{Axis, sweep::grid};
-use duetime_sim::describe::{Description, describe};
 use duetime_study::{About, Effort, Plan, Request, warnings};
 
 const SERVICE: &str = r#"

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use duetime_results::explain::limit::{Limit, largest};
+use duetime_analysis::explain::Limit;
 use duetime_store::{IfExists, RunFolder};
 use duetime_study::verdict::{Verdict, verdicts};
 use duetime_study::{
@@ -169,7 +169,7 @@ fn counts_late_queries_by_largest_part() {
             let Explained::Query(query) = explained else {
                 panic!("not a query")
             };
-            let limit = largest(&query.explanation.steps);
+            let limit = Limit::largest(&query.explanation.steps);
             timeouts += u64::from(limit == Some(Limit::RetransmissionTimeout));
         }
     }

@@ -1,9 +1,9 @@
 //! Limits of a page. Larger scenarios need `duetime run`, which has threads and more memory.
 
 use crate::error::Error;
+use duetime_analysis::Description;
 use duetime_scenario::Scenario;
 use duetime_scenario::model::WorkloadKind;
-use duetime_sim::describe::Description;
 
 /// Maximum size of a scenario's text in bytes.
 pub const MAX_TEXT_BYTES: usize = 256 << 10;

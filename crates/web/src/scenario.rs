@@ -4,8 +4,8 @@ use crate::controls;
 use crate::error::Error;
 use crate::limits::{self, MAX_TEXT_BYTES};
 use crate::transports;
+use duetime_analysis::{Description, describe};
 use duetime_scenario::{Document, NoFiles, Scenario, Sources};
-use duetime_sim::describe::{Description, describe};
 use serde_json::{Value, json};
 
 /// Name of the text in messages.

@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
+use duetime_analysis::bound::{Best, BestPossible};
 use duetime_results::Class;
 use duetime_scenario::Scenario;
 use duetime_scenario::model::WorkloadKind;
-use duetime_study::bound::Best;
-use duetime_study::{BestPossible, Plan, StudyError, text};
+use duetime_study::{Plan, StudyError, bound, text};
 use serde_json::json;
 
 use super::{at_once, json_event, request};
@@ -19,7 +19,7 @@ use crate::terminal::{Widths, stdout};
 pub fn bound(args: &args::Bound) -> Result<(), Failure> {
     let plan = Plan::new(request(&args.scenario, &args.choice)?)?;
     let scenario = &plan.base;
-    let best = BestPossible::of(scenario, at_once(args.jobs, 1))?;
+    let best = bound::of_scenario(scenario, at_once(args.jobs, 1))?;
     if best.is_empty() {
         return Err(Failure::from(StudyError::Choice(format!(
             "{}: no bound: {}",

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use duetime_sim::describe::{Description, LoadDescription, ServersDescription};
+use duetime_analysis::{Description, LoadDescription, ServersDescription};
 use duetime_study::{About, Effort, Warning, text, warnings};
 use serde_json::json;
 

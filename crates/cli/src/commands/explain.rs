@@ -6,11 +6,10 @@ mod query;
 
 use std::io::Write;
 
+use duetime_analysis::explain::{Cause, Names, QueryStep, Stage, by_activity};
 use duetime_core::{Span, Time};
 use duetime_results::FlowEvent;
-use duetime_results::explain::query::{QueryStep, sums};
-use duetime_results::explain::{Cause, Stage};
-use duetime_study::{Explained, ExplainedFlow, Names, RunChoice, Simulator, text};
+use duetime_study::{Explained, ExplainedFlow, RunChoice, Simulator, text};
 use serde_json::{Value, json};
 
 use crate::args;
@@ -256,7 +255,7 @@ fn before_json(before: &[QueryStep], names: &Names) -> Value {
         (Some(first), Some(last)) => last.to.since(first.from),
         _ => return Value::Null,
     };
-    json!({ "total_ps": total.as_ps(), "parts": query::parts_json(&sums(before), names) })
+    json!({ "total_ps": total.as_ps(), "parts": query::parts_json(&by_activity(before), names) })
 }
 
 /// Formats a span with the digits that suit it.

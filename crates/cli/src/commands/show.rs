@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use duetime_sim::describe::{Description, TopologyDescription, WorkloadDescription, describe};
+use duetime_analysis::{
+    Description, RateCount, TopologyDescription, WorkloadDescription, describe,
+};
 use duetime_study::{Plan, StudyError, text};
 
 use super::{json_line, request};
@@ -58,7 +60,7 @@ fn lines(heading: &str, facts: &[(&str, String)]) -> Result<(), Failure> {
 }
 
 fn network(topology: &TopologyDescription) -> Vec<(&'static str, String)> {
-    let rate = |rate: &duetime_sim::describe::RateCount| {
+    let rate = |rate: &RateCount| {
         format!(
             "{} to hosts and {} between switches at {}",
             rate.host_links,

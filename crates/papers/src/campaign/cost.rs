@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use duetime_analysis::describe;
 use duetime_scenario::Scenario;
-use duetime_sim::describe::describe;
 use duetime_study::{ActiveRun, Estimator};
 
 /// Finished and remaining work, in offered bytes.

@@ -5,8 +5,10 @@
     reason = "the numbers of a test are small"
 )]
 
-use super::*;
 use duetime_core::{Span, Time};
+use duetime_results::{
+    Class, FlowRecord, PortRecord, QueryRecord, RunRecords, SeriesSample, Totals,
+};
 
 /// Returns a flow of workload 0.
 pub(crate) fn flow(

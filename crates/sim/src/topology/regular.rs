@@ -4,7 +4,7 @@ use crate::routing::SwitchGraph;
 
 /// A regular shape. Switches are numbered from 0, those with hosts first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Regular {
+pub enum Regular {
     /// Racks, followed by spines. Each rack has one link to each spine.
     LeafSpine {
         /// Number of racks.
@@ -27,7 +27,7 @@ pub(crate) enum Towards<'a> {
 
 impl Regular {
     /// Returns the number of switches with hosts.
-    pub(crate) fn with_hosts(self) -> u32 {
+    pub fn with_hosts(self) -> u32 {
         match self {
             Self::LeafSpine { racks } => racks,
             Self::FatTree { half } => 2 * half * half,
@@ -35,7 +35,7 @@ impl Regular {
     }
 
     /// Returns the number of pods: groups of switches with hosts that have equivalent positions.
-    pub(crate) fn pods(self) -> u32 {
+    pub fn pods(self) -> u32 {
         match self {
             Self::LeafSpine { racks } => racks,
             Self::FatTree { half } => 2 * half,
@@ -43,7 +43,7 @@ impl Regular {
     }
 
     /// Returns the pod of a switch with hosts or of an aggregation switch.
-    pub(crate) fn pod_of(self, switch: u32) -> u32 {
+    pub fn pod_of(self, switch: u32) -> u32 {
         match self {
             Self::LeafSpine { .. } => switch,
             Self::FatTree { half } => switch % self.with_hosts() / half,

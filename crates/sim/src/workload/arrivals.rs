@@ -125,7 +125,7 @@ impl Poisson {
 /// Sources that each start one flow after another, by default to a random host each time. The token of a wake-up
 /// contains the source and the index of its flow.
 #[derive(Clone, Debug)]
-pub(crate) struct Background {
+pub struct Background {
     flows: Flows,
     hosts: u32,
     /// Host of each source.
@@ -147,7 +147,7 @@ enum Every {
 impl Background {
     /// Returns each source's host, the mean gap between its flows, and their destination, or `None` if each flow goes
     /// to a random host.
-    pub(crate) fn sources(&self) -> impl Iterator<Item = (u32, Span, Option<u32>)> {
+    pub fn sources(&self) -> impl Iterator<Item = (u32, Span, Option<u32>)> {
         let to =
             |source: usize| (!self.roots.is_empty()).then(|| self.roots[source % self.roots.len()]);
         let sources = self.sources.iter().enumerate();

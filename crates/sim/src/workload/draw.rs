@@ -7,7 +7,7 @@ use duetime_scenario::model::{Deadline, Gap, Size};
 /// Bytes of IP and TCP headers of every segment.
 pub(crate) const TCP_IP_HEADER: u32 = 40;
 /// Payload bytes of a full segment.
-pub(crate) const SEGMENT: u64 = 1460;
+pub const SEGMENT: u64 = 1460;
 
 /// Draws a flow's size in bytes, at least 1.
 pub(super) fn size(size: &Size, stream: &mut Stream) -> u64 {
@@ -20,7 +20,7 @@ pub(super) fn size(size: &Size, stream: &mut Stream) -> u64 {
 }
 
 /// Returns the `u`-quantile of a size in bytes, at least 1, for `u` in [0, 1).
-pub(crate) fn size_at(size: &Size, u: f64) -> u64 {
+pub fn size_at(size: &Size, u: f64) -> u64 {
     let bytes = match size {
         Size::Fixed(bytes) => bytes.0,
         Size::Uniform(low, high) => low.0 + ((high.0 - low.0 + 1) as f64 * u) as u64,
@@ -133,7 +133,7 @@ pub fn mean_gap(gap: &Gap) -> Span {
 }
 
 /// Returns the minimum of a gap.
-pub(crate) fn min_gap(gap: &Gap) -> Span {
+pub fn min_gap(gap: &Gap) -> Span {
     match gap {
         Gap::Fixed(span) | Gap::Uniform(span, _) => *span,
         Gap::Exponential(_) | Gap::LogNormal { .. } => Span::ZERO,
@@ -151,7 +151,7 @@ fn mean_of_cdf(points: &[(f64, f64)]) -> f64 {
 }
 
 /// Returns the mean size in bytes.
-pub(crate) fn mean_size(size: &Size) -> f64 {
+pub fn mean_size(size: &Size) -> f64 {
     match size {
         Size::Fixed(bytes) => bytes.0.max(1) as f64,
         Size::Uniform(low, high) => f64::midpoint(low.0 as f64, high.0 as f64).max(1.0),
@@ -160,12 +160,12 @@ pub(crate) fn mean_size(size: &Size) -> f64 {
 }
 
 /// Returns the mean number of bytes on the wire: the payload and `header` bytes per segment.
-pub(crate) fn mean_wire(size: &Size, header: u32) -> f64 {
+pub fn mean_wire(size: &Size, header: u32) -> f64 {
     mean_size(size) + f64::from(header) * mean_segments(size, SEGMENT)
 }
 
 /// Returns the mean number of segments of at most `segment` payload bytes.
-pub(crate) fn mean_segments(size: &Size, segment: u64) -> f64 {
+pub fn mean_segments(size: &Size, segment: u64) -> f64 {
     /// Number of segments beyond which rounding up to whole segments is approximated by half a segment.
     const COUNTED: u64 = 1 << 20;
     let largest = match size {
@@ -208,7 +208,7 @@ fn exceeds(size: &Size, bytes: f64) -> f64 {
 }
 
 /// Returns the probability that a deadline is at most `span`, or zero for `Deadline::None`.
-pub(crate) fn deadline_at_most(deadline: &Deadline, span: Span) -> f64 {
+pub fn deadline_at_most(deadline: &Deadline, span: Span) -> f64 {
     let t = span.as_ps() as f64;
     let between = |low: f64, high: f64| {
         if t >= high {

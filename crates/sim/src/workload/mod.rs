@@ -6,28 +6,29 @@
 
 mod arrivals;
 mod context;
-pub(crate) mod draw;
+mod deadlines;
+pub mod draw;
 mod fixed;
 mod offered;
-pub(crate) mod oldi;
-pub(crate) mod priority;
+mod oldi;
+mod priority;
 mod servers;
 mod trace;
 
 use crate::SetupError;
 use crate::topology::Network;
-pub(crate) use arrivals::Background;
+pub use arrivals::Background;
 use context::Context;
-pub use draw::mean_gap;
+pub use deadlines::{Mixture, mixture, quantile};
 use duetime_core::random::Streams;
 use duetime_core::{Span, Time};
 use duetime_proto::Length;
 use duetime_results::record::{Class, FlowRecord, QueryRecord};
 use duetime_results::{ServerRecord, TreeNode};
 use duetime_scenario::model::{Connection, Scenario, WorkloadKind};
-pub(crate) use offered::{Mean, Offer, Pace};
+pub use offered::{Mean, Offer, Pace};
 use oldi::Call;
-pub use oldi::{Note, add_notes, mark_unneeded, needed};
+pub use oldi::{Note, Trees, add_notes, mark_unneeded, needed, recorded_share};
 use priority::Priorities;
 
 /// A message from one application to another: a flow.
@@ -165,7 +166,7 @@ pub struct Workloads {
 
 #[derive(Clone, Debug)]
 enum Source {
-    Oldi(oldi::Oldi),
+    Oldi(Trees),
     Burst(fixed::Burst),
     Permutation(fixed::Permutation),
     Long(fixed::Long),
@@ -204,7 +205,7 @@ impl Workloads {
             };
             let source = Source::new(&workload.kind, &place)?;
             if let Source::Oldi(oldi) = &source {
-                trees_before += oldi.trees();
+                trees_before += oldi.count();
             }
             sources.push(source);
         }
@@ -329,7 +330,7 @@ impl Workloads {
 
 impl Workloads {
     /// Returns the trees of a workload, or `None` if it has none.
-    pub(crate) fn oldi(&self, workload: usize) -> Option<&oldi::Oldi> {
+    pub fn trees(&self, workload: usize) -> Option<&Trees> {
         match &self.sources[workload] {
             Source::Oldi(oldi) => Some(oldi),
             _ => None,
@@ -337,7 +338,7 @@ impl Workloads {
     }
 
     /// Returns the sources of a workload of background flows, or `None` for other workloads.
-    pub(crate) fn background(&self, workload: usize) -> Option<&Background> {
+    pub fn background(&self, workload: usize) -> Option<&Background> {
         match &self.sources[workload] {
             Source::Background(source) => Some(source),
             _ => None,
@@ -364,7 +365,7 @@ impl Workloads {
     }
 
     /// Returns the bytes of headers, and of framing if it counts, of every segment.
-    pub(crate) fn header(&self) -> u32 {
+    pub fn header(&self) -> u32 {
         self.context.header
     }
 }
@@ -433,7 +434,7 @@ impl Place<'_> {
 impl Source {
     fn new(kind: &WorkloadKind, place: &Place<'_>) -> Result<Self, SetupError> {
         Ok(match kind {
-            WorkloadKind::Oldi(oldi) => Self::Oldi(oldi::Oldi::new(oldi, place)?),
+            WorkloadKind::Oldi(oldi) => Self::Oldi(Trees::new(oldi, place)?),
             WorkloadKind::Burst { .. } => Self::Burst(fixed::Burst::new(kind, place)?),
             WorkloadKind::Permutation { .. } => {
                 Self::Permutation(fixed::Permutation::new(kind, place))
@@ -445,7 +446,7 @@ impl Source {
             WorkloadKind::Background { .. } => {
                 Self::Background(arrivals::Background::new(kind, place)?)
             }
-            WorkloadKind::Spans(spans) => Self::Oldi(oldi::Oldi::recorded(spans, place)?),
+            WorkloadKind::Spans(spans) => Self::Oldi(Trees::recorded(spans, place)?),
             WorkloadKind::Trace { flows } => Self::Trace(trace::Trace::new(flows, place)?),
         })
     }

@@ -1,12 +1,12 @@
 //! Traffic that the workloads offer, as far as it is known before the run.
 
-use super::{Source, Workloads};
+use super::{Source, Trees, Workloads};
 use duetime_core::Span;
 use duetime_scenario::model::{Destination, Oldi, Size, Spans, WorkloadKind};
 
 /// Time pattern of a workload's traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pace {
+pub enum Pace {
     /// Offers its rate for the whole run.
     Sustained,
     /// Sends all at once, or once in the run, so that bytes divided by the duration do not indicate overload.
@@ -17,7 +17,7 @@ pub(crate) enum Pace {
 
 /// Mean traffic from one host to another, or to all others equally.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Offer {
+pub struct Offer {
     /// Sending host.
     pub from: u32,
     /// Receiving host, or `None` for all other hosts, equally often.
@@ -32,7 +32,7 @@ pub(crate) struct Offer {
 
 /// Mean size of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Mean {
+pub struct Mean {
     /// Number of packets, without acknowledgements.
     pub packets: f64,
     /// Bytes on the wire.
@@ -42,7 +42,7 @@ pub(crate) struct Mean {
 impl Workloads {
     /// Calls `each` with every offer of the workload with index `index` and kind `kind` in a run of `duration`. `wire`
     /// returns the mean flow of a size distribution.
-    pub(crate) fn offers(
+    pub fn offers(
         &self,
         index: usize,
         kind: &WorkloadKind,
@@ -136,7 +136,7 @@ impl Workloads {
 
 /// Passes the traffic of recorded queries to `offer`: each query that starts before the end occurs once.
 fn offers_of_queries(
-    placed: &super::oldi::Oldi,
+    placed: &Trees,
     spans: &Spans,
     duration: Span,
     wire: &dyn Fn(&Size) -> Mean,
@@ -173,7 +173,7 @@ fn offers_of_queries(
 
 /// Passes the traffic of trees to `offer`: queries down every edge, answers up.
 fn offers_of_trees(
-    placed: &super::oldi::Oldi,
+    placed: &Trees,
     config: &Oldi,
     wire: &dyn Fn(&Size) -> Mean,
     offer: &mut dyn FnMut(u32, Option<u32>, f64, Mean),

@@ -2,10 +2,8 @@
 
 use crate::common::*;
 use duetime_core::{Bytes, Rate, Span, Time};
-use duetime_results::explain::query::{Activity, Tree};
 use duetime_results::{Class, FlowRecord, RunRecords};
 use duetime_scenario::model::*;
-use duetime_sim::{Options, Watch};
 
 const ROOT: u32 = 0;
 const SERVER: u32 = 1;
@@ -116,33 +114,6 @@ fn third_computation_waits_for_a_slot() {
     // Recorded queries are measured to the end of the run.
     let busy = ms(7).as_ps() as f64 / (2.0 * output.records.totals.end.as_ps() as f64);
     assert!((servers.utilisation - busy).abs() < 1e-12, "{servers:?}");
-}
-
-#[test]
-fn explanation_separates_waits_for_slots() {
-    let (ms, us) = (Span::from_ms, Span::from_us);
-    let jobs = [(us(0), ms(4)), (us(100), ms(2))];
-    let scenario = star(
-        vec![leaves(&jobs, None, SERVER)],
-        slots(1, ServerQueue::Fifo),
-    );
-    let query = run(&scenario).records.queries[1].clone();
-    let options = Options {
-        watch: Watch::Query(query.query),
-        ..Options::default()
-    };
-    let output = duetime_sim::run(&scenario, 0, 0, &options).expect("a valid scenario");
-    let explanation =
-        Tree::new(&query, &output.records.flows, &output.traces).explain(query.enough);
-    let parts = explanation.parts();
-    let times = served(&output.records, 0);
-    assert_eq!(
-        parts[&(1, Activity::Queueing)],
-        times[0].1.since(times[1].0)
-    );
-    assert_eq!(parts[&(1, Activity::Computing)], ms(2));
-    let sum = parts.values().fold(Span::ZERO, |sum, &part| sum + part);
-    assert_eq!(query.start + sum, query.enough.expect("an answer"));
 }
 
 #[test]

@@ -1,11 +1,10 @@
 //! A network with the same delay for all messages, for running workloads alone. Hosts may be split over several copies
 //! of the workloads, as over threads.
 
-use duetime_core::random::Streams;
+use crate::setup::place;
 use duetime_core::{Span, Time};
 use duetime_results::record::QueryRecord;
 use duetime_scenario::Scenario;
-use duetime_sim::topology::Network;
 use duetime_sim::workload::{Actions, Message, Workloads, add_notes};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,16 +49,11 @@ impl<'a> Fake<'a> {
     }
 
     pub fn run(&self) -> Outcome {
-        let network = Network::build(&self.scenario.topology).unwrap();
-        let workloads = Workloads::new(
-            self.scenario,
-            &network,
-            &Streams::new(self.scenario.seed, 0),
-        )
-        .unwrap();
+        let workloads = place(self.scenario).unwrap();
+        let hosts = self.scenario.topology.hosts();
         let mut copies = vec![workloads; self.parts as usize];
         let mut events = BTreeMap::new();
-        let mut wakes = vec![0; network.hosts() as usize];
+        let mut wakes = vec![0; hosts as usize];
         let mut messages = Vec::new();
         let mut actions = Actions::default();
         for (part, copy) in copies.iter_mut().enumerate() {

@@ -9,6 +9,7 @@
 #[path = "../bare/mod.rs"]
 mod bare;
 mod fake;
+mod invalid;
 mod loads;
 mod objective;
 mod oldi;

@@ -1,11 +1,10 @@
 //! Trees of queries, from the root to the leaves and back.
 
 use crate::fake::{Fake, run};
-use crate::setup::{fixed_deadline, kilobytes, of_class, oldi, scenario};
+use crate::setup::{fixed_deadline, flows_per_second, kilobytes, of_class, oldi, place, scenario};
 use duetime_core::{Bytes, Span, Time};
 use duetime_results::record::{Class, QueryRecord};
 use duetime_scenario::model::*;
-use duetime_sim::describe::describe;
 use duetime_sim::workload::Message;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -260,12 +259,16 @@ fn back_to_back_queries_follow_answer_or_deadline() {
 
 #[test]
 fn queries_arrive_at_the_given_load() {
+    let sizes = [20, 60, 100, 140, 180].map(kilobytes);
+    // Each application has 5 trees, and a query has 40 answers.
+    let queries = |size: &Size| 5.0 * flows_per_second(0.15 * 1e9, size) / 40.0 * 20.0;
+    let queries: f64 = sizes.iter().map(queries).sum();
     for poisson in [false, true] {
         let tree = Oldi {
             applications: 5,
             trees: 5,
             fan_in: vec![40],
-            response: [20, 60, 100, 140, 180].map(kilobytes).into(),
+            response: sizes.clone().into(),
             arrival: QueryArrival::Load {
                 load: 0.15,
                 poisson,
@@ -277,18 +280,10 @@ fn queries_arrive_at_the_given_load() {
         let mut scenario = scenario(100, vec![WorkloadKind::Oldi(tree)]);
         scenario.duration = Span::from_secs(20);
         let outcome = run(&scenario);
-        let description = describe(&scenario).unwrap().workloads[0].clone();
         let share = if poisson { 0.05 } else { 0.01 };
         let close = |found: f64, expected: f64| (found / expected - 1.0).abs() < share;
-        assert!(close(
-            outcome.queries.len() as f64,
-            description.expected_queries.unwrap()
-        ));
-        assert!(close(
-            outcome.messages.len() as f64,
-            description.expected_flows.unwrap()
-        ));
-        assert!((description.offered_load.unwrap() - 0.15).abs() < 1e-9);
+        assert!(close(outcome.queries.len() as f64, queries));
+        assert!(close(outcome.messages.len() as f64, queries * 2.0 * 40.0));
         let wire = of_class(&outcome.messages, Class::Response)
             .map(|answer| answer.bytes + 40 * answer.bytes.div_ceil(1460));
         // 25 roots of 1 Gbps over 20 s.
@@ -319,8 +314,6 @@ fn trees_sharing_a_load_query_equally_often() {
         };
         let mut scenario = scenario(10, vec![WorkloadKind::Oldi(tree)]);
         scenario.duration = Span::from_secs(20);
-        let load = describe(&scenario).unwrap().workloads[0].offered_load;
-        assert!((load.unwrap() - 0.15).abs() < 1e-9);
         let queries = run(&scenario).queries;
         [0, 1].map(|application| {
             let of_application = queries
@@ -395,7 +388,8 @@ fn placement_is_random_over_all_hosts() {
     for seed in 0..400 {
         let mut scenario = scenario(50, vec![WorkloadKind::Oldi(oldi())]);
         scenario.seed = seed;
-        for &root in &describe(&scenario).unwrap().workloads[0].roots {
+        let workloads = place(&scenario).expect("a valid scenario");
+        for root in workloads.trees(0).expect("trees").roots() {
             count[root as usize] += 1;
         }
     }

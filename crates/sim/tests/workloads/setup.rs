@@ -1,11 +1,13 @@
-//! Scenarios for the tests, and the errors of invalid workloads.
+//! Scenarios for the tests.
 
 use crate::bare;
+use duetime_core::random::Streams;
 use duetime_core::{Bytes, Rate, Span};
 use duetime_results::record::Class;
 use duetime_scenario::model::*;
-use duetime_sim::describe::describe;
-use duetime_sim::workload::Message;
+use duetime_sim::SetupError;
+use duetime_sim::topology::Network;
+use duetime_sim::workload::{Message, Workloads, draw};
 
 pub fn star(hosts: u32) -> Topology {
     Topology::Star {
@@ -29,6 +31,12 @@ pub fn scenario(hosts: u32, kinds: Vec<WorkloadKind>) -> Scenario {
         drain: Span::from_secs(1),
         ..bare::scenario(star(hosts), workloads.collect())
     }
+}
+
+/// Places the workloads of a scenario on its hosts.
+pub fn place(scenario: &Scenario) -> Result<Workloads, SetupError> {
+    let network = Network::build(&scenario.topology)?;
+    Workloads::new(scenario, &network, &Streams::new(scenario.seed, 0))
 }
 
 /// Returns two applications of one tree each with a fan-in of 4, and a query every 10 ms with answers of 10 KB within
@@ -94,93 +102,14 @@ pub fn burst(senders: u32, receiver: Option<u32>) -> WorkloadKind {
     }
 }
 
+/// Returns the number of flows per second of a mean size that offer `bps` bits per second on the wire.
+pub fn flows_per_second(bps: f64, size: &Size) -> f64 {
+    bps / 8.0 / draw::mean_wire(size, 40)
+}
+
 pub fn near(found: f64, expected: f64, share: f64) {
     assert!(
         (found / expected - 1.0).abs() <= share,
         "{found} should be {expected} within {share}"
     );
-}
-
-#[test]
-fn invalid_workloads_are_rejected() {
-    let flow = |source, destination| TraceFlow {
-        start: Span::ZERO,
-        source,
-        destination,
-        size: Bytes(1),
-        deadline: None,
-    };
-    let with = |change: &dyn Fn(&mut Oldi)| {
-        let mut oldi = oldi();
-        change(&mut oldi);
-        WorkloadKind::Oldi(oldi)
-    };
-    let at = Span::ZERO;
-    let poisson = |destination| WorkloadKind::Poisson {
-        size: kilobytes(1),
-        deadline: Deadline::None,
-        intensity: Intensity::Load(0.1),
-        destination,
-    };
-    let background = |every| WorkloadKind::Background {
-        count: 1,
-        size: kilobytes(1),
-        deadline: Deadline::None,
-        every,
-        to_roots_of: None,
-    };
-    let cases = [
-        (
-            with(&|oldi| oldi.fan_in = vec![9]),
-            "2 trees of 10 nodes needs 20 hosts, but the topology has 10",
-        ),
-        (with(&|oldi| oldi.fan_in = vec![4, 0]), "`fan_in` is [4, 0]"),
-        (with(&|oldi| oldi.trees = 0), "2 applications of 0 trees"),
-        (
-            with(&|oldi| oldi.complete_at = 0.0),
-            "`complete_at` is 0; allowed: above 0, at most 1",
-        ),
-        (
-            with(&|oldi| {
-                oldi.arrival = QueryArrival::Load {
-                    load: 0.0,
-                    poisson: true,
-                    each_tree: true,
-                }
-            }),
-            "`load` is 0",
-        ),
-        (
-            with(&|oldi| oldi.arrival = QueryArrival::Every(Gap::Exponential(Span::ZERO))),
-            "must be longer",
-        ),
-        (burst(3, Some(10)), "`receiver` is host 10; allowed: 0 to 9"),
-        (
-            WorkloadKind::Long {
-                pairs: vec![(0, 1), (3, 3)],
-                at,
-                jitter: Span::ZERO,
-            },
-            "`pairs[1]` goes from host 3 to itself",
-        ),
-        (
-            WorkloadKind::Trace {
-                flows: vec![flow(0, 1), flow(0, 12)],
-            },
-            "destination of flow 2 of the trace is host 12",
-        ),
-        (poisson(Destination::Host(77)), "`destination` is host 77"),
-        (
-            background(SourceGap::Given(Gap::Fixed(Span::ZERO))),
-            "`every` is zero",
-        ),
-        (background(SourceGap::AtLoad(1e30)), "lower the load"),
-    ];
-    for (kind, expected) in cases {
-        let found = describe(&scenario(10, vec![kind])).unwrap_err().to_string();
-        assert!(
-            found.contains(expected) && found.contains("workload `test`"),
-            "{found:?} should contain {expected:?}"
-        );
-    }
 }

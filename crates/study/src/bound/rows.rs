@@ -1,9 +1,10 @@
 //! Best possible results as rows of the transports' tables.
 
+use duetime_analysis::bound::Best;
 use duetime_results::{Class, Estimate};
 use serde::Serialize;
 
-use super::{Best, NO_TRANSPORT, ONLINE};
+use super::{NO_TRANSPORT, ONLINE};
 use crate::gather::{Gathered, flows_name};
 use crate::objective::target_of;
 use crate::plan::Plan;

@@ -2,8 +2,10 @@
 
 use std::sync::atomic::AtomicBool;
 
+use duetime_analysis::bound::{Late, RunBound};
+
 use super::{Capacity, Deadlines, On, Search, SearchError, Stopped, Subject, search};
-use crate::bound::{Late, RunBound, runs};
+use crate::bound::runs;
 use crate::demand::describe_checked;
 use crate::error::StudyError;
 

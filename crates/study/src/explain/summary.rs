@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use duetime_analysis::explain::{Activity, Cause, Names, PendingState, QueryExplanation, Stage};
 use duetime_core::Span;
-use duetime_results::explain::query::{Activity, PendingState, QueryExplanation};
-use duetime_results::explain::{Cause, Stage};
 use duetime_results::{QueryRecord, Timer};
 
-use super::Names;
 use crate::text;
 
 /// Minimum share of the total time for a part to be named.

@@ -1,12 +1,13 @@
 //! Tables across transports and points: differences from the first transport, and overviews of sweeps.
 
+use duetime_analysis::bound::BestPossible;
 use duetime_results::{Estimate, Summary};
 use duetime_scenario::Scenario;
 
 use super::cell::{cell, near, never, share, word};
 use super::column::column;
 use super::{Cell, Column, Line, On, Spare, Table};
-use crate::bound::{BestPossible, NO_TRANSPORT};
+use crate::bound::NO_TRANSPORT;
 use crate::gather::{self, Gathered};
 use crate::objective::target;
 use crate::plan::{Plan, Point};

@@ -1,12 +1,11 @@
 //! Names of the limits, and settings to try against them.
 
+use duetime_analysis::explain::{Limit, Place};
 use duetime_core::{Rate, Span};
 use duetime_proto::tcp;
-use duetime_results::explain::limit::Limit;
 use duetime_scenario::Scenario;
 use duetime_scenario::model::{Amount, Buffer, Connection, Topology, Transport};
 
-use super::accounting::Place;
 use crate::text;
 
 /// Advice as text, with the settings that implement it.

@@ -1,7 +1,7 @@
 //! Warnings about settings without effect and about too few queries.
 
+use duetime_analysis::Description;
 use duetime_scenario::Scenario;
-use duetime_sim::describe::Description;
 use duetime_store::Files;
 
 use super::{About, Warning, at_point, some_of};

@@ -2,7 +2,7 @@
 
 use super::{About, Warning, at_point, shares};
 use crate::text;
-use duetime_sim::describe::{Description, HEAVY, HostLoad};
+use duetime_analysis::{Description, HEAVY, HostLoad};
 
 /// Returns a warning about the busiest host of all points, if it is busy enough.
 pub(super) fn load(points: &[(String, Description)]) -> Option<Warning> {

@@ -1,6 +1,6 @@
 //! Questionable settings and infeasible deadlines. Each is reported once, with the first point of a sweep that has it.
 
-use duetime_sim::describe::{DeadlineKind, Description, InfeasibleDeadlines, QuestionableSetting};
+use duetime_analysis::{DeadlineKind, Description, InfeasibleDeadlines, QuestionableSetting};
 
 use super::{About, Warning, at_points};
 use crate::text;
@@ -10,27 +10,11 @@ const MAX_SHOWN: usize = 4;
 
 /// Returns the warnings about questionable settings and about deadlines that no transport can meet.
 pub(super) fn warn(points: &[(String, Description)]) -> Vec<Warning> {
-    let marks = |point: &Description| {
-        let doubts = point.doubts.iter();
-        let never = doubts.filter(|doubt| matches!(doubt, QuestionableSetting::NeverMarks { .. }));
-        never.map(describe_doubt).collect()
-    };
-    let intervals = |point: &Description| {
-        let doubts = point.doubts.iter();
-        let short =
-            doubts.filter(|doubt| matches!(doubt, QuestionableSetting::ShortInterval { .. }));
-        short.map(describe_doubt).collect()
-    };
-    let spans = |point: &Description| {
-        let doubts = point.doubts.iter();
-        let outside =
-            doubts.filter(|doubt| matches!(doubt, QuestionableSetting::SpansOutside { .. }));
-        outside.map(describe_doubt).collect()
-    };
-    let hedges = |point: &Description| {
-        let doubts = point.doubts.iter();
-        let late = doubts.filter(|doubt| matches!(doubt, QuestionableSetting::LateHedges { .. }));
-        late.map(describe_doubt).collect()
+    let doubts = |about, matches: fn(&QuestionableSetting) -> bool| {
+        first(points, about, |point| {
+            let doubts = point.doubts.iter().filter(|doubt| matches(doubt));
+            doubts.map(describe_doubt).collect()
+        })
     };
     let deadlines = |point: &Description| {
         let more = point.hopeless.len().saturating_sub(MAX_SHOWN);
@@ -44,10 +28,18 @@ pub(super) fn warn(points: &[(String, Description)]) -> Vec<Warning> {
         texts.collect()
     };
     [
-        first(points, About::EcnThreshold, marks),
-        first(points, About::UpdateInterval, intervals),
-        first(points, About::Hedge, hedges),
-        first(points, About::Spans, spans),
+        doubts(About::EcnThreshold, |doubt| {
+            matches!(doubt, QuestionableSetting::NeverMarks { .. })
+        }),
+        doubts(About::UpdateInterval, |doubt| {
+            matches!(doubt, QuestionableSetting::ShortInterval { .. })
+        }),
+        doubts(About::Hedge, |doubt| {
+            matches!(doubt, QuestionableSetting::LateHedges { .. })
+        }),
+        doubts(About::Spans, |doubt| {
+            matches!(doubt, QuestionableSetting::SpansOutside { .. })
+        }),
         first(points, About::Deadline, deadlines),
     ]
     .concat()

@@ -1,12 +1,12 @@
 //! Test of the bound over several links against brute force.
 
 use super::{scenario, seeds};
+use duetime_analysis::bound::RunBound;
+use duetime_analysis::demand::Demand;
+use duetime_analysis::fluid::{Job, is_feasible};
 use duetime_core::Time;
 use duetime_core::random::{Purpose, Streams};
-use duetime_fluid::{Job, is_feasible};
-use duetime_sim::demand::Demand;
 use duetime_sim::topology::Network;
-use duetime_study::bound::RunBound;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

@@ -2,7 +2,7 @@
 
 use super::scenario;
 use duetime_results::Class;
-use duetime_study::BestPossible;
+use duetime_study::bound::of_scenario;
 
 /// `scenarios/search-fanout.toml` on a fifth of its hosts and half its time.
 const SEARCH: &str = r#"
@@ -29,7 +29,7 @@ const SEARCH: &str = r#"
 #[test]
 fn online_schedule_is_within_a_point() {
     for load in ["load = 0.15", "load = 0.3", "load = 0.5"] {
-        let best = BestPossible::of(&scenario(&SEARCH.replace("load = 0.15", load)), 1)
+        let best = of_scenario(&scenario(&SEARCH.replace("load = 0.15", load)), 1)
             .expect("it can be set up");
         let answers = best.group(0, Class::Response).expect("has deadlines");
         let (late, online) = (answers.late.value, answers.online.value);
@@ -50,11 +50,8 @@ fn online_schedule_is_within_a_point() {
 #[test]
 fn bound_does_not_depend_on_jobs() {
     let scenario = scenario(SEARCH);
-    let one = BestPossible::of(&scenario, 1).expect("it can be set up");
-    assert_eq!(
-        one,
-        BestPossible::of(&scenario, 3).expect("it can be set up")
-    );
+    let one = of_scenario(&scenario, 1).expect("it can be set up");
+    assert_eq!(one, of_scenario(&scenario, 3).expect("it can be set up"));
     assert_eq!(
         (one.runs, one.deadlines.expect("has deadlines").asked),
         (2, one.groups[0].best.asked)
@@ -81,7 +78,7 @@ fn slow_leaves_are_late_in_all_layers() {
         give_up = "never"
         every = "20 ms"
     "#;
-    let best = BestPossible::of(&scenario(text), 1).expect("it can be set up");
+    let best = of_scenario(&scenario(text), 1).expect("it can be set up");
     let queries = best.queries_of(0).expect("judged");
     let answers = best.group(0, Class::Response).expect("has deadlines");
     assert_eq!((queries.asked, queries.late.value), (10, 1.0));
@@ -108,7 +105,7 @@ fn links_between_racks_count() {
     let mut crossing = 0.0;
     for seed in 1..6 {
         let text = format!("seed = {seed}\n{text}");
-        let best = BestPossible::of(&scenario(&text), 1).expect("it can be set up");
+        let best = of_scenario(&scenario(&text), 1).expect("it can be set up");
         crossing += best.deadlines.expect("has deadlines").late.value;
     }
     // A rack's uplinks can carry two flows of 0.8 ms in time, and about five of ten flows leave the rack.
@@ -136,7 +133,7 @@ fn no_bound_on_back_to_back_queries() {
         size = "20 KB"
         deadline = "400 us"
     "#;
-    let best = BestPossible::of(&scenario(text), 1).expect("it can be set up");
+    let best = of_scenario(&scenario(text), 1).expect("it can be set up");
     assert_eq!(best.unknown, [0]);
     assert!(best.deadlines.is_none() && best.queries.is_empty());
     let burst = best.group(1, Class::Flow).expect("has deadlines");

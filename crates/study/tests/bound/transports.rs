@@ -2,13 +2,13 @@
 
 use super::generator::Case;
 use super::{scenario, seeds};
+use duetime_analysis::bound::RunBound;
 use duetime_core::random::{Purpose, Stream, Streams};
 use duetime_results::{Class, RunRecords};
 use duetime_scenario::Scenario;
 use duetime_scenario::model::{Transport, WorkloadKind};
 use duetime_sim::topology::Network;
 use duetime_sim::{Options, run};
-use duetime_study::bound::RunBound;
 use std::collections::BTreeMap;
 
 #[test]

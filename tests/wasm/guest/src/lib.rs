@@ -2,9 +2,9 @@
 //! [`ready`] provides the same for the ready-made scenarios (script/digests).
 
 // Every crate that supports wasm32 is linked, so that the module's import section covers all of them.
+use duetime_analysis as _;
 use duetime_core as _;
 use duetime_figures as _;
-use duetime_fluid as _;
 use duetime_link as _;
 use duetime_proto as _;
 

@@ -1,9 +1,8 @@
 //! Labels of the parts and events of an explanation.
 
-use duetime_results::explain::query::Activity;
-use duetime_results::explain::{Cause, Stage};
+use duetime_analysis::explain::{Activity, Cause, Names, Stage};
 use duetime_results::{FlowEvent, FlowEventKind, Timer};
-use duetime_study::{Names, text};
+use duetime_study::text;
 
 use super::moment;
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use duetime_analysis::explain::{Activity, Names, QueryStep, by_activity};
 use duetime_core::Span;
-use duetime_results::explain::query::{Activity, QueryStep, sums};
-use duetime_study::{ExplainedQuery, Names, text};
+use duetime_study::{ExplainedQuery, text};
 use serde_json::{Value, json};
 
 use super::labels::{activity_labels, event_label};
@@ -100,7 +100,7 @@ pub fn to_json(explained: &ExplainedQuery, events: bool) -> Value {
 
 /// Returns the parts of a path with their labels.
 pub fn rows(steps: &[QueryStep], names: &Names) -> Vec<(Span, Vec<String>)> {
-    let parts = sums(steps).into_iter();
+    let parts = by_activity(steps).into_iter();
     parts
         .map(|((node, activity), time)| (time, activity_labels(node, activity, names).to_vec()))
         .collect()

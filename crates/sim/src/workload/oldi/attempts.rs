@@ -10,7 +10,7 @@ use super::super::{Abort, Message};
 use super::estimate::Times;
 use super::plan::Plan;
 use super::token::{At, Due};
-use super::{Call, Oldi, at};
+use super::{Call, Trees, at};
 use crate::workload::context::Context;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
@@ -82,7 +82,7 @@ struct Requests {
     cancelled: u16,
 }
 
-impl Oldi {
+impl Trees {
     /// Handles the first request to a leaf: schedules its hedge and its retry.
     pub(super) fn watch(&mut self, call: &mut Call<'_>, leaf: At) {
         let asked = Requests {

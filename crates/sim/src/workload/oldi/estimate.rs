@@ -6,7 +6,7 @@
 
 use super::super::{Place, draw};
 use super::plan::Plan;
-use crate::demand::Alone;
+use crate::unloaded::Unloaded;
 use duetime_core::Span;
 use duetime_scenario::model::{Connection, Gap, HedgeAfter, Oldi};
 use std::collections::VecDeque;
@@ -136,7 +136,7 @@ fn delays(compute: &Gap, jitter: &Gap) -> Vec<Span> {
 /// Returns how long the messages of a query take on an idle network, by application: new connections open, the request
 /// travels to the most distant leaf, and all answers to a parent cross its link.
 fn idle_times(config: &Oldi, plan: &Plan, place: &Place<'_>) -> impl Iterator<Item = Span> {
-    let mut alone = Alone::new(place.scenario, place.network);
+    let mut unloaded = Unloaded::with_limited_search(place.scenario, place.network);
     let workload = usize::from(place.workload);
     let leaves: Vec<u32> = (0..plan.hosts.len() as u32)
         .filter(|&role| plan.forest.is_leaf(role))
@@ -152,7 +152,7 @@ fn idle_times(config: &Oldi, plan: &Plan, place: &Place<'_>) -> impl Iterator<It
                 if up { (leaf, parent) } else { (parent, leaf) }
             },
         );
-        let times = ends.map(|ends| alone.time(workload, ends, bytes));
+        let times = ends.map(|ends| unloaded.message_time(workload, ends, bytes));
         times.max().unwrap_or(Span::ZERO)
     };
     let connection = place.scenario.workloads[workload].connection;

@@ -17,9 +17,7 @@ mod shape;
 mod token;
 
 pub use attempts::Note;
-pub use plan::needed;
-pub(crate) use plan::recorded_share;
-pub(crate) use shape::Shape;
+pub use plan::{needed, recorded_share};
 
 use super::context::{Context, Draft};
 use super::{Actions, Message, Place, draw};
@@ -39,7 +37,7 @@ use token::{At, Due, MAX_ROLE};
 /// All trees of one workload. A role is tree × nodes per tree + node. The tag of a message contains the role of the
 /// child.
 #[derive(Clone, Debug)]
-pub(crate) struct Oldi {
+pub struct Trees {
     plan: Arc<Plan>,
     /// Queries of each tree by number, kept at the root's host.
     records: Vec<Vec<QueryRecord>>,
@@ -71,7 +69,7 @@ pub(super) struct Call<'a> {
     pub(super) actions: &'a mut Actions,
 }
 
-impl Oldi {
+impl Trees {
     pub(super) fn new(config: &model::Oldi, place: &Place<'_>) -> Result<Self, SetupError> {
         let plan = Plan::new(config, place)?;
         let trees = plan.gaps.len();
@@ -94,19 +92,20 @@ impl Oldi {
         }
     }
 
-    pub(crate) fn trees(&self) -> u32 {
+    /// Returns the number of trees.
+    pub fn count(&self) -> u32 {
         self.records.len() as u32
     }
 
     /// Returns the root's host of every tree.
-    pub(crate) fn roots(&self) -> Vec<u32> {
-        (0..self.trees())
+    pub fn roots(&self) -> Vec<u32> {
+        (0..self.count())
             .map(|tree| self.plan.host(self.plan.root(tree)))
             .collect()
     }
 
     /// Returns, for every child in a tree, its parent's depth, its host and its parent's host.
-    pub(crate) fn edges(&self, tree: u32) -> impl Iterator<Item = (usize, u32, u32)> {
+    pub fn edges(&self, tree: u32) -> impl Iterator<Item = (usize, u32, u32)> {
         let (root, plan) = (self.plan.root(tree), &self.plan);
         let below = root + 1..root + plan.forest.nodes(tree);
         below.map(|role| {
@@ -116,7 +115,7 @@ impl Oldi {
     }
 
     /// Returns the number of different hosts with a role.
-    pub(crate) fn hosts_in_use(&self) -> u32 {
+    pub fn hosts_in_use(&self) -> u32 {
         let mut hosts = self.plan.hosts.clone();
         hosts.sort_unstable();
         hosts.dedup();
@@ -124,7 +123,7 @@ impl Oldi {
     }
 
     /// Returns each tree's application and the mean gap between its queries, or `None` if the queries are back to back.
-    pub(crate) fn mean_gaps(&self) -> impl Iterator<Item = (usize, Option<Span>)> {
+    pub fn mean_gaps(&self) -> impl Iterator<Item = (usize, Option<Span>)> {
         let gaps = self.plan.gaps.iter().enumerate();
         gaps.map(|(tree, gap)| {
             let mean = gap.as_ref().map(draw::mean_gap);
@@ -134,7 +133,7 @@ impl Oldi {
 
     /// Returns the mean time until the parents of each tree can estimate the percentile at which they hedge, for trees
     /// that start without an estimate. Back-to-back trees are skipped.
-    pub(crate) fn estimate_times(&self) -> impl Iterator<Item = Span> {
+    pub fn estimate_times(&self) -> impl Iterator<Item = Span> {
         let config = &self.plan.config;
         let hedge = config
             .hedge
@@ -156,12 +155,12 @@ impl Oldi {
         actions: &mut Actions,
     ) {
         if self.plan.keeps_connections {
-            let openings = (0..self.trees()).flat_map(|tree| self.plan.openings(context, tree));
+            let openings = (0..self.count()).flat_map(|tree| self.plan.openings(context, tree));
             actions
                 .wakes
                 .extend(openings.filter(|wake| owned(wake.host)));
         }
-        for tree in (0..self.trees()).filter(|&tree| owned(self.plan.host(self.plan.root(tree)))) {
+        for tree in (0..self.count()).filter(|&tree| owned(self.plan.host(self.plan.root(tree)))) {
             let first = self.plan.forest.start(tree).unwrap_or_else(|| {
                 let mut stream = context.stream(self.plan.arrival_key(tree, 0), Purpose::Arrival);
                 let gap = self.plan.gaps[tree as usize].as_ref();

@@ -1,26 +1,26 @@
 //! Position of a role in its tree.
 
-use super::{Oldi, needed};
+use super::{Trees, needed};
 
-impl Oldi {
+impl Trees {
     /// Returns the number of links between a role and its root.
-    pub(crate) fn depth_of(&self, role: u32) -> usize {
+    pub fn depth_of(&self, role: u32) -> usize {
         self.plan.depth(role)
     }
 
     /// Returns true if the role has no children.
-    pub(crate) fn is_leaf(&self, role: u32) -> bool {
+    pub fn is_leaf(&self, role: u32) -> bool {
         self.plan.forest.is_leaf(role)
     }
 
     /// Returns the role's parent.
-    pub(crate) fn parent_of(&self, role: u32) -> u32 {
+    pub fn parent_of(&self, role: u32) -> u32 {
         self.plan.parent(role)
     }
 
     /// Returns the maximum number of leaves in one answer to the root of a query. An aggregator waits for no more
     /// answers than it needs.
-    pub(crate) fn leaves_per_answer(&self, query: u64) -> u32 {
+    pub fn leaves_per_answer(&self, query: u64) -> u32 {
         let tree = self.plan.tree_of(query);
         let (root, nodes) = (self.plan.root(tree), self.plan.forest.nodes(tree));
         if self.plan.forest.recorded().is_none() {

@@ -2,11 +2,11 @@
 
 use super::super::servers::Job;
 use super::token::{At, Due};
-use super::{Call, Oldi};
+use super::{Call, Trees};
 use duetime_core::{Span, Time};
 use duetime_scenario::model::DeadlineFrom;
 
-impl Oldi {
+impl Trees {
     /// Starts the computation of a node that waits for no more answers, and answers after it.
     pub(super) fn compute(&mut self, call: &mut Call<'_>, query: At) {
         let (compute, jitter) = self.plan.delays(call.context, query);

@@ -4,14 +4,14 @@ use super::token::MAX_ROLES;
 
 /// Nodes of a tree in breadth-first order: the root is 0, and each layer follows the one above it.
 #[derive(Debug)]
-pub(crate) struct Shape {
+pub(super) struct Shape {
     fan_in: Vec<u32>,
     /// First node of each depth, and the number of nodes at the end.
     first: Vec<u32>,
 }
 
 impl Shape {
-    pub(crate) fn new(fan_in: &[u32]) -> Self {
+    pub(super) fn new(fan_in: &[u32]) -> Self {
         let mut first = vec![0, 1];
         let mut width = 1u64;
         for &children in fan_in {
@@ -25,7 +25,7 @@ impl Shape {
         }
     }
 
-    pub(crate) fn nodes(&self) -> u32 {
+    pub(super) fn nodes(&self) -> u32 {
         self.first[self.first.len() - 1]
     }
 

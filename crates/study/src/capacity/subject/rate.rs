@@ -1,10 +1,10 @@
 //! Query rate of trees whose queries arrive at gaps, and the resulting load.
 
+use duetime_analysis::describe;
 use duetime_core::Span;
 use duetime_scenario::Scenario;
 use duetime_scenario::model::{Gap, Oldi, QueryArrival, Workload, WorkloadKind};
-use duetime_sim::describe::describe;
-use duetime_sim::workload::mean_gap;
+use duetime_sim::workload::draw::mean_gap;
 
 use super::step::{MICRO, decimal};
 use crate::text;

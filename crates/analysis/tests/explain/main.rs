@@ -1,0 +1,17 @@
+//! Explanations of simulated flows and queries: causes, exact sums, and no gaps.
+
+#![allow(
+    clippy::cast_possible_truncation,
+    reason = "numbers in tests are small"
+)]
+
+#[path = "../../../sim/tests/bare/mod.rs"]
+mod bare;
+#[path = "../../../sim/tests/common/mod.rs"]
+#[expect(dead_code, reason = "shared with the simulator's tests")]
+mod common;
+
+mod causes;
+mod queries;
+mod reception;
+mod traces;
