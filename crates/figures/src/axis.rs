@@ -25,10 +25,6 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    pub(crate) fn ends(&self) -> [f64; 2] {
-        [self.low, self.high]
-    }
-
     /// Returns the smallest extent that contains both.
     pub(crate) fn join(a: Option<Self>, b: Option<Self>) -> Option<Self> {
         match (a, b) {
@@ -394,7 +390,7 @@ mod tests {
                 let span = Span::new(&axis, extent, snug, zero);
                 let case = serde_json::json!({
                     "log": log, "snug": snug, "zero": zero, "asked": [from, to],
-                    "reach": extent.map_or([None; 2], |extent| extent.ends().map(Some)),
+                    "reach": extent.map_or([None; 2], |extent| [extent.low, extent.high].map(Some)),
                     "ends": [span.from, span.to], "ticks": span.ticks,
                 });
                 cases.push(case.to_string());

@@ -1,21 +1,21 @@
 //! JSON data of a figure, from which a page's script redraws it with other axes or without some series. The script has
 //! no other source; `crates/study/src/report/page/` reads this format.
 
-use crate::axis::{Extent, Span};
+use crate::axis::Span;
 use crate::frame::Frame;
 use crate::layout::PLOT_HEIGHT;
 use crate::marks::thinned;
 use crate::palette::{Look, Marker};
-use crate::reach::Reach;
 use crate::{Axis, Panel, Scale, Series, Style};
 use std::fmt::Write;
 
-/// Returns the panels of a figure as JSON. `look` maps the name of a series to its look.
+/// Returns the panels of a figure as JSON. The flag of a panel is true if its y axis must show zero. `look` maps the
+/// name of a series to its look.
 pub(crate) fn json<'a>(
-    panels: impl Iterator<Item = (&'a Panel, &'a Frame, &'a Reach)>,
+    panels: impl Iterator<Item = (&'a Panel, &'a Frame, bool)>,
     look: &dyn Fn(&str) -> Look,
 ) -> String {
-    let panels = panels.map(|(panel, frame, reach)| {
+    let panels = panels.map(|(panel, frame, zero)| {
         let sides = [frame.left, frame.top, Frame::right() - frame.left];
         let sides = sides.into_iter().chain([PLOT_HEIGHT]).map(number);
         let guides = panel.guides.iter().map(|guide| {
@@ -26,8 +26,8 @@ pub(crate) fn json<'a>(
             "{{\"title\":{},\"box\":{},\"x\":{},\"y\":{},\"guides\":{},\"diagonal\":{},\"series\":{}}}",
             string(&panel.title),
             list(sides),
-            axis(&panel.x, &frame.x, reach.x, false),
-            axis(&panel.y, &frame.y, reach.y, reach.zero),
+            axis(&panel.x, &frame.x, false),
+            axis(&panel.y, &frame.y, zero),
             list(guides),
             !panel.diagonal.is_empty(),
             list(panel.series.iter().map(|shown| series(shown, look(&shown.name)))),
@@ -36,8 +36,8 @@ pub(crate) fn json<'a>(
     list(panels)
 }
 
-/// Returns an axis with its requested and its drawn ends. `extent` is the range of the data on it.
-fn axis(axis: &Axis, span: &Span, extent: Option<Extent>, zero: bool) -> String {
+/// Returns an axis with its requested and its drawn ends.
+fn axis(axis: &Axis, span: &Span, zero: bool) -> String {
     let scale = match &axis.scale {
         Scale::Linear => "linear",
         Scale::Log => "log",
@@ -48,12 +48,11 @@ fn axis(axis: &Axis, span: &Span, extent: Option<Extent>, zero: bool) -> String 
     let ticks = span.ticks.iter();
     let ticks = ticks.map(|(value, label)| format!("[{},{}]", exact(*value), string(label)));
     format!(
-        "{{\"label\":{},\"unit\":{},\"scale\":\"{scale}\",\"asked\":{},\"ends\":{},\"reach\":{},\"zero\":{zero},\"ticks\":{}}}",
+        "{{\"label\":{},\"unit\":{},\"scale\":\"{scale}\",\"asked\":{},\"ends\":{},\"zero\":{zero},\"ticks\":{}}}",
         string(&axis.label),
         string(&axis.unit),
         ends([axis.from, axis.to]),
         ends([Some(from), Some(to)]),
-        ends(extent.map_or([None; 2], |extent| extent.ends().map(Some))),
         list(ticks),
     )
 }

@@ -69,7 +69,7 @@ pub(crate) fn figure(figure: &Figure, with_data: bool) -> String {
     }
     if with_data {
         let panels = figure.panels.iter().zip(&frames).zip(&reaches);
-        let panels = panels.map(|((panel, frame), reach)| (panel, frame, reach));
+        let panels = panels.map(|((panel, frame), reach)| (panel, frame, reach.zero));
         svg.data(&data::json(panels, &look));
     }
     svg.finish()
