@@ -9,6 +9,7 @@ import unittest
 from pathlib import Path
 
 from blocks import Documents, blocks_of, equal, missing
+from paths import links, paths
 from site_pages import Dead, dead_links, target
 
 FENCE = "```"
@@ -87,6 +88,17 @@ class Comparison(unittest.TestCase):
         self.assertTrue(equal(["took … s"], ["took 3.1 s"]))
         self.assertFalse(equal(["a", "b"], ["a", "b", "c"]))
         self.assertFalse(equal(["a.c"], ["abc"]))
+
+
+class Paths(unittest.TestCase):
+    """Paths in documents."""
+
+    def test_paths_are_distinguished_from_other_code(self) -> None:
+        text = """In `crates/sim/`, `crates/NAME/src`, `d3/`, [d3](d3.md#a) and `script/bench --quick`.
+            '''sh\ncat `crates/none`\n'''
+            Then `docs/*.md`, `docs/README.md`, [a](#a), [b](https://example.org).""".replace("'''", FENCE)
+        self.assertEqual(paths(text), ["crates/sim/", "script/bench", "docs/README.md"])
+        self.assertEqual(links(text), ["d3.md"])
 
 
 class Links(unittest.TestCase):

@@ -256,6 +256,14 @@ fn command_reference_is_up_to_date() {
     check_or_update("docs/cli.md", &page());
 }
 
+#[test]
+fn columns_in_results_page_are_up_to_date() {
+    let page = include_str!("../../../docs/results.md");
+    let (by_hand, _) = page.split_once("\n### ").expect("a generated part");
+    let generated = duetime_results::schema::markdown();
+    check_or_update("docs/results.md", &format!("{by_hand}\n{generated}"));
+}
+
 /// Returns the commands in the help texts: lines that start with `duetime`.
 fn examples(command: &Command) -> Vec<String> {
     let texts = [command.get_after_help(), command.get_after_long_help()];
