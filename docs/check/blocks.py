@@ -11,9 +11,8 @@ The language of a block selects the check:
   ``scenarios`` and ``papers``. Lines below a command must equal its standard output.
 - ``text``: part of the output of an earlier command or block. Each line must be present, in this order; spaces may differ.
 - ``python``: run. All blocks of a document share a session, in the folder of its commands. ``sql``: run by DuckDB.
-- ``toml``: a complete scenario must pass ``duetime check``; anything else must be valid TOML. ``json``: one value, or one per
-  line.
-- ``csv``: every line must have as many fields as the first.
+- ``toml``: a complete scenario must pass ``duetime check``; anything else must be valid TOML. ``json``: one value per line.
+  ``csv``: a file that a command reads (``saved as``).
 - ``c``: compiled. ``rust``: compiled as a documentation test, by the crate that includes the document.
 - ``{name}``: a directive of the site, built by Sphinx.
 - ``sh``: commands for another environment. They are not run and need a reason; their syntax and the scripts that they name
@@ -25,21 +24,23 @@ In output, ``…`` matches any text, and alone on a line any lines. A comment ab
 - ``<!-- saved as: NAME -->``: also written to a file in the folder of the document's commands
 - ``<!-- package -->``: requires the Python package; commands run only with ``--literally``
 - ``<!-- real stacks -->``: requires root and the feature ``lab``; all such blocks of a document are one session
-- ``<!-- needs: PROGRAM -->``: skipped with a message if the program, or for Python code the module, is not installed
+- ``<!-- needs: PROGRAM -->``: skipped if the program is not installed
 - ``<!-- checked by: PATH -->``: run by the program at PATH
 - ``<!-- file: PATH -->``: a source file, which ``tree.py`` writes to this path in a copy of the sources
 
-Uses only the standard library.
+Uses only the standard library. Existing tools do less: trycmd runs commands without a shell and compares the whole output of
+each; scrut allows one command per block; mktestdocs compares no output; Sybil leaves the shell, the comparison and the rules to
+its user.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import csv
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -48,13 +49,15 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-NOTES = ("not run", "not compared", "package", "real stacks", "needs", "saved as", "checked by", "file")
+WITH_REASON = ("not run", "not compared", "needs", "saved as", "checked by", "file")
+NOTES = (*WITH_REASON, "package", "real stacks")
+TIMEOUT = 900
+"""Maximum duration of a command or block, in seconds."""
 
 
 class Wrong(Exception):
@@ -134,7 +137,6 @@ class Session:
     """A process that runs pieces of code one after another, with the output of each in files."""
 
     def __init__(self, program: list[str], folder: Path, loop: str) -> None:
-        self._folder = folder
         self._pieces = Path(tempfile.mkdtemp(prefix="duetime-blocks-"))
         self._count = 0
         ask, self._ask = os.pipe()
@@ -147,25 +149,19 @@ class Session:
         os.close(ask)
         os.close(answer)
 
-    def run(self, text: str) -> tuple[str, str] | None:
-        """Run a piece and return its standard output and standard error, or `None` if it fails, which ends the session."""
+    def run(self, place: str, text: str) -> tuple[str, str]:
+        """Run a piece and return its standard output and standard error. If it fails, the session ends."""
         self._count += 1
         piece = self._pieces / f"piece-{self._count}"
         piece.write_text(text, encoding="utf-8")
         os.write(self._ask, f"{piece}\n".encode())
-        return self._written() if os.read(self._answer, 1) else None
-
-    def _written(self) -> tuple[str, str]:
-        piece = self._pieces / f"piece-{self._count}"
-        texts = [
-            path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-            for path in (piece.with_suffix(".out"), piece.with_suffix(".err"))
-        ]
-        return texts[0], texts[1]
-
-    def last(self) -> str:
-        """Return the output of the last piece, for a message."""
-        return "".join(self._written())
+        answered, _, _ = select.select([self._answer], [], [], TIMEOUT)
+        passed = answered and os.read(self._answer, 1)
+        files = (piece.with_suffix(".out"), piece.with_suffix(".err"))
+        out, err = (file.read_text(encoding="utf-8", errors="replace") if file.exists() else "" for file in files)
+        if not passed:
+            raise Wrong(f"{place}: failed{'' if answered else f' ({TIMEOUT} s)'}: {text}\n{out}{err}")
+        return out, err
 
     def close(self) -> None:
         """Stop the process and its background processes."""
@@ -186,7 +182,7 @@ class Session:
 SHELL = """
 set -euo pipefail
 while IFS= read -r -u {ask} piece; do
-    . "$piece" >"$piece.out" 2>"$piece.err" </dev/null
+    . "$piece" >"$piece.out" 2>"$piece.err" </dev/null {ask}<&- {answer}>&-
     printf . >&{answer}
 done
 """
@@ -208,17 +204,12 @@ with os.fdopen({ask}) as asked:
 """
 
 
-def collapsed(text: str) -> str:
-    """Replace each run of white space by one space."""
-    return " ".join(text.split())
-
-
 def missing(expected: str, actual: str) -> str | None:
     """Return the first line of `expected` that does not follow its predecessors in `actual`, or `None`."""
-    actual, at = collapsed(actual), 0
+    actual, at = " ".join(actual.split()), 0
     for line in expected.splitlines():
         for part in line.split("…"):
-            wanted = collapsed(part)
+            wanted = " ".join(part.split())
             found = actual.find(wanted, at)
             if found < 0:
                 return line
@@ -239,235 +230,137 @@ def equal(expected: list[str], actual: list[str]) -> bool:
 
 
 @dataclass
-class Documents:
-    """Options and counts of a check of documents."""
+class Mode:
+    """Options of a check."""
 
-    package: bool
+    package: bool = False
+    """True if the Python package is installed."""
     wheel: Path | None = None
     """The only file in the folder of a document that is followed literally, or `None`."""
-    counts: Counter[str] = field(default_factory=Counter)
-    wrong: list[str] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
-
-    def check(self, path: Path) -> None:
-        """Check each block of a document."""
-        try:
-            blocks = [block for block in blocks_of(path) if block.note != "real stacks"]
-        except Wrong as error:
-            self.wrong.append(str(error))
-            return
-        if not blocks:
-            return
-        began = time.monotonic()
-        before = self.counts.total()
-        folder = Path(tempfile.mkdtemp(prefix="duetime-document-"))
-        try:
-            if self.wheel is None:
-                for name in ("scenarios", "papers"):
-                    shutil.copytree(ROOT / name, folder / name)
-                # The package's README names it as a file in the current directory.
-                shutil.copy(ROOT / "scenarios" / "feature-store.toml", folder)
-            else:
-                shutil.copy(self.wheel, folder)
-            Document(self, folder).check(blocks)
-        except Wrong as error:
-            self.wrong.append(str(error))
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-        done = self.counts.total() - before
-        print(f"{blocks[0].document}: {done} ok, {time.monotonic() - began:.1f} s", flush=True)
+    real_stacks: bool = False
+    """True to check only the sessions on real stacks; otherwise all other blocks."""
 
 
 class Document:
-    """Check of one document in its folder."""
+    """Check of one document in a folder with copies of the files that its commands use."""
 
-    def __init__(self, documents: Documents, folder: Path) -> None:
-        self._all = documents
-        self._folder = folder
+    def __init__(self, mode: Mode) -> None:
+        self.counts: Counter[str] = Counter()
+        self._mode = mode
+        self._folder = Path(tempfile.mkdtemp(prefix="duetime-document-"))
         self._shell: Session | None = None
-        self._python: Session | None = None
+        self._interpreter: Session | None = None
         self._written: list[str] = []
         """Output so far, by command or block; standard output before standard error."""
         self._unknown = False
         """True if an earlier block was not run, so its output is unknown."""
 
-    def check(self, blocks: list[Block]) -> None:
+    def check(self, path: Path) -> None:
         """Check the blocks in order. The first error stops the check."""
         try:
+            blocks = [block for block in blocks_of(path) if (block.note == "real stacks") == self._mode.real_stacks]
+            if self._mode.wheel is not None:
+                shutil.copy(self._mode.wheel, self._folder)
+            elif blocks:
+                for name in ("scenarios", "papers"):
+                    shutil.copytree(ROOT / name, self._folder / name)
+                # The package's README names it as a file in the current directory.
+                shutil.copy(ROOT / "scenarios" / "feature-store.toml", self._folder)
             for block in blocks:
-                self._check(block)
+                self.counts[self._check(block)] += 1
         finally:
-            for session in (self._shell, self._python):
+            for session in (self._shell, self._interpreter):
                 if session is not None:
                     session.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _check(self, block: Block) -> None:
-        actions = {
-            "console": self._console,
-            "text": self._text,
-            "python": self._run_python,
-            "sql": self._sql,
-            "toml": self._toml,
-            "json": self._json,
-            "csv": self._csv,
-            "c": self._c,
-            "rust": self._rust,
-            "sh": self._sh,
-        }
+    def _check(self, block: Block) -> str:
+        """Check a block and return what was done with it."""
         if block.language.startswith("{"):
-            self._all.counts["elsewhere"] += 1
-            return
-        if block.language not in actions and block.note not in ("checked by", "file"):
-            allowed = ", ".join(actions)
-            raise Wrong(f"{block.place}: language `{block.language}` is not one of {allowed}")
-        if block.note in ("not run", "not compared", "needs", "saved as", "checked by", "file") and not block.reason:
+            return "checked elsewhere"
+        if block.note in WITH_REASON and not block.reason:
             raise Wrong(f"{block.place}: `{block.note}` without a reason")
         if block.note == "checked by" and not (ROOT / block.reason).is_file():
             raise Wrong(f"{block.place}: no such file: {block.reason}")
         if block.note in ("checked by", "file"):
-            self._all.counts["elsewhere"] += 1
-            return
-        if block.note == "needs" and not self._has(block):
-            self._syntax(block)
-            self._all.left_out.append(f"{block.place}: {block.reason} is not installed")
-            return
+            return "checked elsewhere"
+        if block.language not in LANGUAGES:
+            raise Wrong(f"{block.place}: language `{block.language}` is not one of {', '.join(LANGUAGES)}")
+        if block.note == "needs" and shutil.which(block.reason) is None:
+            return f"without {block.reason}"
+        if block.note == "package" and block.language == "console" and self._mode.wheel is None:
+            return "installed already"
         if block.note == "saved as":
             (self._folder / block.reason).write_text(block.text, encoding="utf-8")
-        if self._all.wheel is None and self._installs(block):
-            return
+        if block.note == "not compared":
+            return block.note
         needs_package = block.note == "package" or block.language in ("python", "sql")
-        if block.note == "not run":
-            self._unknown = True
-            self._syntax(block)
-            self._all.counts["not run"] += 1
-        elif needs_package and not self._all.package and block.language != "text":
-            self._unknown = True
-            self._syntax(block)
-        else:
-            actions[block.language](block)
-            self._all.counts[block.language] += 1
-
-    def _installs(self, block: Block) -> bool:
-        """Return true if the block installs the package, which is only missing if the document is followed literally."""
-        return block.note == "package" and block.language == "console"
-
-    def _has(self, block: Block) -> bool:
-        """Return true if the program or module that the block needs is installed."""
-        if block.language != "python":
-            return shutil.which(block.reason) is not None
-        wanted = f"import importlib.util, sys\nsys.exit(importlib.util.find_spec({block.reason!r}) is None)"
-        return self._all.package and subprocess.run([self._interpreter(), "-c", wanted]).returncode == 0
-
-    def _interpreter(self) -> str:
-        """Return the Python of the virtual environment that the document created, or this one."""
-        created = self._folder / ".venv" / "bin" / "python"
-        return str(created) if created.exists() else sys.executable
-
-    def _syntax(self, block: Block) -> None:
-        """Parse a block that is not run."""
-        if block.language == "python":
-            try:
-                ast.parse(block.text)
-            except SyntaxError as error:
-                raise Wrong(f"{block.place}: {error}") from error
-        elif block.language == "sh":
-            self._sh(block)
-        elif block.language == "toml":
-            self._parsed_toml(block)
+        if block.note == "not run" or needs_package and not self._mode.package:
+            self._unknown |= block.language != "text"
+            if block.language in SYNTAX:
+                SYNTAX[block.language](block)
+            return "not run"
+        getattr(self, f"_{block.language}")(block)
+        return block.language
 
     def _console(self, block: Block) -> None:
         if self._shell is None:
             self._shell = Session(["bash"], self._folder, SHELL)
         for step in steps_of(block):
-            written = self._shell.run(step.command)
-            if written is None:
-                raise Wrong(f"{block.place}: failed: {step.command}\n{self._shell.last()}")
-            out, err = written
+            command = patient(step.command) if self._mode.real_stacks else step.command
+            out, err = self._shell.run(block.place, command)
             self._written.append(out + err)
-            self._all.counts["commands"] += 1
-            if not step.output:
-                continue
-            if not equal(step.output, out.splitlines()):
-                raise Wrong(f"{block.place}: `{step.command}` wrote something else:\n{out}")
-            self._all.counts["outputs compared"] += 1
+            self.counts["commands"] += 1
+            if step.output:
+                if not equal(step.output, out.splitlines()):
+                    raise Wrong(f"{block.place}: `{step.command}` wrote something else:\n{out}")
+                self.counts["outputs"] += 1
 
-    def _run_python(self, block: Block) -> None:
-        if self._python is None:
-            self._python = Session([self._interpreter()], self._folder, PYTHON)
-        written = self._python.run(block.text)
-        if written is None:
-            raise Wrong(f"{block.place}: failed:\n{block.text}\n{self._python.last()}")
-        self._written.append("".join(written))
+    def _python(self, block: Block) -> None:
+        self._run_python(block.place, block.text)
 
     def _sql(self, block: Block) -> None:
-        code = f"import duckdb\nprint(duckdb.sql({block.text!r}))\n"
-        self._run_python(Block(block.document, block.line, "python", code, "", ""))
+        self._run_python(block.place, f"import duckdb\nprint(duckdb.sql({block.text!r}))\n")
+
+    def _run_python(self, place: str, text: str) -> None:
+        if self._interpreter is None:
+            # A document may create a virtual environment.
+            created = self._folder / ".venv" / "bin" / "python"
+            program = str(created) if created.exists() else sys.executable
+            self._interpreter = Session([program], self._folder, PYTHON)
+        self._written.append("".join(self._interpreter.run(place, text)))
 
     def _text(self, block: Block) -> None:
-        if block.note == "not compared":
-            return
-        if block.note == "package" and not self._all.package:
-            return
         if not self._written:
             raise Wrong(f"{block.place}: no command above it; use `not compared` with a reason")
         misses = [missing(block.text, text) for text in self._written]
-        if None not in misses:
-            if self._unknown and not self._all.package:
-                # It may be the output of a block that was not run.
-                return
+        if None in misses:
+            self.counts["outputs"] += 1
+        elif self._mode.package or not self._unknown:
             stated = block.text.splitlines()
             furthest = max(misses, key=lambda line: stated.index(line or ""))
             raise Wrong(f"{block.place}: nothing above it writes this; the first line missing:\n{furthest}")
-        self._all.counts["outputs compared"] += 1
 
     def _toml(self, block: Block) -> None:
-        values = self._parsed_toml(block)
-        if not {"topology", "workload"} <= values.keys():
-            return
-        run = subprocess.run(
-            ["duetime", "check", "-"],
-            input=block.text,
-            cwd=self._folder,
-            capture_output=True,
-            text=True,
-        )
-        if run.returncode != 0:
-            raise Wrong(f"{block.place}: duetime check:\n{run.stderr}")
-
-    def _parsed_toml(self, block: Block) -> dict[str, object]:
-        try:
-            return tomllib.loads(block.text)
-        except tomllib.TOMLDecodeError as error:
-            raise Wrong(f"{block.place}: {error}") from error
+        if {"topology", "workload"} <= parsed_toml(block).keys():
+            checked(block, ["duetime", "check", "-"], block.text, self._folder)
 
     def _json(self, block: Block) -> None:
         try:
-            json.loads(block.text)
-        except json.JSONDecodeError:
-            try:
-                for line in block.text.splitlines():
-                    json.loads(line)
-            except json.JSONDecodeError as error:
-                raise Wrong(f"{block.place}: {error}") from error
+            for line in block.text.splitlines():
+                json.loads(line)
+        except json.JSONDecodeError as error:
+            raise Wrong(f"{block.place}: {error}") from error
 
     def _csv(self, block: Block) -> None:
-        lines = [line for line in block.text.splitlines() if not line.startswith("#")]
-        fields = {len(row) for row in csv.reader(lines)}
-        if len(fields) != 1:
-            raise Wrong(f"{block.place}: lines of {sorted(fields)} fields")
+        if block.note != "saved as":
+            raise Wrong(f"{block.place}: no command reads it: add `saved as` with a name")
 
     def _c(self, block: Block) -> None:
-        compiler = shutil.which("cc")
-        if compiler is None:
-            self._all.left_out.append(f"{block.place}: cc is not installed")
-            return
         headers = "".join(f"#include <{name}.h>\n" for name in ("stdio", "stdint", "sys/types"))
         text = f'{headers}#include "duetime_d3.h"\nint main(void) {{\n{block.text}return 0;\n}}\n'
         include = ROOT / "crates" / "d3" / "include"
-        command = [compiler, "-fsyntax-only", "-Wall", "-Werror", f"-I{include}", "-xc", "-"]
-        run = subprocess.run(command, input=text, capture_output=True, text=True)
-        if run.returncode != 0:
-            raise Wrong(f"{block.place}: {run.stderr}")
+        checked(block, ["cc", "-fsyntax-only", "-Wall", "-Werror", f"-I{include}", "-xc", "-"], text)
 
     def _rust(self, block: Block) -> None:
         including = f'include_str!("../../../{block.document}")'
@@ -476,74 +369,52 @@ class Document:
             raise Wrong(f"{block.place}: no crate has #[doc = {including}], so nothing compiles it")
 
     def _sh(self, block: Block) -> None:
-        if block.note != "not run":
-            raise Wrong(f"{block.place}: `sh` is not run: add `not run` with a reason, or use `console`")
-        run = subprocess.run(["bash", "-n"], input=block.text, capture_output=True, text=True)
-        if run.returncode != 0:
-            raise Wrong(f"{block.place}: {run.stderr}")
-        for name in re.findall(r"\bscript/[a-z-]+", block.text):
-            if not (ROOT / name).is_file():
-                raise Wrong(f"{block.place}: no such script: {name}")
-        for name in re.findall(r"-p duetime-([a-z0-9-]+)", block.text):
-            if not any((ROOT / place).is_dir() for place in (f"crates/{name}", f"benches/{name[6:]}")):
-                raise Wrong(f"{block.place}: no such package: duetime-{name}")
+        raise Wrong(f"{block.place}: `sh` is not run: add `not run` with a reason, or use `console`")
 
 
-# On a loaded machine, processes start slowly and runs may be invalid, which gives exit code 3.
-PATIENT = ((r"sleep ([0-9]+)", r"sleep $((\1 * 5))"),)
-BUSY = r"^(duetime lab (?:run|compare) .*[^&])$"
+def checked(block: Block, command: list[str], text: str, folder: Path | None = None) -> None:
+    """Run a command with the text as its input; it must succeed."""
+    run = subprocess.run(command, input=text, cwd=folder, capture_output=True, text=True)
+    if run.returncode != 0:
+        raise Wrong(f"{block.place}: {run.stderr}")
 
 
-def real_stacks(path: Path) -> int:
-    """Run the session of a document on real stacks and return its number of commands."""
-    blocks = [block for block in blocks_of(path) if block.note == "real stacks"]
-    commands = [step.command for block in blocks for step in steps_of(block)]
-    if not commands:
-        return 0
-    print(f"{blocks[0].document}: its {len(commands)} commands on real stacks", flush=True)
-    folder = Path(tempfile.mkdtemp(prefix="duetime-document-"))
-    for name in ("scenarios", "papers"):
-        shutil.copytree(ROOT / name, folder / name)
-    text = "\n".join(commands)
-    for pattern, patient in PATIENT:
-        text = re.sub(pattern, patient, text)
-    busy = "too busy for valid runs"
-    text = re.sub(BUSY, rf'\1 || {{ [ $? = 3 ] \&\& echo "{busy}"; }}', text, flags=re.MULTILINE)
-    log = folder / "log"
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            ["bash", "-euxo", "pipefail", "-c", text],
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-        try:
-            status = process.wait(900)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            status = process.wait()
-    # Stop the processes that the session left in the background.
-    subprocess.run(["pkill", "-INT", "--session", str(process.pid), "duetime"], check=False)
-    written = log.read_text(encoding="utf-8", errors="replace")
-    if busy in written.splitlines():
-        print(f"{blocks[0].document}: this machine is {busy}")
-    shutil.rmtree(folder, ignore_errors=True)
-    if status != 0:
-        raise Wrong(f"{written}\n{blocks[0].document}: failed")
-    return len(commands)
+def parsed_toml(block: Block) -> dict[str, object]:
+    """Return the values of a block."""
+    try:
+        return tomllib.loads(block.text)
+    except tomllib.TOMLDecodeError as error:
+        raise Wrong(f"{block.place}: {error}") from error
 
 
-def described(counts: Counter[str]) -> Iterator[str]:
-    """Describe the counts in words."""
-    yield f"{counts['commands']} commands"
-    yield f"{counts['outputs compared']} outputs compared"
-    for language in ("python", "sql", "toml", "json", "csv", "c", "rust"):
-        if counts[language]:
-            yield f"{counts[language]} blocks of {language}"
-    yield f"{counts['elsewhere']} blocks checked by another program"
-    yield f"{counts['not run']} not run, each with its reason"
+def parse_python(block: Block) -> None:
+    """Parse a block that is not run."""
+    try:
+        ast.parse(block.text)
+    except SyntaxError as error:
+        raise Wrong(f"{block.place}: {error}") from error
+
+
+def parse_sh(block: Block) -> None:
+    """Parse commands that are not run. Scripts and packages that they name must exist."""
+    checked(block, ["bash", "-n"], block.text)
+    for name in re.findall(r"\bscript/[a-z-]+", block.text):
+        if not (ROOT / name).is_file():
+            raise Wrong(f"{block.place}: no such script: {name}")
+    for name in re.findall(r"-p duetime-([a-z0-9-]+)", block.text):
+        if not any((ROOT / place).is_dir() for place in (f"crates/{name}", f"benches/{name[6:]}")):
+            raise Wrong(f"{block.place}: no such package: duetime-{name}")
+
+
+LANGUAGES = ("console", "text", "python", "sql", "toml", "json", "csv", "c", "rust", "sh")
+SYNTAX = {"python": parse_python, "sh": parse_sh, "toml": parsed_toml}
+"""Checks of blocks that are not run."""
+
+
+def patient(command: str) -> str:
+    """Return the command for a loaded machine: processes start slowly, and runs may be invalid, which gives exit code 3."""
+    command = re.sub(r"sleep ([0-9]+)", r"sleep $((\1 * 5))", command)
+    return re.sub(r"^(duetime lab (?:run|compare) .*[^&])$", r"\1 || [ $? = 3 ]", command)
 
 
 def main() -> int:
@@ -554,24 +425,21 @@ def main() -> int:
     parser.add_argument("--literally", type=Path, metavar="WHEEL", help="in a folder with the wheel alone")
     parser.add_argument("--real-stacks", action="store_true", help="only what needs root")
     options = parser.parse_args()
-    if options.real_stacks:
-        try:
-            total = sum(real_stacks(path) for path in options.documents)
-        except Wrong as error:
-            print(error)
-            return 1
-        print(f"{total} commands on real stacks: ok")
-        return 0
-    literally: Path | None = options.literally
-    documents = Documents(package=options.package or literally is not None, wheel=literally)
+    mode = Mode(options.package or options.literally is not None, options.literally, options.real_stacks)
+    counts: Counter[str] = Counter()
+    failed = False
     for path in options.documents:
-        documents.check(path)
-    for line in documents.left_out:
-        print(f"left out: {line}")
-    for line in documents.wrong:
-        print(f"WRONG {line}")
-    print("; ".join(described(documents.counts)))
-    return 1 if documents.wrong else 0
+        document, began = Document(mode), time.monotonic()
+        try:
+            document.check(path)
+        except Wrong as error:
+            failed = True
+            print(f"WRONG {error}")
+        if document.counts:
+            print(f"{path}: {document.counts.total()} ok, {time.monotonic() - began:.1f} s", flush=True)
+        counts += document.counts
+    print(", ".join(f"{count} {kind}" for kind, count in counts.items()))
+    return failed
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from blocks import Documents, blocks_of, equal, missing
+from blocks import Document, Mode, Wrong, blocks_of, equal, missing
 from paths import links, paths
 from site_pages import Dead, dead_links, target
 
@@ -20,10 +20,11 @@ def wrong(text: str) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "page.md"
         path.write_text(text.replace("'''", FENCE), encoding="utf-8")
-        documents = Documents(package=True)
-        with contextlib.redirect_stdout(io.StringIO()):
-            documents.check(path)
-    return documents.wrong
+        try:
+            Document(Mode(package=True)).check(path)
+        except Wrong as error:
+            return [str(error)]
+    return []
 
 
 class Blocks(unittest.TestCase):
@@ -60,7 +61,7 @@ class Blocks(unittest.TestCase):
         self.assertIn("no such note", wrong("<!-- not runn: x -->\n'''sh\nls\n'''\n")[0])
 
     def test_invalid_data(self) -> None:
-        for language, text in (("toml", "a = "), ("json", "{"), ("csv", "a,b\n1")):
+        for language, text in (("toml", "a = "), ("json", "{"), ("csv", "a,b\n1,2")):
             self.assertEqual(len(wrong(f"'''{language}\n{text}\n'''\n")), 1, language)
 
     def test_unterminated_block(self) -> None:

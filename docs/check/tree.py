@@ -80,11 +80,9 @@ def run(block: Block, shell: Session) -> None:
     """Run the commands of a console block."""
     for step in steps_of(block):
         print(f"{block.place}: {step.command}", flush=True)
-        written = shell.run(step.command)
-        if written is None:
-            raise Wrong(f"{block.place}: failed: {step.command}\n{shell.last()}")
-        if step.output and not equal(step.output, written[0].splitlines()):
-            raise Wrong(f"{block.place}: `{step.command}` wrote something else:\n{written[0]}")
+        out, _ = shell.run(block.place, step.command)
+        if step.output and not equal(step.output, out.splitlines()):
+            raise Wrong(f"{block.place}: `{step.command}` wrote something else:\n{out}")
 
 
 def main() -> int:
