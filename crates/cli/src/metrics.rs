@@ -1,82 +1,90 @@
-//! Prometheus metrics: a text page served over HTTP.
+//! Prometheus metrics over HTTP.
 
-use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::time::Duration;
+use std::fmt;
+use std::future::pending;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use duetime_play::http::{Method, Request, Response, Server, StatusCode, response};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::prometheus_text::{self, CONTENT_TYPE};
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, EncodeLabelSet,
+};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::registry::Registry;
 
 use crate::failure::Failure;
 use crate::terminal::stderr;
 
-/// Writes the header of a metric: its name, its type ("gauge" or "counter") and its help text.
-pub fn begin(page: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(page, "# HELP {name} {help}\n# TYPE {name} {kind}");
+/// Encodes a metric with one line per labelled value. The name of a counter is without its suffix `_total`.
+pub fn encode<V: EncodeCounterValue + EncodeGaugeValue, L: EncodeLabelSet>(
+    encoder: &mut DescriptorEncoder,
+    (name, kind, help): (&str, MetricType, &str),
+    values: impl Iterator<Item = (L, V)>,
+) -> fmt::Result {
+    let mut metric = encoder.encode_descriptor(name, help, None, kind)?;
+    for (labels, value) in values {
+        let mut line = metric.encode_family(&labels)?;
+        match kind {
+            MetricType::Counter => line.encode_counter::<L, V, u64>(&value, None)?,
+            _ => line.encode_gauge(&value)?,
+        }
+    }
+    Ok(())
 }
 
-/// Escapes the value of a label for use between quotes.
-pub fn label(value: &str) -> String {
-    let escaped = value.replace('\\', "\\\\").replace('"', "\\\"");
-    escaped.replace('\n', "\\n")
+/// Renders the metrics of a collector.
+pub fn page(collector: impl Collector) -> String {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(collector));
+    let mut page = String::new();
+    prometheus_text::encode(&mut page, &registry).expect("a string accepts all text");
+    page
 }
 
-/// Binds a listener to `address`. Returns the listener and the URL of its page.
-pub fn bind(address: SocketAddr) -> Result<(TcpListener, String), Failure> {
-    let listener = TcpListener::bind(address)
+/// Binds a server to `address`. Returns the server and the URL of its page.
+pub fn bind(address: SocketAddr) -> Result<(Server, String), Failure> {
+    let server = Server::bind(address)
         .map_err(|why| Failure::Input(format!("--prometheus {address}: {why}")))?;
-    let bound = listener.local_addr().unwrap_or(address);
-    Ok((listener, format!("http://{bound}/metrics")))
+    let url = format!("http://{}/metrics", server.address());
+    Ok((server, url))
 }
 
-/// Serves requests forever, rendering the page for each.
-pub fn serve(listener: &TcpListener, page: impl Fn() -> Result<String, Failure>) -> ! {
-    loop {
-        if let Ok((stream, _)) = listener.accept() {
-            // A client that disconnected must not stop the server.
-            let _ = respond(stream, &page);
-        }
-    }
+/// Serves requests until the process ends, rendering the page for each.
+pub fn serve(
+    server: Server,
+    page: impl Fn() -> Result<String, Failure> + 'static,
+) -> Result<(), Failure> {
+    let page = Arc::new(page);
+    let served = server.serve(pending(), move |request| answer(request, &*page));
+    served.map_err(|why| Failure::Runs(format!("error: the metrics are not served: {why}")))
 }
 
-/// Serves one request and closes the connection (HTTP/1.1, RFC 9112).
-fn respond(
-    mut stream: TcpStream,
-    page: impl Fn() -> Result<String, Failure>,
-) -> std::io::Result<()> {
-    let timeout = Some(Duration::from_secs(2));
-    stream.set_read_timeout(timeout)?;
-    stream.set_write_timeout(timeout)?;
-    let mut lines = BufReader::new((&stream).take(8_192)).lines();
-    let request = lines.next().transpose()?.unwrap_or_default();
-    for line in lines {
-        if line?.is_empty() {
-            break;
+fn answer(request: &Request, page: impl Fn() -> Result<String, Failure>) -> Response {
+    if request.method() != Method::GET || request.uri().path() != "/metrics" {
+        let text = "only GET /metrics is supported\n";
+        return response(StatusCode::NOT_FOUND, CONTENT_TYPE, text);
+    }
+    match page() {
+        Ok(page) => response(StatusCode::OK, CONTENT_TYPE, page),
+        Err(failure) => {
+            let _ = writeln!(stderr(), "{failure}");
+            response(
+                StatusCode::SERVICE_UNAVAILABLE,
+                CONTENT_TYPE,
+                format!("{failure}\n"),
+            )
         }
     }
-    let (status, page) = if request.starts_with("GET /metrics ") {
-        match page() {
-            Ok(page) => ("200 OK", page),
-            Err(failure) => {
-                let _ = writeln!(stderr(), "{failure}");
-                ("503 Service Unavailable", format!("{failure}\n"))
-            }
-        }
-    } else {
-        (
-            "404 Not Found",
-            "only GET /metrics is supported\n".to_owned(),
-        )
-    };
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\nContent-Length: {}\r\n\
-         Connection: close\r\n\r\n{page}",
-        page.len()
-    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Read;
+    use std::net::TcpStream;
 
     fn ask(address: SocketAddr, path: &str) -> String {
         let mut stream = TcpStream::connect(address).expect("the server listens");
@@ -89,10 +97,10 @@ mod tests {
     #[test]
     fn only_the_page_is_served() {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let (listener, url) = bind(any).expect("a port is free");
-        let address = listener.local_addr().expect("the listener is bound");
+        let (server, url) = bind(any).expect("a port is free");
+        let address = server.address();
         assert_eq!(url, format!("http://{address}/metrics"));
-        std::thread::spawn(move || serve(&listener, || Ok("a 1\n".to_owned())));
+        std::thread::spawn(move || serve(server, || Ok("a 1\n".to_owned())));
         let answer = ask(address, "/metrics");
         assert!(
             answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\na 1\n"),
@@ -105,10 +113,5 @@ mod tests {
             in_use.contains(&format!("--prometheus {address}: ")),
             "{in_use}"
         );
-    }
-
-    #[test]
-    fn labels_are_escaped() {
-        assert_eq!(label("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
     }
 }

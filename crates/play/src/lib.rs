@@ -1,9 +1,11 @@
 //! The playground, a web page that contains the simulator. It can be exported as files for any web server ([`export`])
-//! or served over HTTP on this machine ([`serve`]). The feature `page` embeds the files ([`page`]).
+//! or served over HTTP on this machine ([`serve`]). The feature `page` embeds the files ([`page`]). The server ([`http`])
+//! also serves the metrics of other commands.
 
 #![forbid(unsafe_code)]
 
 mod export;
+pub mod http;
 mod serve;
 
 pub use export::export;

@@ -1,5 +1,6 @@
 //! Server and export of a page with two small files.
 
+use duetime_play::http::{CONNECTIONS, HEADER_TIMEOUT, Server, StatusCode, response};
 use duetime_play::{File, PlayError, export, serve};
 use std::fs;
 use std::io::{Read, Write};
@@ -7,6 +8,7 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 const FILES: &[File] = &[
     File {
@@ -119,6 +121,34 @@ fn serves_files_until_stopped() {
     assert!(ask("nonsense\r\n\r\n").starts_with("HTTP/1.1 400"));
     stop.store(true, Ordering::SeqCst);
     server.join().expect("no panic").expect("the server stops");
+}
+
+#[test]
+fn slow_clients_do_not_block_the_server() {
+    let server = Server::bind(([127, 0, 0, 1], 0).into()).expect("a free port");
+    let address = server.address();
+    std::thread::spawn(move || {
+        let answer = |_: &_| response(StatusCode::OK, "text/plain", "hello");
+        server.serve(std::future::pending(), answer)
+    });
+    // As many clients as the server accepts at once; each second one sends nothing, the others a part of a request.
+    let slow: Vec<TcpStream> = (0..CONNECTIONS)
+        .map(|number| {
+            let mut stream = TcpStream::connect(address).expect("the server listens");
+            let sent = &b"GET / HTTP"[..5 * (number % 2)];
+            stream.write_all(sent).expect("the server reads");
+            stream
+        })
+        .collect();
+    let began = Instant::now();
+    let mut stream = TcpStream::connect(address).expect("the server listens");
+    let request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+    stream.write_all(request).expect("the server reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.ends_with("\r\n\r\nhello"), "{answer}");
+    assert!(began.elapsed() < 5 * HEADER_TIMEOUT);
+    drop(slow);
 }
 
 #[test]

@@ -34,12 +34,12 @@ pub fn switch(args: &Switch) -> Result<(), Failure> {
     let opened = duetime_switch::Switch::open(&config);
     let mut switch = opened.map_err(|why| Failure::Input(why.to_string()))?;
     let statistics = switch.statistics();
-    if let Some((listener, url)) = page {
+    if let Some((server, url)) = page {
         writeln!(stderr(), "metrics at {url}")?;
         let statistics = Arc::clone(&statistics);
         // The thread runs until the process ends.
         thread::spawn(move || {
-            crate::metrics::serve(&listener, || Ok(metrics::page(&statistics.report())))
+            crate::metrics::serve(server, move || Ok(metrics::page(statistics.report())))
         });
     }
     let stop = interrupt::flag_saying("stopping");

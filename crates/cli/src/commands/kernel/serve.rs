@@ -23,6 +23,8 @@ use crate::terminal::{stderr, stdout};
 /// Only accessible to root.
 const FOLDER: &str = "/run/duetime";
 const SOCKET: &str = "/run/duetime/kernel.sock";
+/// Maximum time until the process answers a request.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Sends a request to the process that attached the congestion controllers and returns its answer.
 pub fn ask(request: &str) -> Result<Value, Failure> {
@@ -36,6 +38,8 @@ pub fn ask(request: &str) -> Result<Value, Failure> {
         })
     };
     let mut stream = UnixStream::connect(SOCKET).map_err(failed)?;
+    let timeout = Some(ANSWER_TIMEOUT);
+    stream.set_read_timeout(timeout).map_err(failed)?;
     writeln!(stream, "{request}").map_err(failed)?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).map_err(failed)?;

@@ -1,16 +1,19 @@
 //! `duetime kernel status`: sockets that use the congestion controllers, as a table, JSON or Prometheus metrics.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::metrics::MetricType::{self, Counter, Gauge};
 use serde_json::Value;
 
 use super::serve::ask;
 use crate::args::kernel::Status;
 use crate::failure::Failure;
-use crate::metrics::{begin, bind, serve};
+use crate::metrics::{bind, encode, page, serve};
 use crate::table::{Align, Table};
 use crate::terminal::{stderr, stdout};
 
@@ -153,135 +156,133 @@ fn table(status: &Value) -> String {
 }
 
 /// Metrics of a socket: name, type, help text, key of the JSON object, unit of its value.
-const METRICS: [(&str, &str, &str, &str, f64); 11] = [
+const METRICS: [(&str, MetricType, &str, &str, f64); 11] = [
     (
         "duetime_socket_alpha",
-        "gauge",
+        Gauge,
         "Average marked fraction",
         "alpha",
         1.0,
     ),
     (
         "duetime_socket_imminence",
-        "gauge",
+        Gauge,
         "Deadline imminence d of the last reduction",
         "imminence",
         1.0,
     ),
     (
         "duetime_socket_ecn",
-        "gauge",
+        Gauge,
         "1 if ECN was negotiated",
         "ecn",
         1.0,
     ),
     (
         "duetime_socket_window_segments",
-        "gauge",
+        Gauge,
         "Congestion window",
         "cwnd_segments",
         1.0,
     ),
     (
         "duetime_socket_rtt_seconds",
-        "gauge",
+        Gauge,
         "Smoothed round-trip time",
         "srtt_us",
         1e-6,
     ),
     (
-        "duetime_socket_acked_bytes_total",
-        "counter",
+        "duetime_socket_acked_bytes",
+        Counter,
         "Bytes acknowledged",
         "acked_bytes",
         1.0,
     ),
     (
-        "duetime_socket_delivered_packets_total",
-        "counter",
+        "duetime_socket_delivered_packets",
+        Counter,
         "Packets delivered",
         "delivered_packets",
         1.0,
     ),
     (
-        "duetime_socket_marked_packets_total",
-        "counter",
+        "duetime_socket_marked_packets",
+        Counter,
         "Packets delivered with a mark",
         "marked_packets",
         1.0,
     ),
     (
-        "duetime_socket_reductions_total",
-        "counter",
+        "duetime_socket_reductions",
+        Counter,
         "Window reductions because of marks",
         "reductions",
         1.0,
     ),
     (
-        "duetime_socket_losses_total",
-        "counter",
+        "duetime_socket_losses",
+        Counter,
         "Windows halved by loss, and timeouts",
         "losses",
         1.0,
     ),
     (
         "duetime_socket_deadline_seconds",
-        "gauge",
+        Gauge,
         "Time until the deadline, negative after the deadline",
         "left_us",
         1e-6,
     ),
 ];
 
-/// Renders the metrics page, without values if the kernel does not list the sockets.
-fn metrics(status: &Value) -> String {
-    let mut page = String::new();
-    begin(
-        &mut page,
-        "duetime_sockets",
-        "gauge",
-        "Sockets that use the congestion controllers",
-    );
-    let listed = unlisted(status).is_none();
-    for name in ["duetime_dctcp", "duetime_d2tcp"].iter().filter(|_| listed) {
-        let using = sockets(status).iter();
-        let using = using
-            .filter(|socket| text(socket, "congestion_control") == *name)
-            .count();
-        let _ = writeln!(
-            page,
-            "duetime_sockets{{congestion_control=\"{name}\"}} {using}"
-        );
-    }
-    for (name, kind, help, key, unit) in METRICS {
-        begin(&mut page, name, kind, help);
-        for socket in sockets(status) {
-            let value = match &socket[key] {
-                Value::Null => continue,
-                Value::Bool(set) => f64::from(u8::from(*set)),
-                value => value.as_f64().unwrap_or(0.0) * unit,
-            };
-            let _ = writeln!(
-                page,
-                "{name}{{congestion_control=\"{}\",local=\"{}\",remote=\"{}\",network_namespace=\"{}\"}} {value}",
-                text(socket, "congestion_control"),
-                text(socket, "local"),
-                text(socket, "remote"),
-                socket["network_namespace"]
-            );
+/// Metrics of the answer to `status`.
+#[derive(Debug)]
+struct Sockets(Value);
+
+impl Collector for Sockets {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        let sockets = sockets(&self.0);
+        let help = "Sockets that use the congestion controllers";
+        // Without a list, the numbers are unknown.
+        let names = ["duetime_dctcp", "duetime_d2tcp"].into_iter();
+        let names = names.filter(|_| unlisted(&self.0).is_none());
+        let using = names.map(|name| {
+            let using = sockets.iter();
+            let using = using.filter(|socket| text(socket, "congestion_control") == name);
+            ([("congestion_control", name)], using.count() as u64)
+        });
+        encode(
+            &mut encoder,
+            ("duetime_sockets", Gauge, help),
+            using,
+        )?;
+        for (name, kind, help, key, unit) in METRICS {
+            let values = sockets.iter().filter_map(|socket| {
+                let value = match &socket[key] {
+                    Value::Null => return None,
+                    Value::Bool(set) => f64::from(u8::from(*set)),
+                    value => value.as_f64().unwrap_or(0.0) * unit,
+                };
+                let labels = ["congestion_control", "local", "remote"];
+                let labels = labels.map(|key| (key, text(socket, key)));
+                let namespace = socket["network_namespace"].as_u64();
+                Some(((labels, [("network_namespace", namespace)]), value))
+            });
+            encode(&mut encoder, (name, kind, help), values)?;
         }
+        Ok(())
     }
-    page
 }
 
 fn serve_metrics(address: SocketAddr) -> Result<(), Failure> {
     let status = ask("status")?;
-    let (listener, url) = bind(address)?;
+    let (server, url) = bind(address)?;
     writeln!(stdout(), "serving metrics at {url}; press Ctrl-C to stop")?;
     if let Some(error) = unlisted(&status) {
         writeln!(stderr(), "note: {error}")?;
     }
-    serve(&listener, || Ok(metrics(&ask("status")?)))
+    serve(server, || Ok(page(Sockets(ask("status")?))))
 }
 
 #[cfg(test)]
@@ -319,20 +320,20 @@ mod tests {
         });
         let shown = table(&status);
         assert!(shown.ends_with("\nnot permitted\n"), "{shown}");
-        let page = metrics(&status);
+        let page = page(Sockets(status));
         assert!(page.lines().all(|line| line.starts_with('#')), "{page}");
     }
 
     #[test]
     fn metrics_have_units_and_labels() {
-        let page = metrics(&example(true));
+        let page = page(Sockets(example(true)));
         let labels = "congestion_control=\"duetime_d2tcp\",local=\"10.0.0.1:9000\",remote=\"10.0.0.2:40000\",\
                       network_namespace=\"4026531840\"";
         for line in [
             "duetime_sockets{congestion_control=\"duetime_d2tcp\"} 1".to_owned(),
-            format!("duetime_socket_ecn{{{labels}}} 1"),
+            format!("duetime_socket_ecn{{{labels}}} 1.0"),
             format!("duetime_socket_deadline_seconds{{{labels}}} -0.0025"),
-            format!("duetime_socket_marked_packets_total{{{labels}}} 20"),
+            format!("duetime_socket_marked_packets_total{{{labels}}} 20.0"),
         ] {
             assert!(page.lines().any(|found| found == line), "{line} in\n{page}");
         }

@@ -1,61 +1,62 @@
 //! Prometheus metrics of a switch.
 
-use std::fmt::Write as _;
+use std::fmt;
+use std::iter::once;
 
 use duetime_switch::{D3Report, PortReport, Report};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::metrics::MetricType::{self, Counter, Gauge};
 
-use crate::metrics::{begin, label};
+use crate::metrics::{self, encode};
 
 /// Name, type, help text and value of a metric of a `T`.
-type Metric<T> = (&'static str, &'static str, &'static str, fn(&T) -> u64);
+type Metric<T> = (&'static str, MetricType, &'static str, fn(&T) -> u64);
 
 /// Metrics of a port.
 const PORT: [Metric<PortReport>; 8] = [
     (
-        "duetime_switch_packets_total",
-        "counter",
+        "duetime_switch_packets",
+        Counter,
         "Packets accepted",
         |port| port.packets,
     ),
+    ("duetime_switch_bytes", Counter, "Bytes accepted", |port| {
+        port.bytes
+    }),
     (
-        "duetime_switch_bytes_total",
-        "counter",
-        "Bytes accepted",
-        |port| port.bytes,
-    ),
-    (
-        "duetime_switch_drops_total",
-        "counter",
+        "duetime_switch_drops",
+        Counter,
         "Packets dropped because the buffer was full",
         |port| port.drops,
     ),
     (
-        "duetime_switch_losses_total",
-        "counter",
+        "duetime_switch_losses",
+        Counter,
         "Packets lost at random on the link behind the port",
         |port| port.losses,
     ),
     (
-        "duetime_switch_marks_total",
-        "counter",
+        "duetime_switch_marks",
+        Counter,
         "Packets marked CE",
         |port| port.marks_made,
     ),
     (
         "duetime_switch_queue_packets",
-        "gauge",
+        Gauge,
         "Packets in the port",
         |port| u64::from(port.queue_packets),
     ),
     (
         "duetime_switch_queue_bytes",
-        "gauge",
+        Gauge,
         "Bytes in the port",
         |port| port.queue_bytes,
     ),
     (
         "duetime_switch_queue_max_bytes",
-        "gauge",
+        Gauge,
         "Largest number of bytes in the port",
         |port| port.queue_max_bytes,
     ),
@@ -65,92 +66,82 @@ const PORT: [Metric<PortReport>; 8] = [
 const ROUTER: [Metric<D3Report>; 8] = [
     (
         "duetime_d3_flows",
-        "gauge",
+        Gauge,
         "N: flows registered at the port",
         |d3| d3.flows,
     ),
     (
         "duetime_d3_demand_bits_per_second",
-        "gauge",
+        Gauge,
         "D: sum of the desired rates",
         |d3| d3.demand_bps,
     ),
     (
         "duetime_d3_allocated_bits_per_second",
-        "gauge",
+        Gauge,
         "A: sum of the granted rates",
         |d3| d3.allocated_bps,
     ),
     (
         "duetime_d3_capacity_bits_per_second",
-        "gauge",
+        Gauge,
         "C: capacity, adapted every update interval",
         |d3| d3.capacity_bps,
     ),
+    ("duetime_d3_requests", Counter, "Rate requests", |d3| {
+        d3.requests
+    }),
     (
-        "duetime_d3_requests_total",
-        "counter",
-        "Rate requests",
-        |d3| d3.requests,
-    ),
-    (
-        "duetime_d3_denied_total",
-        "counter",
+        "duetime_d3_denied",
+        Counter,
         "Rate requests granted less than the desired rate",
         |d3| d3.denied,
     ),
     (
-        "duetime_d3_unanswered_total",
-        "counter",
+        "duetime_d3_unanswered",
+        Counter,
         "Rate requests with another scale or without a free slot",
         |d3| d3.unanswered,
     ),
     (
-        "duetime_d3_policed_total",
-        "counter",
+        "duetime_d3_policed",
+        Counter,
         "Packets dropped because their interface exceeded its granted rate",
         |d3| d3.policed,
     ),
 ];
 
 /// Renders the metrics page.
-pub fn page(report: &Report) -> String {
-    let mut page = String::new();
-    begin(
-        &mut page,
-        "duetime_switch_kernel_drops_total",
-        "counter",
-        "Packets lost before reaching the switch",
-    );
-    let _ = writeln!(
-        page,
-        "duetime_switch_kernel_drops_total {}",
-        report.kernel_drops
-    );
-    for metric in &PORT {
-        let ports = report.ports.iter().map(|port| (port.name.as_str(), port));
-        write(&mut page, metric, ports);
-    }
-    let routers = || {
-        let ports = report.ports.iter();
-        ports.filter_map(|port| Some((port.name.as_str(), port.d3.as_ref()?)))
-    };
-    if routers().next().is_some() {
-        for metric in &ROUTER {
-            write(&mut page, metric, routers());
-        }
-    }
-    page
+pub fn page(report: Report) -> String {
+    metrics::page(Ports(report))
 }
 
-fn write<'a, T: 'a>(
-    page: &mut String,
-    (name, kind, help, value): &Metric<T>,
-    ports: impl Iterator<Item = (&'a str, &'a T)>,
-) {
-    begin(page, name, kind, help);
-    for (port, item) in ports {
-        let _ = writeln!(page, "{name}{{port=\"{}\"}} {}", label(port), value(item));
+#[derive(Debug)]
+struct Ports(Report);
+
+impl Collector for Ports {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
+        let name = "duetime_switch_kernel_drops";
+        let help = "Packets lost before reaching the switch";
+        let drops = once(([("", ""); 0], self.0.kernel_drops));
+        encode(&mut encoder, (name, Counter, help), drops)?;
+        let ports = &self.0.ports;
+        for (name, kind, help, value) in PORT {
+            let values = ports.iter();
+            let values = values.map(|port| ([("port", port.name.as_str())], value(port)));
+            encode(&mut encoder, (name, kind, help), values)?;
+        }
+        if ports.iter().all(|port| port.d3.is_none()) {
+            return Ok(());
+        }
+        for (name, kind, help, value) in ROUTER {
+            let values = ports.iter();
+            let values = values.filter_map(|port| {
+                Some(([("port", port.name.as_str())], value(port.d3.as_ref()?)))
+            });
+            encode(&mut encoder, (name, kind, help), values)?;
+        }
+        Ok(())
     }
 }
 
@@ -179,7 +170,7 @@ mod tests {
             ports: vec![plain.clone(), routed],
             ..Report::default()
         };
-        let shown = page(&report);
+        let shown = page(report);
         for line in [
             "# TYPE duetime_switch_packets_total counter",
             "duetime_switch_packets_total{port=\"h0->switch\"} 7",
@@ -193,7 +184,7 @@ mod tests {
             );
         }
         assert!(!shown.contains("duetime_d3_flows{port=\"h0->switch\"}"));
-        let without = page(&Report {
+        let without = page(Report {
             ports: vec![plain],
             ..Report::default()
         });
