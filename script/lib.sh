@@ -103,6 +103,17 @@ browser_python() {
     printf '%s\n' "$place/bin/python"
 }
 
+# require_root COMMAND: exits unless the user is root.
+require_root() {
+    [ "$(id -u)" = 0 ] || die "$1 creates network namespaces and loads BPF programs: run it as root"
+}
+
+# build_lab: sets DUETIME to the command with the testbed, which it builds unless DUETIME is set.
+build_lab() {
+    [ -n "${DUETIME:-}" ] || cargo build --release --locked --quiet -p duetime-cli --features lab
+    DUETIME=${DUETIME:-$(target_dir)/release/duetime}
+}
+
 # Keyring of Debian's package signatures, also used on Ubuntu.
 # shellcheck disable=SC2034
 DEBIAN_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ENGINES = {"Ray(": "ray", "Dask(": "distributed", "Slurm(": "submitit"}
-"""Module required by a block that names an engine; script/cluster runs all of these blocks."""
+"""Module required by a block that names an engine; script/python --cluster runs all of these blocks."""
 
 
 def blocks_of(document: str) -> list[str]:

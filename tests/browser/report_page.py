@@ -435,4 +435,5 @@ def dark_mode(browser: Browser, path: Path, shots: Path) -> None:
     context.close()
 
 
-main()
+if __name__ == "__main__":
+    main()

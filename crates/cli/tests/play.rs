@@ -1,4 +1,4 @@
-//! `duetime play` without a browser. `script/playground` tests the page.
+//! `duetime play` without a browser. `script/browser playground` tests the page.
 
 mod sandbox;
 

@@ -1,5 +1,5 @@
 //! Equal long flows get equal shares despite traffic phase effects (Floyd and Jacobson, 1992). A small part of the grid
-//! that `script/fairness` runs, with the default host delays.
+//! that `script/bench fairness` runs, with the default host delays.
 #![expect(clippy::print_stdout, reason = "the results are printed")]
 
 use duetime_results::stats::jain;

@@ -1,5 +1,5 @@
 //! Fill of a bottleneck by a lone flow whose buffer exceeds the bandwidth-delay product: a small part of the grid that
-//! `script/fairness --only lone` runs.
+//! `script/bench fairness --only lone` runs.
 #![expect(clippy::print_stdout, reason = "the test prints its measurements")]
 
 use duetime_scenario::NoFiles;

@@ -1,5 +1,5 @@
 //! Calls without a browser: reads requests as JSON lines and prints the responses with their durations, as
-//! `{"seconds": …, "answer": …}`. `script/playground` compares a page with this program.
+//! `{"seconds": …, "answer": …}`. `script/browser playground` compares a page with this program.
 
 #![expect(
     clippy::disallowed_methods,

@@ -129,7 +129,7 @@ fn packets_agree_with_counters() {
 #[test]
 #[cfg_attr(
     debug_assertions,
-    ignore = "slow without optimisation; script/playground plays it in the browser"
+    ignore = "slow without optimisation; script/browser playground plays it in the browser"
 )]
 fn d2tcp_finishes_near_flows_of_figure_6_sooner() {
     let mut page = Page::default();

@@ -1,4 +1,4 @@
-//! Measurements of the controllers in the running kernel, over a link between network namespaces (script/kernel-bench).
+//! Measurements of the controllers in the running kernel, over a link between network namespaces (script/bench kernel).
 //! Requires root.
 
 #![forbid(unsafe_code)]
