@@ -13,9 +13,10 @@ demo *options:
 play *options:
     script/demo --play "$@"
 
-# Install the tools of all checks
+# Install the tools of all checks, and the hook that runs `just quick` before each push
 setup:
     script/bootstrap --bench --lint --lab --python
+    git config core.hooksPath .githooks
 
 # Check format, words, layers and lints, and run the unit tests, in four minutes
 quick:
