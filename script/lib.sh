@@ -80,10 +80,9 @@ environment() {
     local place
     place=$(realpath -m "$(target_dir)")/python/$1
     if ! cmp -s "$2" "$place/requirements.txt"; then
-        rm -rf "$place"
-        python3 -m venv "$place" >&2
-        "$place/bin/pip" install --quiet --disable-pip-version-check --requirement "$2" >&2
-        cp "$2" "$place/requirements.txt"
+        rm -rf "$place" && python3 -m venv "$place" >&2 &&
+            "$place/bin/pip" install --quiet --disable-pip-version-check --requirement "$2" >&2 &&
+            cp "$2" "$place/requirements.txt" || return
     fi
     printf '%s\n' "$place"
 }
