@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use duetime_core::Rate;
-use duetime_proto::d3::{self, wire};
+use duetime_proto::d3::{self, wire::capture};
 use duetime_scenario::model::*;
 
 /// Returns the source and destination hosts of a captured packet, after checking its header.
@@ -156,10 +156,7 @@ fn captured_acknowledgements_have_sack_blocks() {
 #[test]
 fn captured_d3_datagrams_decode() {
     for rounding in [d3::Rounding::Carry, d3::Rounding::Exact] {
-        let config = d3::Config {
-            rounding,
-            ..d3::Config::default()
-        };
+        let config = d3::Config::default().with(|c| c.wire.rounding = rounding);
         let mut scenario = mixture(Transport {
             name: "d3".into(),
             protocol: Protocol::D3(config),
@@ -173,10 +170,10 @@ fn captured_d3_datagrams_decode() {
             assert_eq!(captured.bytes.len() as u32, captured.original_bytes);
             let (ip, datagram) = captured.bytes.split_at(20);
             assert_eq!(ip[9], 253);
-            let (packet, payload) = wire::decode(datagram).expect("a datagram");
+            let (packet, payload) = capture::decode(datagram).expect("a datagram");
             assert!(payload.iter().all(|byte| *byte == 0));
-            let mut headers = [0; wire::MAX_HEADER_BYTES];
-            let length = wire::encode(&packet, &mut headers).unwrap();
+            let mut headers = [0; capture::MAX_HEADER_BYTES];
+            let length = capture::encode(&packet, &mut headers).unwrap();
             assert_eq!(headers[..length], datagram[..length]);
             payload_bytes += payload.len() as u64;
             match packet.request {
