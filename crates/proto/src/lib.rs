@@ -197,6 +197,7 @@
 #![expect(clippy::inline_always, reason = "the packet path: measured")]
 
 pub mod d3;
+pub mod due;
 pub mod tcp;
 pub mod window;
 

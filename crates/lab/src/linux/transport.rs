@@ -74,6 +74,9 @@ impl Stack {
                 "transport `{name}` uses strict-priority classes, which D3's endpoints do not support; use TCP"
             ))),
             Protocol::D3(config) => D3::new(name, config, slowest).map(Self::D3),
+            Protocol::Due(_) => Err(LabError::Unsupported(format!(
+                "transport `{name}` runs in the simulator only"
+            ))),
         }
     }
 

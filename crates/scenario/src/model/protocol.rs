@@ -4,7 +4,7 @@
 //! name. All other code asks for a property, so that a new protocol does not change it.
 
 use duetime_core::{Rate, Span};
-use duetime_proto::{d3, tcp};
+use duetime_proto::{d3, due, tcp};
 
 /// Family of transports.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,6 +13,8 @@ pub enum Protocol {
     Tcp(tcp::Config),
     /// D3, or `RCPdc` if deadlines are ignored.
     D3(d3::Config),
+    /// `due`, which the receiving hosts schedule.
+    Due(due::Config),
 }
 
 impl Protocol {
@@ -24,6 +26,7 @@ impl Protocol {
         match self {
             Self::Tcp(config) => config.mss + Self::MIN_HEADER_BYTES,
             Self::D3(config) => config.wire.mtu,
+            Self::Due(config) => config.mtu,
         }
     }
 
@@ -31,13 +34,17 @@ impl Protocol {
     pub fn mtu_key(&self) -> &'static str {
         match self {
             Self::Tcp(_) => "mss",
-            Self::D3(_) => "mtu",
+            Self::D3(_) | Self::Due(_) => "mtu",
         }
     }
 
     /// Returns the maximum payload of a packet in bytes.
     pub fn max_payload(&self) -> u32 {
-        self.mtu().saturating_sub(Self::MIN_HEADER_BYTES)
+        let header_bytes = match self {
+            Self::Tcp(_) | Self::D3(_) => Self::MIN_HEADER_BYTES,
+            Self::Due(_) => due::HEADER_BYTES,
+        };
+        self.mtu().saturating_sub(header_bytes)
     }
 
     /// Returns the size of the largest packet of a message of this size, in bytes, with headers but without framing.
@@ -48,22 +55,25 @@ impl Protocol {
 
     /// Returns true if packets are sent ECN-capable and marks reduce the sending rate.
     pub fn reacts_to_marks(&self) -> bool {
-        self.window_options()
-            .is_some_and(|config| config.congestion_control.uses_marks())
+        match self {
+            Self::Tcp(config) => config.congestion_control.uses_marks(),
+            Self::D3(_) => false,
+            Self::Due(config) => config.core_window,
+        }
     }
 
     /// Returns the options of a window protocol, or `None` for other protocols.
     pub fn window_options(&self) -> Option<&tcp::Config> {
         match self {
             Self::Tcp(config) => Some(config),
-            Self::D3(_) => None,
+            Self::D3(_) | Self::Due(_) => None,
         }
     }
 
     /// Returns the program that routers run for the protocol, or `None` if they only forward its packets.
     pub fn router_program(&self) -> Option<RouterProgram> {
         match self {
-            Self::Tcp(_) => None,
+            Self::Tcp(_) | Self::Due(_) => None,
             Self::D3(config) => Some(RouterProgram::D3(*config)),
         }
     }
@@ -71,7 +81,7 @@ impl Protocol {
     /// Sets the options that depend on the rate of the network's slowest link, unless already set.
     pub fn adapt_to(&mut self, slowest: Rate) {
         match self {
-            Self::Tcp(_) => {}
+            Self::Tcp(_) | Self::Due(_) => {}
             Self::D3(config) => *config = config.for_slowest(slowest),
         }
     }
@@ -102,13 +112,14 @@ impl Protocol {
                 let timers = [&mut config.host.rto_min].into_iter();
                 timers.chain(interval).chain(round_trip).collect()
             }
+            Self::Due(config) => vec![&mut config.host_delay],
         }
     }
 
     /// Returns the rates that fall if the network is slowed down.
     pub fn rates_mut(&mut self) -> Vec<&mut Rate> {
         match self {
-            Self::Tcp(_) => Vec::new(),
+            Self::Tcp(_) | Self::Due(_) => Vec::new(),
             Self::D3(config) => config.router.police.iter_mut().collect(),
         }
     }

@@ -9,6 +9,7 @@ mod d2tcp;
 mod d3;
 mod dctcp;
 mod describe;
+mod due;
 mod tcp;
 
 pub use about::About;
@@ -42,12 +43,12 @@ macro_rules! transports {
         $name:ident $($also:literal)? = $kind:literal $controller:ident $(($($part:ident: $module:ident),+))?;
     )+) => {
         /// Built-in transports.
-        pub(crate) const TRANSPORTS: &[&str] = &[$(stringify!($name),)+ "rcpdc", "d3", "tcp-prio", "rcpdc-prio"];
+        pub(crate) const TRANSPORTS: &[&str] = &[$(stringify!($name),)+ "rcpdc", "d3", "due", "tcp-prio", "rcpdc-prio"];
 
         /// Documentation of `transport`, with all names.
         pub(crate) const NAMED: &str = concat!(
             "Transports to compare: ", $("`", stringify!($name), "`, ",)+
-            "`d3`, `rcpdc`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`."
+            "`d3`, `rcpdc`, `due`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`."
         );
 
         /// Tables of options.
@@ -55,6 +56,7 @@ macro_rules! transports {
             $(options(stringify!($name), &$name::TABLE, crate::keys::sentence(concat!($($doc),+))),)+
             options("d3", &d3::TABLE, "D3, and options shared with RCPdc."),
             options("rcpdc", &d3::RCPDC, "RCPdc; overrides `[d3]`."),
+            options("due", &due::TABLE, "`due`, scheduled by the receiving hosts."),
             options("priority", &PRIORITY, "`tcp-prio` and `rcpdc-prio`."),
         ];
 
@@ -64,6 +66,7 @@ macro_rules! transports {
             ("d3", &variant!(d3)),
             ("rcpdc", &variant!(d3)),
             ("rcpdc-prio", &variant!(d3)),
+            ("due", &variant!(due)),
         ];
 
         /// Returns the tables that configure a transport, from the specific to the general.
@@ -71,11 +74,12 @@ macro_rules! transports {
             match base {
                 $(stringify!($name) $(| $also)? => $name::LAYERS,)+
                 "d3" => d3::LAYERS,
+                "due" => due::LAYERS,
                 _ => &["rcpdc", "d3"],
             }
         }
 
-        /// Returns the congestion controller of a window protocol, or `None` for D3 and RCPdc.
+        /// Returns the congestion controller of a window protocol, or `None` for other transports.
         fn controller(base: &str, layers: Layers<'_, '_>) -> Result<Option<CongestionControl>> {
             Ok(match base {
                 $(stringify!($name) $(| $also)? => {
@@ -209,6 +213,7 @@ fn protocol(base: &str, layers: Layers<'_, '_>) -> Result<Protocol> {
             congestion_control,
             ..tcp::OPTIONS.over(layers)?
         }),
+        None if base == "due" => Protocol::Due(due::OPTIONS.over(layers)?),
         None => Protocol::D3(
             d3::OPTIONS
                 .over(layers)?
@@ -253,6 +258,7 @@ const fn about_protocol(protocol: &Protocol) -> About {
     match protocol {
         Protocol::Tcp(config) => about_window(&config.congestion_control),
         Protocol::D3(config) => d3::about(config),
+        Protocol::Due(_) => due::ABOUT,
     }
 }
 
@@ -275,6 +281,10 @@ pub(crate) fn resolved(transport: &Transport) -> Value {
                 config.host.ignore_deadlines.into(),
             );
             "d3"
+        }
+        Protocol::Due(config) => {
+            options = due::OPTIONS.resolved(config);
+            "due"
         }
     };
     json!({

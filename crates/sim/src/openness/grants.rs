@@ -7,6 +7,7 @@ use crate::capture::Decoded;
 use crate::engine::context::Context;
 use crate::engine::endpoint::{Aborted, Binding, Endpoint, Listed, Receiver, Sender};
 use crate::packet::{Packet, REVERSE};
+use crate::setup::Setup;
 use crate::workload::Message;
 use duetime_core::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -229,7 +230,7 @@ impl Receiver for Receiving {
         }
     }
 
-    fn key(message: &Message) -> u64 {
+    fn key(_setup: &Setup, message: &Message) -> u64 {
         u64::from(message.destination)
     }
 

@@ -216,6 +216,7 @@ families! { ($)
     #[cfg(test)] Grants, grants: crate::openness::Grants, (crate::openness::GRANTS, _) => ();
     Tcp, tcp: crate::engine::tcp::Tcp, (_, Protocol::Tcp(config)) => *config;
     D3, d3: crate::engine::d3::D3, (_, Protocol::D3(config)) => *config;
+    Due, due: crate::engine::due::Due, (_, Protocol::Due(config)) => *config;
 }
 
 pub(in crate::engine) use {dispatch, every};

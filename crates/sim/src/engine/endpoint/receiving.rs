@@ -91,7 +91,7 @@ impl<T: Endpoint> Table<T> {
         packet: &Packet,
     ) -> Option<u32> {
         let (reply, message) = T::opening(context.peek::<T>(packet)?)?;
-        let key = T::Receiver::key(message);
+        let key = T::Receiver::key(&context.setup, message);
         if let Some(&known) = self.known.get(&key) {
             return Some(known);
         }

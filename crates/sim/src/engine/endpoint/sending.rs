@@ -199,9 +199,8 @@ impl Partition {
         let (context, wire, hosts, table) = self.parts::<T>();
         let index = table.sender_for(context, hosts, &message, transport, class);
         let end = &mut table.senders[index as usize];
-        context
-            .recorder
-            .observe_connection(message.flow, end.binding.hash);
+        let hash = T::hash(&end.binding, &message);
+        context.recorder.observe_connection(message.flow, hash);
         end.machine.submit(context, message, record);
         if end.follow_up(context, wire, hosts, handle::<T>(index)) {
             table.remove_sender(context, hosts, index);
@@ -254,7 +253,7 @@ impl Partition {
     pub(in crate::engine) fn acknowledgement<T: Endpoint>(&mut self, packet: Packet) {
         let (context, wire, hosts, table) = self.parts::<T>();
         match table.senders.get_mut(packet.endpoint as usize) {
-            Some(end) if end.binding.hash == packet.flow => {
+            Some(end) if T::Sender::is_addressed(&end.binding, &packet) => {
                 end.machine.input(&mut end.binding, context, packet);
                 if end.follow_up(context, wire, hosts, handle::<T>(packet.endpoint)) {
                     table.remove_sender(context, hosts, packet.endpoint);

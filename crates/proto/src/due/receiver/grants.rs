@@ -1,0 +1,182 @@
+//! Grants: which messages may send how many packets.
+
+use super::order::{Entry, Pace};
+use super::{Receiver, STALL_ROUND_TRIPS};
+use crate::due::Config;
+use duetime_core::Time;
+
+/// One packet, in units of the cap.
+const PACKET: u64 = 1_000;
+/// Limit of all granted packets, those of silent senders included, as a multiple of the cap.
+const SILENT_FACTOR: u64 = 4;
+/// Minimum of the cap in packets.
+const MIN_CAP: u64 = 2;
+/// Limit of the background's credit, in thousandths of a packet.
+const MAX_CREDIT: u64 = 4_000;
+/// Credit for one packet.
+const CREDIT_PER_PACKET: u64 = 1_000;
+
+/// Packets that were granted and have not arrived, and the limits of further grants.
+#[derive(Debug)]
+pub(super) struct Limits {
+    /// Limit of `in_flight` if all sources are as far as the farthest, in thousandths of a packet.
+    cap: u64,
+    /// Packets of messages that are not passed over.
+    pub in_flight: u64,
+    /// Packets of all messages.
+    pub outstanding: u64,
+    /// Credit of the background, in thousandths of a packet.
+    credit: u64,
+    /// Position of the first message in the order that can be granted packets.
+    first_open: usize,
+}
+
+impl Limits {
+    pub const fn new(cap_permille: u64) -> Self {
+        Self {
+            cap: cap_permille,
+            in_flight: 0,
+            outstanding: 0,
+            credit: 0,
+            first_open: 0,
+        }
+    }
+
+    pub const fn add(&mut self, packets: u64) {
+        self.in_flight += packets;
+        self.outstanding += packets;
+    }
+
+    pub const fn remove(&mut self, packets: u64) {
+        self.in_flight -= packets;
+        self.outstanding -= packets;
+    }
+}
+
+impl<T: Clone> Receiver<T> {
+    /// Grants packets while fewer than the cap are in flight, most urgent message first. The background receives its
+    /// minimum share before.
+    pub(super) fn schedule(&mut self, config: &Config, now: Time) {
+        if self.is_stale || now >= self.ranked_at + self.round_trip / 2 {
+            self.rank(now);
+        }
+        let cap = (self.delays.scale_to_typical(self.limits.cap) / PACKET).max(MIN_CAP);
+        if self.limits.in_flight < cap && self.limits.outstanding < cap * SILENT_FACTOR {
+            let has_background = self.order.urgent < self.order.messages.len();
+            if has_background && self.limits.credit >= CREDIT_PER_PACKET {
+                let one_more = self.limits.in_flight + 1;
+                if self.grant_from(config, now, self.order.urgent, one_more) {
+                    self.limits.credit -= CREDIT_PER_PACKET;
+                }
+            }
+            self.skip_granted();
+            self.grant_from(config, now, self.limits.first_open, cap);
+        }
+        if self.limits.in_flight + 1 >= cap {
+            self.arrivals.note_demand();
+        }
+        if self.limits.outstanding > 0 && self.timer == Time::MAX {
+            self.timer = now + self.round_trip * STALL_ROUND_TRIPS / 2;
+        }
+    }
+
+    /// Grants packets in the order from position `from`, until `cap` packets are in flight. Returns true if any was
+    /// granted.
+    fn grant_from(&mut self, config: &Config, now: Time, from: usize, cap: u64) -> bool {
+        let mut has_granted = false;
+        for &index in &self.order.messages[from..] {
+            if self.limits.in_flight >= cap {
+                break;
+            }
+            let Some(message) = self.messages[index as usize].as_mut() else {
+                continue;
+            };
+            if message.is_passed_over {
+                continue;
+            }
+            let window = message.window.min(message.core.packets());
+            let packets = window
+                .saturating_sub(message.in_flight())
+                .min(message.grantable())
+                .min(cap - self.limits.in_flight);
+            if packets == 0 {
+                continue;
+            }
+            message.grant(now, packets);
+            self.limits.add(packets);
+            if !message.is_background {
+                let credit = u64::from(config.background_permille).saturating_mul(packets);
+                self.limits.credit = (self.limits.credit + credit).min(MAX_CREDIT);
+            }
+            has_granted = true;
+            let grant = message.current_grant();
+            self.replies.push_back((message.tag.clone(), grant));
+        }
+        has_granted
+    }
+
+    /// Moves `first_open` past the messages that are granted in full.
+    fn skip_granted(&mut self) {
+        while let Some(&index) = self.order.messages.get(self.limits.first_open) {
+            if self
+                .get(index)
+                .is_some_and(|message| message.granted < message.packets)
+            {
+                return;
+            }
+            self.limits.first_open += 1;
+        }
+    }
+
+    /// Replies with the message's current grant.
+    pub(super) fn reply_with_grant(&mut self, index: u32) {
+        if let Some(message) = self.get(index) {
+            let reply = (message.tag.clone(), message.current_grant());
+            self.replies.push_back(reply);
+        }
+    }
+
+    /// Orders the messages and assigns their classes.
+    fn rank(&mut self, now: Time) {
+        self.is_stale = false;
+        self.ranked_at = now;
+        self.limits.first_open = 0;
+        let pace = Pace {
+            now,
+            service: self.arrivals.service(),
+            latency: self.round_trip / 2,
+        };
+        let (messages, spoiled) = (&self.messages, &self.spoiled);
+        let entries = self.index.values().filter_map(|&index| {
+            let message = messages[index as usize].as_ref()?;
+            let announcement = &message.announcement;
+            Some(Entry {
+                index,
+                serial: message.serial,
+                left: message.left(),
+                received: message.received,
+                is_open: message.granted < message.packets,
+                deadline: announcement.deadline,
+                query: announcement.query,
+                is_spoiled: announcement
+                    .query
+                    .is_some_and(|query| spoiled.contains(&query)),
+                is_request: announcement.is_request,
+            })
+        });
+        self.order.rank(pace, entries);
+        let lowest = self.classes - 1;
+        for (place, &index) in self.order.messages.iter().enumerate() {
+            let Some(message) = self.messages[index as usize].as_mut() else {
+                continue;
+            };
+            message.is_background = place >= self.order.urgent;
+            // Class 0 carries first packets and retransmissions; the most urgent message precedes the others.
+            message.class = match (message.is_background, place) {
+                (true, _) => lowest,
+                (false, 0) => 1.min(lowest.saturating_sub(1)),
+                (false, _) => 2.min(lowest.saturating_sub(1)),
+            };
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! Receiver of all messages into a host. It decides who may send next.
+
+mod arrivals;
+mod core_window;
+mod delay;
+mod grants;
+mod message;
+mod order;
+mod recent;
+
+use super::{Announcement, Body, Config, Control, Link, MessageId, UNSCHEDULED_PACKETS};
+use arrivals::Arrivals;
+use delay::Delays;
+use duetime_core::{Span, Time};
+use grants::Limits;
+use message::Incoming;
+use order::Order;
+use recent::Recent;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Packet times added to the idle round trip: a few packets of queue.
+const SLACK_PACKET_TIMES: u64 = 5;
+/// Round trips of silence after which a message is passed over, at least.
+const STALL_ROUND_TRIPS: u64 = 2;
+/// Round trips of silence after which missing packets are requested, at least.
+const RESEND_ROUND_TRIPS: u64 = 4;
+/// Limit of the wait between requests, as a multiple of the first.
+const MAX_WAIT_FACTOR: u64 = 32;
+/// Requests without a new packet after which a message is forgotten. Its sender announces it again if it still exists.
+const MAX_UNANSWERED: u32 = 16;
+/// Round trips for which finished messages are remembered: more than the interval at which a sender that missed the
+/// last reply repeats its announcement.
+const FINISHED_ROUND_TRIPS: u64 = 5_120;
+/// Limits of the memory that senders can use.
+const MAX_MESSAGES: usize = 1 << 16;
+const MAX_FINISHED: usize = 1 << 16;
+const MAX_SPOILED: usize = 1 << 12;
+const MAX_SOURCES: usize = 1 << 16;
+
+/// Number of packets up to which a message without a deadline counts as a request.
+const MAX_REQUEST_PACKETS: u64 = 4;
+
+/// Receiver of all messages into a host.
+#[derive(Debug)]
+pub struct Receiver<T> {
+    classes: u8,
+    packet_time: Span,
+    /// Round trip that the bandwidth-delay product assumes.
+    round_trip: Span,
+    /// Limit of the packets in flight of a message.
+    window: u64,
+    messages: Vec<Option<Incoming<T>>>,
+    free: Vec<u32>,
+    index: BTreeMap<MessageId, u32>,
+    /// Number of announcements so far.
+    serial: u64,
+    finished: Recent<MessageId>,
+    /// Queries of which an answer was late.
+    spoiled: Recent<u64>,
+    order: Order,
+    /// True if messages came or went since the last ranking.
+    is_stale: bool,
+    ranked_at: Time,
+    limits: Limits,
+    delays: Delays,
+    arrivals: Arrivals,
+    last_arrival: Time,
+    replies: VecDeque<(T, Control)>,
+    delivered: VecDeque<Delivered<T>>,
+    timer: Time,
+}
+
+/// A complete message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivered<T> {
+    /// The driver's data.
+    pub tag: T,
+    /// Number of packets that arrived marked.
+    pub marks: u32,
+}
+
+impl<T: Clone> Receiver<T> {
+    /// Creates a receiver without messages.
+    pub fn new(config: &Config, link: &Link) -> Self {
+        let packet_time = link.packet_time(config);
+        let network = link.round_trip + packet_time * SLACK_PACKET_TIMES;
+        let round_trip = network + config.host_delay;
+        let bdp_permille = |permille: u32| {
+            let packets = u128::from(round_trip.as_ps()) / u128::from(packet_time.as_ps());
+            packets as u64 * u64::from(permille)
+        };
+        Self {
+            classes: link.classes.max(1),
+            packet_time,
+            round_trip,
+            window: (bdp_permille(config.window_permille) / 1_000).max(1),
+            messages: Vec::new(),
+            free: Vec::new(),
+            index: BTreeMap::new(),
+            serial: 0,
+            finished: Recent::new(round_trip * FINISHED_ROUND_TRIPS, MAX_FINISHED),
+            spoiled: Recent::new(round_trip * FINISHED_ROUND_TRIPS, MAX_SPOILED),
+            order: Order::default(),
+            is_stale: false,
+            ranked_at: Time::ZERO,
+            limits: Limits::new(bdp_permille(config.overcommit_permille)),
+            delays: Delays::new(network, config.host_delay, packet_time, MAX_SOURCES),
+            arrivals: Arrivals::new(packet_time, round_trip),
+            last_arrival: Time::ZERO,
+            replies: VecDeque::new(),
+            delivered: VecDeque::new(),
+            timer: Time::MAX,
+        }
+    }
+
+    /// Processes a packet. `announcement` is present if the packet describes its message; the first packet and an abort
+    /// must. Returns true if the packet completed the message.
+    pub fn input(
+        &mut self,
+        config: &Config,
+        now: Time,
+        id: MessageId,
+        body: Body,
+        announcement: Option<(Announcement, T)>,
+        is_marked: bool,
+    ) -> bool {
+        // The packet before left the link idle, so this packet met no queue at the link and its mark is from the core.
+        let is_after_gap = now.since(self.last_arrival) > self.packet_time * 3 / 2;
+        self.last_arrival = now;
+        self.arrivals.count();
+        let Body::Payload { number, .. } = body else {
+            self.abort(config, now, id, announcement);
+            return false;
+        };
+        let is_announced = !self.index.contains_key(&id);
+        let Some(index) = self.find_or_create(config, now, id, announcement) else {
+            return false;
+        };
+        let replies = self.replies.len();
+        let is_core_mark = is_marked && is_after_gap && config.core_window;
+        if !self.receive(now, index, number, is_marked, is_core_mark) {
+            return false;
+        }
+        let is_complete = self.get(index).is_some_and(|message| message.left() == 0);
+        if is_complete {
+            self.complete(now, index);
+        }
+        self.arrivals.update(now);
+        self.schedule(config, now);
+        if is_announced && !is_complete && self.replies.len() == replies {
+            // Confirms the announcement, so that the sender does not repeat it.
+            self.reply_with_grant(index);
+        }
+        is_complete
+    }
+
+    /// Removes and returns a complete message.
+    pub fn take_delivered(&mut self) -> Option<Delivered<T>> {
+        self.delivered.pop_front()
+    }
+
+    /// Returns the next packet to a sender, with the driver's data of its message.
+    pub fn poll_transmit(&mut self) -> Option<(T, Control)> {
+        self.replies.pop_front()
+    }
+
+    /// Returns true if `poll_transmit` would return a packet.
+    pub fn can_transmit(&self) -> bool {
+        !self.replies.is_empty()
+    }
+
+    /// Returns the time at which to call `timeout`, or [`Time::MAX`].
+    pub const fn next_timeout(&self) -> Time {
+        self.timer
+    }
+
+    /// Passes over silent messages and requests missing packets.
+    pub fn timeout(&mut self, config: &Config, now: Time) {
+        if now < self.timer {
+            return;
+        }
+        self.timer = Time::MAX;
+        let stall = self.delays.stall(self.round_trip * STALL_ROUND_TRIPS);
+        let min_wait = self.round_trip * RESEND_ROUND_TRIPS;
+        let resend = self.delays.resend(min_wait);
+        // The host's link needs time for all packets in flight, whoever sends them.
+        let transit = self.packet_time * self.limits.outstanding;
+        let mut forgotten = Vec::new();
+        for &index in self.index.values() {
+            let Some(message) = self.messages[index as usize].as_mut() else {
+                continue;
+            };
+            if message.in_flight() == 0 {
+                continue;
+            }
+            let silence = now.since(message.heard_at).saturating_sub(transit);
+            if silence >= stall && !message.is_passed_over {
+                message.is_passed_over = true;
+                self.limits.in_flight -= message.in_flight();
+            }
+            let wait = message.wait.max(resend);
+            if silence < wait || now.since(message.asked_at) < wait {
+                continue;
+            }
+            if message.unanswered == MAX_UNANSWERED {
+                forgotten.push(index);
+                continue;
+            }
+            message.unanswered += 1;
+            message.wait = (wait * 2).min(min_wait * MAX_WAIT_FACTOR);
+            message.asked_at = now;
+            for (from, to) in message.missing() {
+                let request = Control::Resend { from, to };
+                self.replies.push_back((message.tag.clone(), request));
+            }
+        }
+        for index in forgotten {
+            self.remove(index);
+        }
+        self.arrivals.update(now);
+        self.schedule(config, now);
+    }
+
+    fn get(&self, index: u32) -> Option<&Incoming<T>> {
+        self.messages.get(index as usize)?.as_ref()
+    }
+
+    /// Returns the message's index. Creates its state from the announcement if it is unknown; replies to the announcement
+    /// of a finished message. Returns `None` if the packet belongs to no message.
+    fn find_or_create(
+        &mut self,
+        config: &Config,
+        now: Time,
+        id: MessageId,
+        announcement: Option<(Announcement, T)>,
+    ) -> Option<u32> {
+        if let Some(&index) = self.index.get(&id) {
+            return Some(index);
+        }
+        let (announcement, tag) = announcement?;
+        if self.finished.contains(&id) {
+            self.replies.push_back((tag, Control::Done));
+            return None;
+        }
+        if self.index.len() >= MAX_MESSAGES {
+            return None;
+        }
+        let packets = config.packets(announcement.bytes);
+        let granted = packets.min(UNSCHEDULED_PACKETS);
+        let window = self.delays.scale_to(id.source, self.window);
+        let mut message = Incoming::new(tag, id, announcement, packets, granted, window);
+        message.announcement.is_request &=
+            announcement.deadline.is_none() && packets <= MAX_REQUEST_PACKETS;
+        message.serial = self.serial;
+        message.heard_at = now;
+        message.asked_at = now;
+        self.serial += 1;
+        self.limits.add(granted);
+        let index = self.free.pop().unwrap_or(self.messages.len() as u32);
+        if index as usize == self.messages.len() {
+            self.messages.push(None);
+        }
+        self.messages[index as usize] = Some(message);
+        self.index.insert(id, index);
+        self.is_stale = true;
+        Some(index)
+    }
+
+    /// Records a packet of a message. Returns false if the packet was not expected: it is a duplicate or was not granted.
+    fn receive(
+        &mut self,
+        now: Time,
+        index: u32,
+        number: u64,
+        is_marked: bool,
+        is_core_mark: bool,
+    ) -> bool {
+        let Some(message) = self.messages[index as usize].as_mut() else {
+            return false;
+        };
+        message.marks += u32::from(is_marked);
+        if !message.expects(number) {
+            return false;
+        }
+        message.heard_at = now;
+        message.wait = Span::ZERO;
+        message.unanswered = 0;
+        if message.is_passed_over {
+            message.is_passed_over = false;
+            self.limits.in_flight += message.in_flight();
+        }
+        let arrival = message.receive(number);
+        self.limits.remove(1);
+        if let Some((from, to)) = arrival.gap
+            && self.classes == 1
+        {
+            // With one class packets stay in order, so a gap is a loss.
+            let request = Control::Resend { from, to };
+            self.replies.push_back((message.tag.clone(), request));
+            message.asked_at = now;
+        }
+        if let Some(granted_at) = arrival.granted_at {
+            let source = message.id.source;
+            self.delays.record(source, now.since(granted_at));
+            message.window = self.delays.scale_to(source, self.window);
+        }
+        message.core.count(is_core_mark, self.window);
+        true
+    }
+
+    fn complete(&mut self, now: Time, index: u32) {
+        let Some(message) = self.remove(index) else {
+            return;
+        };
+        self.finished.insert(now, message.id);
+        let is_late = message
+            .announcement
+            .deadline
+            .is_some_and(|deadline| deadline < now);
+        if let (Some(query), true) = (message.announcement.query, is_late) {
+            self.spoiled.insert(now, query);
+        }
+        self.replies.push_back((message.tag.clone(), Control::Done));
+        self.delivered.push_back(Delivered {
+            tag: message.tag,
+            marks: message.marks,
+        });
+    }
+
+    /// Forgets a message that its sender aborted, and confirms the abort.
+    fn abort(
+        &mut self,
+        config: &Config,
+        now: Time,
+        id: MessageId,
+        announcement: Option<(Announcement, T)>,
+    ) {
+        if let Some(&index) = self.index.get(&id) {
+            self.remove(index);
+        }
+        if let Some((_, tag)) = announcement {
+            self.finished.insert(now, id);
+            self.replies.push_back((tag, Control::Done));
+        }
+        self.schedule(config, now);
+    }
+
+    fn remove(&mut self, index: u32) -> Option<Incoming<T>> {
+        let message = self.messages[index as usize].take()?;
+        self.index.remove(&message.id);
+        self.free.push(index);
+        if message.is_passed_over {
+            self.limits.outstanding -= message.in_flight();
+        } else {
+            self.limits.remove(message.in_flight());
+        }
+        self.is_stale = true;
+        Some(message)
+    }
+}

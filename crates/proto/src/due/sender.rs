@@ -1,0 +1,310 @@
+//! Sender of all messages of a host. It transmits what is granted, the most urgent message first.
+
+use super::{Announcement, Body, Config, Control, Data, Link, UNSCHEDULED_PACKETS};
+use duetime_core::{Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Round trips after which an announcement without a reply is repeated.
+const ANNOUNCE_ROUND_TRIPS: u64 = 20;
+
+/// Factor of the repetition interval while the receiver knows the message. It asks for what is missing, so the sender
+/// repeats only for a receiver that lost its state.
+const KNOWN_FACTOR: u64 = 16;
+
+/// Maximum of the repetition interval, as a multiple of the first interval.
+const MAX_INTERVAL_FACTOR: u64 = 64;
+
+/// Limit of the packets of a message that wait for retransmission.
+const MAX_RESEND: usize = 4_096;
+
+/// Position in the transmission order: level, then deadline or remaining packets.
+type Urgency = (u8, u64, u64);
+
+/// Sender of all messages of a host.
+#[derive(Debug)]
+pub struct Sender<T> {
+    messages: BTreeMap<u64, Outgoing<T>>,
+    /// Messages with packets to send, most urgent first.
+    ready: BTreeSet<(Urgency, u64)>,
+    announce_interval: Span,
+    timer: Time,
+}
+
+#[derive(Debug)]
+struct Outgoing<T> {
+    tag: T,
+    announcement: Announcement,
+    packets: u64,
+    /// Next packet that was never sent.
+    next: u64,
+    /// Packets below have arrived.
+    arrived: u64,
+    /// Packets below may be sent.
+    granted: u64,
+    class: u8,
+    is_background: bool,
+    resend: BTreeSet<u64>,
+    /// True if an abort must be sent.
+    sends_abort: bool,
+    is_aborted: bool,
+    /// Position in `ready`, or `None` if the message has nothing to send.
+    urgency: Option<Urgency>,
+    /// Time at which the message is announced again.
+    announce_at: Time,
+    interval: Span,
+    counters: Counters,
+}
+
+/// Counters of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that were sent again.
+    pub retransmissions: u32,
+    /// Announcements that were repeated because no reply came.
+    pub timeouts: u32,
+}
+
+impl<T> Outgoing<T> {
+    fn has_packets(&self) -> bool {
+        self.sends_abort || self.next < self.granted || !self.resend.is_empty()
+    }
+
+    /// Orders messages by deadline, requests first; then late messages by deadline; then the others by remaining
+    /// packets.
+    fn urgency(&self) -> Urgency {
+        let left = self.packets.saturating_sub(self.next);
+        match self.announcement.deadline {
+            _ if self.is_aborted => (0, 0, 0),
+            Some(deadline) => (u8::from(self.is_background), deadline.as_ps(), left),
+            None if self.announcement.is_request => (0, 0, left),
+            None => (2, left, 0),
+        }
+    }
+}
+
+impl<T> Sender<T> {
+    /// Creates a sender without messages.
+    pub fn new(link: &Link) -> Self {
+        Self {
+            messages: BTreeMap::new(),
+            ready: BTreeSet::new(),
+            announce_interval: link.round_trip * ANNOUNCE_ROUND_TRIPS,
+            timer: Time::MAX,
+        }
+    }
+
+    /// Submits a message. `number` must differ from the numbers of all messages that the receiver may remember.
+    pub fn send(
+        &mut self,
+        config: &Config,
+        now: Time,
+        number: u64,
+        announcement: Announcement,
+        tag: T,
+    ) {
+        let packets = config.packets(announcement.bytes);
+        let message = Outgoing {
+            tag,
+            announcement,
+            packets,
+            next: 0,
+            arrived: 0,
+            granted: packets.min(UNSCHEDULED_PACKETS),
+            class: 0,
+            is_background: false,
+            resend: BTreeSet::new(),
+            sends_abort: false,
+            is_aborted: false,
+            urgency: None,
+            announce_at: now + self.announce_interval,
+            interval: self.announce_interval,
+            counters: Counters::default(),
+        };
+        self.timer = self.timer.min(message.announce_at);
+        self.messages.insert(number, message);
+        self.reorder(number);
+    }
+
+    /// Processes a packet from a receiver. Returns the message that it completed.
+    pub fn input(&mut self, now: Time, number: u64, control: Control) -> Option<(T, Counters)> {
+        let message = self.messages.get_mut(&number)?;
+        message.interval = self.announce_interval * KNOWN_FACTOR;
+        message.announce_at = now + message.interval;
+        match control {
+            Control::Grant { .. } | Control::Resend { .. } if message.is_aborted => {
+                message.sends_abort = true;
+            }
+            Control::Grant {
+                up_to,
+                arrived,
+                class,
+                is_background,
+            } => {
+                message.granted = message.granted.max(up_to.min(message.packets));
+                message.arrived = message.arrived.max(arrived.min(message.next));
+                message.class = class;
+                message.is_background = is_background;
+            }
+            Control::Resend { from, to } => {
+                message.granted = message.granted.max(to.min(message.packets));
+                let room = MAX_RESEND.saturating_sub(message.resend.len());
+                message
+                    .resend
+                    .extend((from..to.min(message.next)).take(room));
+            }
+            Control::Done => {
+                if let Some(urgency) = message.urgency {
+                    self.ready.remove(&(urgency, number));
+                }
+                let message = self.messages.remove(&number)?;
+                return Some((message.tag, message.counters));
+            }
+        }
+        self.reorder(number);
+        None
+    }
+
+    /// Returns the next packet with the message's announcement and the driver's data.
+    pub fn poll_transmit(&mut self) -> Option<(Data, &Announcement, &T)> {
+        let &(urgency, number) = self.ready.first()?;
+        let message = self.messages.get_mut(&number)?;
+        let data = message.transmit(number);
+        // Among messages without a deadline the order follows the packets that remain.
+        if !message.has_packets() || urgency.0 == 2 {
+            self.reorder(number);
+        }
+        let message = self.messages.get(&number)?;
+        Some((data, &message.announcement, &message.tag))
+    }
+
+    /// Returns true if `poll_transmit` would return a packet.
+    pub fn can_transmit(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Returns the time at which to call `timeout`, or [`Time::MAX`].
+    pub const fn next_timeout(&self) -> Time {
+        self.timer
+    }
+
+    /// Repeats the announcements of messages without a reply. Returns the driver's data of these messages.
+    pub fn timeout(&mut self, now: Time) -> Vec<T>
+    where
+        T: Clone,
+    {
+        let mut repeated = Vec::new();
+        if now < self.timer {
+            return Vec::new();
+        }
+        self.timer = Time::MAX;
+        for (&number, message) in &mut self.messages {
+            if message.announce_at <= now {
+                if message.next > 0 && message.urgency.is_none() {
+                    message.repeat();
+                    repeated.push(number);
+                }
+                let max = self.announce_interval * MAX_INTERVAL_FACTOR;
+                message.interval = (message.interval * 2).min(max);
+                message.announce_at = now + message.interval;
+            }
+            self.timer = self.timer.min(message.announce_at);
+        }
+        for &number in &repeated {
+            self.reorder(number);
+        }
+        let tag = |number| Some(self.messages.get(number)?.tag.clone());
+        repeated.iter().filter_map(tag).collect()
+    }
+
+    /// Aborts the first message for which `matches` returns true and which has unsent packets. Returns the driver's
+    /// data. If the receiver may know the message, it is notified, and the message remains until it replies.
+    pub fn abort(&mut self, matches: impl Fn(&T) -> bool) -> Option<T>
+    where
+        T: Clone,
+    {
+        let is_meant = |message: &Outgoing<T>| {
+            !message.is_aborted && message.next < message.packets && matches(&message.tag)
+        };
+        let (&number, message) = self
+            .messages
+            .iter_mut()
+            .find(|(_, message)| is_meant(message))?;
+        let tag = message.tag.clone();
+        message.is_aborted = true;
+        message.sends_abort = message.next > 0;
+        message.granted = message.next;
+        message.resend.clear();
+        self.reorder(number);
+        if self.messages.get(&number)?.next == 0 {
+            self.messages.remove(&number);
+        }
+        Some(tag)
+    }
+
+    /// Returns the messages that are not complete, with their counters and the number of packets that have arrived
+    /// without a gap.
+    pub fn open(&self) -> impl Iterator<Item = (&T, Counters, u64)> {
+        let messages = self.messages.values();
+        messages.map(|message| (&message.tag, message.counters, message.arrived))
+    }
+
+    /// Moves a message to its position in `ready`.
+    fn reorder(&mut self, number: u64) {
+        let Some(message) = self.messages.get_mut(&number) else {
+            return;
+        };
+        let urgency = message.has_packets().then(|| message.urgency());
+        if urgency == message.urgency {
+            return;
+        }
+        if let Some(old) = message.urgency {
+            self.ready.remove(&(old, number));
+        }
+        if let Some(new) = urgency {
+            self.ready.insert((new, number));
+        }
+        message.urgency = urgency;
+    }
+}
+
+impl<T> Outgoing<T> {
+    /// Removes and returns the next packet: an abort, a retransmission or a new packet.
+    fn transmit(&mut self, message: u64) -> Data {
+        if std::mem::take(&mut self.sends_abort) {
+            let body = Body::Abort;
+            return Data {
+                message,
+                body,
+                class: 0,
+            };
+        }
+        let resent = self.resend.pop_first();
+        let number = resent.unwrap_or(self.next);
+        self.next = self.next.max(number + 1);
+        self.counters.retransmissions += u32::from(resent.is_some());
+        let is_retransmission = resent.is_some();
+        let is_unscheduled = number < UNSCHEDULED_PACKETS;
+        Data {
+            message,
+            body: Body::Payload {
+                number,
+                is_retransmission,
+            },
+            class: if is_unscheduled || is_retransmission {
+                0
+            } else {
+                self.class
+            },
+        }
+    }
+
+    /// Sends the first packet or the abort again.
+    fn repeat(&mut self) {
+        self.counters.timeouts += 1;
+        if self.is_aborted {
+            self.sends_abort = true;
+        } else {
+            self.resend.insert(0);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Order, overload, silence and aborts.
+
+use super::network::{Faults, LATENCY, Network, RATE, at_us, plain};
+use duetime_core::Time;
+use duetime_proto::due::Announcement;
+
+/// A lone message needs its transmission time, one round trip for the first grant and the latency of its path.
+#[test]
+fn lone_message_fills_the_link() {
+    let mut network = Network::new(1, Faults::default());
+    network.submit(Time::ZERO, 0, 1, plain(1_440_000, None));
+    network.run(at_us(100_000));
+    let ideal = RATE.transmit(1_000 * 1_500) + LATENCY * 3;
+    let took = network.delivered[&1].since(Time::ZERO);
+    assert!(
+        took >= ideal && took < ideal + LATENCY,
+        "{took} instead of {ideal}"
+    );
+}
+
+#[test]
+fn earlier_deadlines_are_delivered_first() {
+    let mut network = Network::new(20, Faults::default());
+    for source in 0..20 {
+        let deadline = at_us(40_000 - 1_000 * u64::from(source));
+        network.submit(
+            Time::ZERO,
+            source,
+            u64::from(source),
+            plain(100_000, Some(deadline)),
+        );
+    }
+    network.run(at_us(100_000));
+    let arrivals: Vec<Time> = network.delivered.values().copied().collect();
+    assert_eq!(arrivals.len(), 20);
+    assert!(
+        arrivals.windows(2).all(|pair| pair[0] > pair[1]),
+        "{arrivals:?}"
+    );
+}
+
+/// 20 answers of 100 KB need 16.7 ms; 12 ms permit 14 of them.
+#[test]
+fn overload_delays_the_fewest_messages() {
+    let mut network = Network::new(20, Faults::default());
+    for source in 0..20 {
+        network.submit(
+            Time::ZERO,
+            source,
+            u64::from(source),
+            plain(100_000, Some(at_us(12_000))),
+        );
+    }
+    network.run(at_us(100_000));
+    let in_time = network
+        .delivered
+        .values()
+        .filter(|&&at| at <= at_us(12_000))
+        .count();
+    assert!((13..=14).contains(&in_time), "{in_time} in time");
+    assert_eq!(network.delivered.len(), 20);
+}
+
+/// Two queries of ten answers each, of which one can be in time: all its answers are, and none is split.
+#[test]
+fn overload_concentrates_late_answers_in_one_query() {
+    let mut network = Network::new(20, Faults::default());
+    for source in 0..20 {
+        let announcement = Announcement {
+            query: Some(u64::from(source % 2)),
+            ..plain(100_000, Some(at_us(10_000)))
+        };
+        network.submit(Time::ZERO, source, u64::from(source), announcement);
+    }
+    network.run(at_us(100_000));
+    let in_time = |query: u64| {
+        let answers = network
+            .delivered
+            .iter()
+            .filter(|(message, _)| **message % 2 == query);
+        answers.filter(|(_, at)| **at <= at_us(10_000)).count()
+    };
+    assert_eq!(in_time(0).max(in_time(1)), 10);
+}
+
+/// Messages without deadlines receive at least 5 % of the grants while urgent ones use the link.
+#[test]
+fn background_receives_its_share() {
+    let mut network = Network::new(2, Faults::default());
+    network.submit(Time::ZERO, 0, 0, plain(20_000_000, Some(at_us(500_000))));
+    network.submit(Time::ZERO, 1, 1, plain(800_000, None));
+    network.run(at_us(400_000));
+    // 800 KB at 5 % of 1 Gbps take 130 ms, the urgent message alone 167 ms.
+    assert!(
+        network.delivered[&1] < at_us(160_000),
+        "{}",
+        network.delivered[&1]
+    );
+    assert!(network.delivered[&0] > network.delivered[&1]);
+}
+
+#[test]
+fn silent_sources_are_passed_over() {
+    let mut network = Network::new(6, Faults::default());
+    for source in 0..5 {
+        network.submit(
+            Time::ZERO,
+            source,
+            u64::from(source),
+            plain(1_000_000, Some(at_us(1_000))),
+        );
+    }
+    network.submit(at_us(2_000), 5, 5, plain(1_000_000, Some(at_us(100_000))));
+    network.run(at_us(400));
+    for source in 0..5 {
+        network.kill(source);
+    }
+    network.run(at_us(50_000));
+    let ideal = RATE.transmit(700 * 1_500);
+    assert!(
+        network.delivered[&5] < at_us(3_000) + ideal,
+        "{}",
+        network.delivered[&5]
+    );
+}
+
+#[test]
+fn aborted_message_frees_the_link() {
+    let mut network = Network::new(2, Faults::default());
+    network.submit(Time::ZERO, 0, 0, plain(10_000_000, Some(at_us(200_000))));
+    network.submit(at_us(100), 1, 1, plain(100_000, Some(at_us(300_000))));
+    network.run(at_us(1_000));
+    assert_eq!(network.senders[0].abort(|&message| message == 0), Some(0));
+    network.run(at_us(10_000));
+    assert_eq!(network.delivered.keys().collect::<Vec<_>>(), [&1]);
+    assert!(network.delivered[&1] < at_us(3_000));
+    assert_eq!(network.senders[0].open().count(), 0);
+}

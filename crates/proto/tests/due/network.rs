@@ -1,0 +1,331 @@
+//! Sources, and a receiver behind a link of 1 Gbps with an unlimited queue. All paths have the same latency.
+
+use duetime_core::random::mix;
+use duetime_core::{Rate, Span, Time};
+use duetime_proto::due::{Announcement, Body, Config, Control, Link, MessageId, Receiver, Sender};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+pub const LATENCY: Span = Span::from_us(50);
+pub const RATE: Rate = Rate::from_gbps(1);
+
+/// Impairments of the path to the receiver and back, in 1/1000 of the packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Faults {
+    pub lost: u64,
+    pub duplicated: u64,
+    pub late: u64,
+    pub seed: u64,
+}
+
+/// Packet in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Packet {
+    Data {
+        source: u32,
+        message: u64,
+        number: Option<u64>,
+    },
+    Control {
+        source: u32,
+        message: u64,
+        reply: Reply,
+    },
+}
+
+/// [`Control`] with an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Reply {
+    Grant(u64, u64, u8, bool),
+    Resend(u64, u64),
+    Done,
+}
+
+impl Reply {
+    fn of(control: Control) -> Self {
+        match control {
+            Control::Grant {
+                up_to,
+                arrived,
+                class,
+                is_background,
+            } => Self::Grant(up_to, arrived, class, is_background),
+            Control::Resend { from, to } => Self::Resend(from, to),
+            Control::Done => Self::Done,
+        }
+    }
+
+    fn control(self) -> Control {
+        match self {
+            Self::Grant(up_to, arrived, class, is_background) => Control::Grant {
+                up_to,
+                arrived,
+                class,
+                is_background,
+            },
+            Self::Resend(from, to) => Control::Resend { from, to },
+            Self::Done => Control::Done,
+        }
+    }
+}
+
+/// Sources with their messages, and the receiver.
+pub struct Network {
+    pub config: Config,
+    pub now: Time,
+    pub senders: Vec<Sender<u64>>,
+    pub receiver: Receiver<(u32, u64)>,
+    /// Arrival of each delivered message, by its number.
+    pub delivered: BTreeMap<u64, Time>,
+    /// Most packets that were at once granted and not arrived.
+    pub max_in_flight: i64,
+    /// Packets of data that reached the receiver.
+    pub arrived: u64,
+    announcements: BTreeMap<u64, Announcement>,
+    events: BinaryHeap<Reverse<(Time, u64, Packet)>>,
+    submissions: Vec<(Time, u32, u64)>,
+    dead: Vec<u32>,
+    /// Time at which the receiver's link and each source's link are free.
+    link_free: Time,
+    uplink_free: Vec<Time>,
+    faults: Faults,
+    draws: u64,
+    serial: u64,
+    granted: BTreeMap<u64, u64>,
+    counted: BTreeMap<u64, u64>,
+}
+
+impl Network {
+    pub fn new(sources: usize, faults: Faults) -> Self {
+        let config = Config::default();
+        let link = Link {
+            rate: RATE,
+            round_trip: LATENCY * 2 + RATE.transmit(1_500) * 2,
+            framing_bytes: 0,
+            classes: 1,
+        };
+        Self {
+            config,
+            now: Time::ZERO,
+            senders: (0..sources).map(|_| Sender::new(&link)).collect(),
+            receiver: Receiver::new(&config, &link),
+            delivered: BTreeMap::new(),
+            max_in_flight: 0,
+            arrived: 0,
+            announcements: BTreeMap::new(),
+            events: BinaryHeap::new(),
+            submissions: Vec::new(),
+            dead: Vec::new(),
+            link_free: Time::ZERO,
+            uplink_free: vec![Time::ZERO; sources],
+            faults,
+            draws: 0,
+            serial: 0,
+            granted: BTreeMap::new(),
+            counted: BTreeMap::new(),
+        }
+    }
+
+    /// Submits a message from a source at a time.
+    pub fn submit(&mut self, at: Time, source: u32, message: u64, announcement: Announcement) {
+        self.announcements.insert(message, announcement);
+        self.submissions.push((at, source, message));
+        self.submissions.sort_by_key(|&(at, ..)| Reverse(at));
+    }
+
+    /// Stops a source: it sends and receives nothing from now on.
+    pub fn kill(&mut self, source: u32) {
+        self.dead.push(source);
+    }
+
+    /// Runs until nothing happens or `end` is reached.
+    pub fn run(&mut self, end: Time) {
+        loop {
+            self.transmit();
+            let Some(next) = self.next_event().filter(|&next| next <= end) else {
+                self.now = end;
+                return;
+            };
+            self.now = next;
+            self.advance();
+        }
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        let timers = self
+            .senders
+            .iter()
+            .map(Sender::next_timeout)
+            .chain([self.receiver.next_timeout()]);
+        let packets = self.events.peek().map(|Reverse((at, ..))| *at);
+        let busy = self.senders.iter().zip(&self.uplink_free);
+        let polls = busy
+            .filter(|(sender, _)| sender.can_transmit())
+            .map(|(_, free)| *free);
+        let submission = self.submissions.last().map(|&(at, ..)| at);
+        let all = timers.chain(packets).chain(polls).chain(submission);
+        all.filter(|&at| at != Time::MAX)
+            .min()
+            .map(|at| at.max(self.now))
+    }
+
+    fn advance(&mut self) {
+        while let Some(&(at, source, message)) = self.submissions.last()
+            && at <= self.now
+        {
+            self.submissions.pop();
+            let announcement = self.announcements[&message];
+            self.senders[source as usize].send(
+                &self.config,
+                self.now,
+                message,
+                announcement,
+                message,
+            );
+        }
+        while let Some(&Reverse((at, _, packet))) = self.events.peek()
+            && at <= self.now
+        {
+            self.events.pop();
+            self.arrive(packet);
+        }
+        for sender in &mut self.senders {
+            sender.timeout(self.now);
+        }
+        self.receiver.timeout(&self.config, self.now);
+    }
+
+    fn arrive(&mut self, packet: Packet) {
+        match packet {
+            Packet::Data {
+                source,
+                message,
+                number,
+            } => {
+                self.arrived += 1;
+                let body = number.map_or(Body::Abort, |number| Body::Payload {
+                    number,
+                    is_retransmission: false,
+                });
+                let description = (self.announcements[&message], (source, message));
+                let id = MessageId {
+                    source,
+                    number: message,
+                };
+                *self.counted.entry(message).or_default() += 1;
+                self.receiver
+                    .input(&self.config, self.now, id, body, Some(description), false);
+                while let Some(delivered) = self.receiver.take_delivered() {
+                    let before = self.delivered.insert(delivered.tag.1, self.now);
+                    assert_eq!(
+                        before, None,
+                        "message {} was delivered twice",
+                        delivered.tag.1
+                    );
+                }
+            }
+            Packet::Control {
+                source,
+                message,
+                reply,
+            } => {
+                if !self.dead.contains(&source) {
+                    self.senders[source as usize].input(self.now, message, reply.control());
+                }
+            }
+        }
+    }
+
+    /// Moves packets from the state machines to the network.
+    fn transmit(&mut self) {
+        for source in 0..self.senders.len() {
+            if self.dead.contains(&(source as u32)) {
+                while self.senders[source].poll_transmit().is_some() {}
+                continue;
+            }
+            while self.uplink_free[source] <= self.now {
+                let Some((data, announcement, _)) = self.senders[source].poll_transmit() else {
+                    break;
+                };
+                let (number, payload) = match data.body {
+                    Body::Payload { number, .. } => (
+                        Some(number),
+                        self.config.payload_of(announcement.bytes, number),
+                    ),
+                    Body::Abort => (None, 0),
+                };
+                let time = RATE.transmit(u64::from(payload) + 60);
+                self.uplink_free[source] = self.now + time;
+                let packet = Packet::Data {
+                    source: source as u32,
+                    message: data.message,
+                    number,
+                };
+                let reaches_link = self.now + time + LATENCY;
+                self.link_free = self.link_free.max(reaches_link) + time;
+                self.send(self.link_free, packet);
+            }
+        }
+        while let Some(((source, message), control)) = self.receiver.poll_transmit() {
+            if let Control::Grant { up_to, .. } = control {
+                let granted = self.granted.entry(message).or_default();
+                *granted = up_to.max(*granted);
+            }
+            self.send(
+                self.now + LATENCY,
+                Packet::Control {
+                    source,
+                    message,
+                    reply: Reply::of(control),
+                },
+            );
+        }
+        let granted: u64 = self.granted.values().sum();
+        let counted: u64 = self
+            .granted
+            .keys()
+            .map(|message| self.counted[message])
+            .sum();
+        self.max_in_flight = self.max_in_flight.max(granted as i64 - counted as i64);
+    }
+
+    fn send(&mut self, arrival: Time, packet: Packet) {
+        if self.chance(self.faults.lost) {
+            return;
+        }
+        let late = if self.chance(self.faults.late) {
+            LATENCY * 3
+        } else {
+            Span::ZERO
+        };
+        self.push(arrival + late, packet);
+        if self.chance(self.faults.duplicated) {
+            self.push(arrival + LATENCY, packet);
+        }
+    }
+
+    fn push(&mut self, arrival: Time, packet: Packet) {
+        self.serial += 1;
+        self.events.push(Reverse((arrival, self.serial, packet)));
+    }
+
+    fn chance(&mut self, permille: u64) -> bool {
+        self.draws += 1;
+        mix(self.faults.seed, self.draws) % 1_000 < permille
+    }
+}
+
+/// Returns an announcement of a message without query.
+pub fn plain(bytes: u64, deadline: Option<Time>) -> Announcement {
+    Announcement {
+        bytes,
+        deadline,
+        query: None,
+        is_request: false,
+    }
+}
+
+/// Returns a time after the start.
+pub fn at_us(us: u64) -> Time {
+    Time::ZERO + Span::from_us(us)
+}

@@ -1,0 +1,32 @@
+//! Options of `due`.
+
+use super::about::About;
+use super::d3::thousandths;
+use crate::keys::Kind::{Boolean, Number, Share, Size, Time};
+use crate::keys::S;
+use crate::options::options;
+use duetime_proto::due::Config;
+
+pub(super) const ABOUT: About = About {
+    what: "Receiving hosts grant packets by deadline, so that as many whole queries as possible are in time.",
+    needs: "UDP sockets of Duetime (in progress), nothing of the switches; ECN marks and priority classes help",
+};
+
+options! {
+    /// `due`. `classes` of a variant sets the strict-priority classes, which it does not require.
+    due for Config {
+        /// Maximum packet size, including all headers.
+        mtu: Size(200, 9_000), default "1500 B";
+        /// Limit of the packets in flight of one message, in bandwidth-delay products (rounded to 1/1000).
+        window: Number(0.01, 100.0), default 1.25, unit "permille", field window_permille, read thousandths;
+        /// Limit of the packets in flight of all messages into a host, in bandwidth-delay products (rounded to 1/1000).
+        overcommit: Number(0.01, 100.0), default 1.5, unit "permille", field overcommit_permille, read thousandths;
+        /// Minimum share of the grants for messages that are late or have no deadline (rounded to 1/1000).
+        background: Share(0.0, 1.0), default "5%", unit "permille", field background_permille, read thousandths;
+        /// Allowance for delays in hosts, which windows cover in addition to the network's round trip. The 90th
+        /// percentile of Linux's delay per packet is 17 us on a host with little traffic (`docs/validation.md`).
+        host_delay: Time(0, S), default "20 us";
+        /// Marks reduce a message's window if the packet met no queue at the host's own link.
+        core_window: Boolean, default true;
+    }
+}

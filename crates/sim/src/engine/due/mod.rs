@@ -1,0 +1,89 @@
+//! `due` at hosts: connects the state machines of `proto::due` to the engine. Each host has one sender and one receiver.
+
+mod receiving;
+mod sending;
+
+pub use receiving::Receiving;
+pub use sending::Sending;
+
+use super::context::Context;
+use super::endpoint::{Binding, Connection, Endpoint, flow_hash};
+use crate::capture::Decoded;
+use crate::packet::{NONE, Packet};
+use crate::setup::Setup;
+use crate::workload::Message;
+use duetime_proto::due::{Announcement, Body, Config, Control, Link};
+use duetime_results::record::Class;
+use std::sync::Arc;
+
+/// Family of `due`.
+pub enum Due {}
+
+/// Contents of a packet.
+#[derive(Debug)]
+pub enum Extra {
+    /// Packet of a message from the sender with index `reply`.
+    Data {
+        message: Arc<Message>,
+        body: Body,
+        reply: u32,
+    },
+    /// Packet to the sender of a message.
+    Control { flow: u64, control: Control },
+}
+
+impl Endpoint for Due {
+    type Config = Config;
+    type Sender = Sending;
+    type Receiver = Receiving;
+    type Extra = Extra;
+
+    fn connection(setup: &Setup, message: &Message) -> Option<Connection> {
+        Some((transport(setup, message), message.source, NONE))
+    }
+
+    fn hash(_binding: &Binding, message: &Message) -> u32 {
+        flow_hash(message.flow)
+    }
+
+    fn opening(extra: &Extra) -> Option<(u32, &Message)> {
+        match extra {
+            Extra::Data { message, reply, .. } => Some((*reply, message)),
+            Extra::Control { .. } => None,
+        }
+    }
+
+    fn decode(packet: &Packet, _extra: Option<&Extra>, _headers: u32) -> Decoded {
+        Decoded {
+            seq: u64::from(packet.seq),
+            ..Decoded::default()
+        }
+    }
+}
+
+/// Returns the number of the message's transport in the run.
+fn transport(setup: &Setup, message: &Message) -> u16 {
+    u16::from(setup.workload_transport[usize::from(message.workload)])
+}
+
+/// Returns the host's link in the direction of the message and the network behind it, for the state machines.
+fn host_link(context: &Context, message: &Message, link: u32) -> Link {
+    let setup = &context.setup;
+    let transport = usize::from(transport(setup, message));
+    Link {
+        rate: setup.network.links[link as usize].rate,
+        round_trip: setup.base_round_trip,
+        framing_bytes: u32::from(context.frame_overhead),
+        classes: setup.transports[transport].priorities,
+    }
+}
+
+fn announcement(message: &Message) -> Announcement {
+    let is_answer = message.class == Class::Response;
+    Announcement {
+        bytes: message.bytes,
+        deadline: message.deadline,
+        query: message.query.filter(|_| is_answer),
+        is_request: matches!(message.class, Class::Query | Class::Cancel),
+    }
+}

@@ -1,0 +1,121 @@
+//! Receiving end of all messages into a host.
+
+use super::{Due, Extra, announcement, host_link, transport};
+use crate::engine::context::Context;
+use crate::engine::endpoint::{Binding, Listed, Receiver, flow_hash};
+use crate::packet::{Packet, REVERSE};
+use crate::setup::Setup;
+use crate::workload::Message;
+use duetime_core::{Span, Time};
+use duetime_proto::due::{self, Body, Config, HEADER_BYTES, MessageId};
+use duetime_proto::tcp::Flags;
+use duetime_results::FlowEventKind;
+use std::sync::Arc;
+
+/// Message and the index of its sender.
+type Tag = (Arc<Message>, u32);
+
+/// Receiving end of all messages into a host.
+pub struct Receiving {
+    machine: due::Receiver<Tag>,
+    config: Arc<Config>,
+}
+
+impl Receiver for Receiving {
+    type Config = Config;
+
+    fn open(context: &Context, config: &Arc<Config>, message: &Message) -> Self {
+        let downlink = context.setup.network.downlink[message.destination as usize];
+        let link = host_link(context, message, downlink);
+        Self {
+            machine: due::Receiver::new(config, &link),
+            config: Arc::clone(config),
+        }
+    }
+
+    fn key(setup: &Setup, message: &Message) -> u64 {
+        u64::from(message.destination) << 16 | u64::from(transport(setup, message))
+    }
+
+    fn is_addressed(_binding: &Binding, _packet: &Packet) -> bool {
+        true
+    }
+
+    fn input(&mut self, _binding: &mut Binding, context: &mut Context, packet: Packet) -> u32 {
+        let Some(Extra::Data {
+            message,
+            body,
+            reply,
+        }) = context.take::<Due>(&packet)
+        else {
+            return 0;
+        };
+        let config = &*self.config;
+        if let Body::Payload { number, .. } = body {
+            let kind = FlowEventKind::Delivered {
+                seq: number.saturating_mul(config.payload()),
+                len: config.payload_of(message.bytes, number),
+            };
+            context.observe(packet.flow, kind);
+        }
+        let id = MessageId {
+            source: message.source,
+            number: message.flow,
+        };
+        let announced = (announcement(&message), (message, reply));
+        let is_marked = packet.tcp_flags().contains(Flags::CE);
+        let now = context.now();
+        u32::from(
+            self.machine
+                .input(config, now, id, body, Some(announced), is_marked),
+        )
+    }
+
+    fn take_delivered(&mut self) -> Option<(Message, u32)> {
+        let delivered = self.machine.take_delivered()?;
+        let (message, _) = delivered.tag;
+        Some((Message::clone(&message), delivered.marks))
+    }
+
+    fn poll_transmit(
+        &mut self,
+        _binding: &mut Binding,
+        context: &mut Context,
+        index: u32,
+    ) -> Option<Packet> {
+        let ((message, sender), control) = self.machine.poll_transmit()?;
+        let mut packet = Packet::new(
+            message.source,
+            sender,
+            flow_hash(message.flow),
+            index,
+            HEADER_BYTES as u16 + context.frame_overhead,
+            REVERSE | Packet::label(Due::FAMILY as u16, 0),
+        );
+        packet.extra = context.attach::<Due>(Extra::Control {
+            flow: message.flow,
+            control,
+        });
+        Some(packet)
+    }
+
+    fn can_transmit(&self) -> bool {
+        self.machine.can_transmit()
+    }
+
+    fn next_timeout(&self) -> Time {
+        self.machine.next_timeout()
+    }
+
+    fn timeout(&mut self, context: &mut Context) {
+        self.machine.timeout(&self.config, context.now());
+    }
+
+    fn is_closed(&self) -> bool {
+        false
+    }
+
+    fn linger(&self) -> Span {
+        Span::ZERO
+    }
+}

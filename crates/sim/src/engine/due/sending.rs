@@ -1,0 +1,154 @@
+//! Sending end of all messages of a host.
+
+use super::{Due, Extra, announcement, host_link};
+use crate::engine::context::Context;
+use crate::engine::endpoint::{Aborted, Binding, Listed, Sender, flow_hash};
+use crate::packet::{NONE, Packet};
+use crate::workload::Message;
+use duetime_core::Time;
+use duetime_proto::due::{self, Body, Config, Counters, HEADER_BYTES};
+use duetime_proto::tcp::Flags;
+use duetime_results::{FlowEventKind, Timer};
+use std::sync::Arc;
+
+/// Sending end of all messages of a host.
+pub struct Sending {
+    machine: due::Sender<(Arc<Message>, u32)>,
+    config: Arc<Config>,
+}
+
+impl Sending {
+    fn complete_record(
+        context: &mut Context,
+        message: &Message,
+        record: u32,
+        counters: Counters,
+        bytes: u64,
+    ) {
+        let flow = &mut context.recorder.records.flows[record as usize];
+        flow.delivered_bytes = bytes.min(message.bytes);
+        flow.retransmits = counters.retransmissions;
+        flow.timeouts = counters.timeouts;
+    }
+}
+
+impl Sender for Sending {
+    type Config = Config;
+
+    fn open(context: &Context, config: &Arc<Config>, message: &Message) -> Self {
+        let uplink = context.setup.network.uplink[message.source as usize];
+        Self {
+            machine: due::Sender::new(&host_link(context, message, uplink)),
+            config: Arc::clone(config),
+        }
+    }
+
+    fn is_addressed(_binding: &Binding, _packet: &Packet) -> bool {
+        true
+    }
+
+    fn submit(&mut self, context: &mut Context, message: Message, record: u32) {
+        let description = announcement(&message);
+        let number = message.flow;
+        let tag = (Arc::new(message), record);
+        self.machine
+            .send(&self.config, context.now(), number, description, tag);
+    }
+
+    fn input(&mut self, _binding: &mut Binding, context: &mut Context, packet: Packet) {
+        let Some(Extra::Control { flow, control }) = context.take::<Due>(&packet) else {
+            return;
+        };
+        if let Some((tag, counters)) = self.machine.input(context.now(), flow, control) {
+            let (message, record) = tag;
+            Self::complete_record(context, &message, record, counters, message.bytes);
+        }
+    }
+
+    fn poll_transmit(
+        &mut self,
+        _binding: &mut Binding,
+        context: &mut Context,
+        index: u32,
+    ) -> Option<Packet> {
+        let config = &*self.config;
+        let (data, description, (message, _)) = self.machine.poll_transmit()?;
+        let hash = flow_hash(message.flow);
+        let (number, payload) = match data.body {
+            Body::Payload {
+                number,
+                is_retransmission: retransmit,
+            } => {
+                let len = config.payload_of(description.bytes, number);
+                let seq = number.saturating_mul(config.payload());
+                context.observe(
+                    hash,
+                    FlowEventKind::Sent {
+                        seq,
+                        len,
+                        retransmit,
+                    },
+                );
+                (number, len)
+            }
+            Body::Abort => (0, 0),
+        };
+        let mut packet = Packet::new(
+            message.destination,
+            NONE,
+            hash,
+            number as u32,
+            (HEADER_BYTES + payload) as u16 + context.frame_overhead,
+            Packet::label(Due::FAMILY as u16, data.class) | Packet::tcp(Flags::ECT),
+        );
+        packet.extra = context.attach::<Due>(Extra::Data {
+            message: Arc::clone(message),
+            body: data.body,
+            reply: index,
+        });
+        Some(packet)
+    }
+
+    fn can_transmit(&self) -> bool {
+        self.machine.can_transmit()
+    }
+
+    fn next_timeout(&self) -> Time {
+        self.machine.next_timeout()
+    }
+
+    fn timeout(&mut self, _binding: &mut Binding, context: &mut Context) {
+        for (message, _) in self.machine.timeout(context.now()) {
+            let timer = FlowEventKind::Timer(Timer::Handshake);
+            context.observe(flow_hash(message.flow), timer);
+        }
+    }
+
+    #[cold]
+    fn abort(
+        &mut self,
+        context: &mut Context,
+        matches: &dyn Fn(&Message) -> bool,
+    ) -> Option<(u32, Aborted)> {
+        let (message, record) = self.machine.abort(|(message, _)| matches(message))?;
+        context.recorder.abandoned(&message);
+        Some((record, Aborted::Closing))
+    }
+
+    fn needs_settling(&self) -> bool {
+        false
+    }
+
+    fn settle(&mut self, _context: &mut Context) {}
+
+    fn is_closed(&self) -> bool {
+        false
+    }
+
+    fn finish(&mut self, context: &mut Context) {
+        for ((message, record), counters, packets) in self.machine.open() {
+            let bytes = packets.saturating_mul(self.config.payload());
+            Self::complete_record(context, message, *record, counters, bytes);
+        }
+    }
+}
