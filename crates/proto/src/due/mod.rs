@@ -84,7 +84,15 @@ pub struct Link {
     pub classes: u8,
 }
 
+/// Packet times added to the idle round trip: a few packets of queue.
+const SLACK_PACKET_TIMES: u64 = 5;
+
 impl Link {
+    /// Returns the round trip that timers and windows assume, without delays in hosts.
+    fn network_round_trip(&self, config: &Config) -> Span {
+        self.round_trip + self.packet_time(config) * SLACK_PACKET_TIMES
+    }
+
     /// Returns the transmission time of a full packet.
     fn packet_time(&self, config: &Config) -> Span {
         let bytes = u64::from(config.mtu) + u64::from(self.framing_bytes);

@@ -11,8 +11,9 @@ const ANNOUNCE_ROUND_TRIPS: u64 = 20;
 /// repeats only for a receiver that lost its state.
 const KNOWN_FACTOR: u64 = 16;
 
-/// Maximum of the repetition interval, as a multiple of the first interval.
-const MAX_INTERVAL_FACTOR: u64 = 64;
+/// Maximum of the repetition interval, unless the first interval is longer. Receivers remember finished messages for
+/// longer.
+const MAX_INTERVAL: Span = Span::from_secs(1);
 
 /// Limit of the packets of a message that wait for retransmission.
 const MAX_RESEND: usize = 4_096;
@@ -27,6 +28,7 @@ pub struct Sender<T> {
     /// Messages with packets to send, most urgent first.
     ready: BTreeSet<(Urgency, u64)>,
     announce_interval: Span,
+    max_interval: Span,
     timer: Time,
 }
 
@@ -84,11 +86,14 @@ impl<T> Outgoing<T> {
 
 impl<T> Sender<T> {
     /// Creates a sender without messages.
-    pub fn new(link: &Link) -> Self {
+    pub fn new(config: &Config, link: &Link) -> Self {
+        let round_trip = link.network_round_trip(config) + config.host_delay;
+        let announce_interval = round_trip * ANNOUNCE_ROUND_TRIPS;
         Self {
             messages: BTreeMap::new(),
             ready: BTreeSet::new(),
-            announce_interval: link.round_trip * ANNOUNCE_ROUND_TRIPS,
+            announce_interval,
+            max_interval: announce_interval.max(MAX_INTERVAL),
             timer: Time::MAX,
         }
     }
@@ -125,10 +130,10 @@ impl<T> Sender<T> {
         self.reorder(number);
     }
 
-    /// Processes a packet from a receiver. Returns the message that it completed.
+    /// Processes a packet from a receiver. Returns the message that it completed, unless the message was aborted.
     pub fn input(&mut self, now: Time, number: u64, control: Control) -> Option<(T, Counters)> {
         let message = self.messages.get_mut(&number)?;
-        message.interval = self.announce_interval * KNOWN_FACTOR;
+        message.interval = (self.announce_interval * KNOWN_FACTOR).min(self.max_interval);
         message.announce_at = now + message.interval;
         match control {
             Control::Grant { .. } | Control::Resend { .. } if message.is_aborted => {
@@ -157,7 +162,7 @@ impl<T> Sender<T> {
                     self.ready.remove(&(urgency, number));
                 }
                 let message = self.messages.remove(&number)?;
-                return Some((message.tag, message.counters));
+                return (!message.is_aborted).then_some((message.tag, message.counters));
             }
         }
         self.reorder(number);
@@ -203,8 +208,7 @@ impl<T> Sender<T> {
                     message.repeat();
                     repeated.push(number);
                 }
-                let max = self.announce_interval * MAX_INTERVAL_FACTOR;
-                message.interval = (message.interval * 2).min(max);
+                message.interval = (message.interval * 2).min(self.max_interval);
                 message.announce_at = now + message.interval;
             }
             self.timer = self.timer.min(message.announce_at);

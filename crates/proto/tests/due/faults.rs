@@ -41,7 +41,7 @@ proptest! {
             receiver.input(&config, now, MessageId { source, number }, body, announcement.map(|it| (it, ())), true);
             while receiver.poll_transmit().is_some() {}
         }
-        let mut sender = Sender::new(&link);
+        let mut sender = Sender::new(&config, &link);
         for number in 0..4 {
             sender.send(&config, Time::ZERO, number, plain(50_000 * number, None), ());
         }

@@ -107,7 +107,7 @@ impl Network {
         Self {
             config,
             now: Time::ZERO,
-            senders: (0..sources).map(|_| Sender::new(&link)).collect(),
+            senders: (0..sources).map(|_| Sender::new(&config, &link)).collect(),
             receiver: Receiver::new(&config, &link),
             delivered: BTreeMap::new(),
             max_in_flight: 0,

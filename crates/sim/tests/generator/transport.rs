@@ -5,11 +5,11 @@ use duetime_core::{Rate, Span};
 use duetime_proto::d3::{
     self, Allocation, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
 };
-use duetime_proto::tcp;
 use duetime_proto::window::{Completion, CongestionControl, Cubic, D2tcp, Dctcp};
+use duetime_proto::{due, tcp};
 use duetime_scenario::model::{Protocol, Transport};
 
-/// Five transports of the TCP family and three of D3.
+/// Five transports of the TCP family and three of D3; `due` is drawn apart.
 const NAMES: [&str; 8] = [
     "tcp",
     "dctcp",
@@ -22,10 +22,11 @@ const NAMES: [&str; 8] = [
 ];
 
 /// Draws the scenario's transport, and some that workloads may use instead. Routers have one set of options, so all D3
-/// variants share theirs. `newer` draws options that were added later, so that each seed keeps the older options.
+/// variants share theirs. `newer` and `latest` draw what was added later, so that each seed keeps the older options.
 pub(super) fn transports(
     draw: &mut Draw,
     newer: &mut Draw,
+    latest: &mut Draw,
     lenient: bool,
 ) -> (Transport, Vec<Transport>) {
     let d3 = d3(draw, lenient).with(|c| {
@@ -62,7 +63,30 @@ pub(super) fn transports(
         &NAMES[..5]
     };
     let others = vec![any(others), any(others)];
+    // D3's flows may starve next to other traffic.
+    let is_alone = !lenient || compared.protocol.router_program().is_none();
+    let compared = if latest.flag(0.125) && is_alone {
+        due(latest)
+    } else {
+        compared
+    };
     (compared, others)
+}
+
+/// Draws options of `due`.
+fn due(draw: &mut Draw) -> Transport {
+    Transport {
+        name: "due".to_owned(),
+        protocol: Protocol::Due(due::Config {
+            mtu: draw.one_of(&[1_500, 1_500, 576, 9_000]),
+            window_permille: draw.scale(10, 10_000) as u32,
+            overcommit_permille: draw.scale(10, 10_000) as u32,
+            background_permille: draw.one_of(&[0, 50, 1_000]),
+            host_delay: draw.one_of(&[Span::ZERO, Span::from_us(20), Span::from_ms(1)]),
+            core_window: draw.flag(0.7),
+        }),
+        priorities: draw.one_of(&[1, 1, 2, 4]),
+    }
 }
 
 fn tcp(draw: &mut Draw, name: &str, lenient: bool) -> tcp::Config {

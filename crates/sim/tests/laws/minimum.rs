@@ -51,6 +51,7 @@ impl Minimum {
                 let header = HEADERS as u32 + d3::Packet::REQUEST_BYTES;
                 (config.wire.mtu - HEADERS as u32, Some(u64::from(header)))
             }
+            Protocol::Due(config) => (config.mtu - HEADERS as u32, None),
         };
         let packets = flow.size_bytes.div_ceil(u64::from(payload));
         let wire = flow.size_bytes + packets * (HEADERS + overhead);

@@ -199,8 +199,12 @@ fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
     if case.is_lossless() {
         // Each flow has one path and queues are first in, first out, so only timeouts and tail loss probes cause
         // retransmissions.
-        let probes =
-            |protocol: &Protocol| matches!(protocol, Protocol::Tcp(tcp) if tcp.tail_loss_probe);
+        // Receivers of `due` request packets again after silence, which sources do not count as timeouts.
+        let probes = |protocol: &Protocol| match protocol {
+            Protocol::Tcp(tcp) => tcp.tail_loss_probe,
+            Protocol::Due(_) => true,
+            Protocol::D3(_) => false,
+        };
         let timeouts: u32 = records.flows.iter().map(|flow| flow.timeouts).sum();
         let resent = records.flows.iter().find(|flow| flow.retransmits > 0);
         ensure!(

@@ -128,9 +128,7 @@ fn limits(
         lossy || port.losses == 0,
         "losses on a lossless link: {port:?}"
     );
-    let marks = case
-        .protocols()
-        .any(|protocol| matches!(protocol, Protocol::Tcp(config) if config.congestion_control.uses_marks()));
+    let marks = case.protocols().any(Protocol::reacts_to_marks);
     ensure!(
         port.marks == 0 || marks && !from_host,
         "marked without ECN: {port:?}"

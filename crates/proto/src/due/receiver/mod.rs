@@ -18,8 +18,6 @@ use order::Order;
 use recent::Recent;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Packet times added to the idle round trip: a few packets of queue.
-const SLACK_PACKET_TIMES: u64 = 5;
 /// Round trips of silence after which a message is passed over, at least.
 const STALL_ROUND_TRIPS: u64 = 2;
 /// Round trips of silence after which missing packets are requested, at least.
@@ -28,12 +26,13 @@ const RESEND_ROUND_TRIPS: u64 = 4;
 const MAX_WAIT_FACTOR: u64 = 32;
 /// Requests without a new packet after which a message is forgotten. Its sender announces it again if it still exists.
 const MAX_UNANSWERED: u32 = 16;
-/// Round trips for which finished messages are remembered: more than the interval at which a sender that missed the
-/// last reply repeats its announcement.
-const FINISHED_ROUND_TRIPS: u64 = 5_120;
+/// Time for which finished messages are remembered: several of the intervals at which a sender that missed the last
+/// reply repeats its announcement, which are at most the larger of a second and 20 of its round trips.
+const FINISHED: Span = Span::from_secs(5);
+const FINISHED_ROUND_TRIPS: u64 = 200;
 /// Limits of the memory that senders can use.
 const MAX_MESSAGES: usize = 1 << 16;
-const MAX_FINISHED: usize = 1 << 16;
+const MAX_FINISHED: usize = 1 << 18;
 const MAX_SPOILED: usize = 1 << 12;
 const MAX_SOURCES: usize = 1 << 16;
 
@@ -83,8 +82,9 @@ impl<T: Clone> Receiver<T> {
     /// Creates a receiver without messages.
     pub fn new(config: &Config, link: &Link) -> Self {
         let packet_time = link.packet_time(config);
-        let network = link.round_trip + packet_time * SLACK_PACKET_TIMES;
+        let network = link.network_round_trip(config);
         let round_trip = network + config.host_delay;
+        let memory = FINISHED + round_trip * FINISHED_ROUND_TRIPS;
         let bdp_permille = |permille: u32| {
             let packets = u128::from(round_trip.as_ps()) / u128::from(packet_time.as_ps());
             packets as u64 * u64::from(permille)
@@ -98,8 +98,8 @@ impl<T: Clone> Receiver<T> {
             free: Vec::new(),
             index: BTreeMap::new(),
             serial: 0,
-            finished: Recent::new(round_trip * FINISHED_ROUND_TRIPS, MAX_FINISHED),
-            spoiled: Recent::new(round_trip * FINISHED_ROUND_TRIPS, MAX_SPOILED),
+            finished: Recent::new(memory, MAX_FINISHED),
+            spoiled: Recent::new(memory, MAX_SPOILED),
             order: Order::default(),
             is_stale: false,
             ranked_at: Time::ZERO,

@@ -38,7 +38,7 @@ impl Sender for Sending {
     fn open(context: &Context, config: &Arc<Config>, message: &Message) -> Self {
         let uplink = context.setup.network.uplink[message.source as usize];
         Self {
-            machine: due::Sender::new(&host_link(context, message, uplink)),
+            machine: due::Sender::new(config, &host_link(context, message, uplink)),
             config: Arc::clone(config),
         }
     }
@@ -93,13 +93,18 @@ impl Sender for Sending {
             }
             Body::Abort => (0, 0),
         };
+        let ecn = if config.core_window {
+            Flags::ECT
+        } else {
+            Flags::default()
+        };
         let mut packet = Packet::new(
             message.destination,
             NONE,
             hash,
             number as u32,
             (HEADER_BYTES + payload) as u16 + context.frame_overhead,
-            Packet::label(Due::FAMILY as u16, data.class) | Packet::tcp(Flags::ECT),
+            Packet::label(Due::FAMILY as u16, data.class) | Packet::tcp(ecn),
         );
         packet.extra = context.attach::<Due>(Extra::Data {
             message: Arc::clone(message),
