@@ -252,11 +252,7 @@ impl Collector for Sockets {
             let using = using.filter(|socket| text(socket, "congestion_control") == name);
             ([("congestion_control", name)], using.count() as u64)
         });
-        encode(
-            &mut encoder,
-            ("duetime_sockets", Gauge, help),
-            using,
-        )?;
+        encode(&mut encoder, ("duetime_sockets", Gauge, help), using)?;
         for (name, kind, help, key, unit) in METRICS {
             let values = sockets.iter().filter_map(|socket| {
                 let value = match &socket[key] {
