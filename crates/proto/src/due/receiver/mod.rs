@@ -183,7 +183,7 @@ impl<T: Clone> Receiver<T> {
         let stall = self.delays.stall(self.round_trip * STALL_ROUND_TRIPS);
         let min_wait = self.round_trip * RESEND_ROUND_TRIPS;
         let resend = self.delays.resend(min_wait);
-        // The host's link needs time for all packets in flight, whoever sends them.
+        // The host's link needs time for the packets in flight of all senders.
         let transit = self.packet_time * self.limits.outstanding;
         let mut forgotten = Vec::new();
         for &index in self.index.values() {
