@@ -37,7 +37,6 @@ fn any_config() -> impl Strategy<Value = Config> {
         200_u32..2_000,
         1_u32..12,
         0_u32..4,
-        prop::option::of(1_u32..20),
         2_000_u64..200_000,
         any::<(bool, bool)>(),
         prop::option::of((1_u32..=20, 0_u64..200)),
@@ -50,7 +49,6 @@ fn any_config() -> impl Strategy<Value = Config> {
                 mss,
                 initial_window,
                 min_window,
-                initial_ssthresh,
                 receive_window,
                 (limited_transmit, by_acknowledgements),
                 coalescing,
@@ -80,7 +78,6 @@ fn any_config() -> impl Strategy<Value = Config> {
                 mss,
                 initial_window,
                 min_window,
-                initial_ssthresh,
                 receive_window,
                 rto_max: Span::from_ms(200),
                 ..plain()

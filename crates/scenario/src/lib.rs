@@ -32,6 +32,7 @@ mod port_space;
 pub mod published;
 mod quantity;
 mod reference;
+mod removed;
 mod resolve;
 mod schema;
 pub mod service;

@@ -9,6 +9,7 @@ use crate::diagnostic::{Diagnostic, nearest};
 use crate::distribution::{DEADLINES, SIZES};
 use crate::document::{Document, Entry, Node, Text, Value, parse_value, shift};
 use crate::keys::{Kind, Table};
+use crate::removed;
 use crate::transports::VARIANTS;
 use crate::workloads::{Names, WORKLOADS};
 use std::ops::Range;
@@ -48,8 +49,8 @@ impl Document {
                 if !wrong.allowed.is_empty() {
                     error = error.allowed(wrong.allowed);
                 }
-                if let Some(near) = wrong.near {
-                    error = error.help(format!("did you mean `{near}`?"));
+                if let Some(help) = wrong.help {
+                    error = error.help(help);
                 }
                 self.texts.pop();
                 Err(error)
@@ -62,7 +63,7 @@ struct Wrong {
     span: Range<usize>,
     message: String,
     allowed: String,
-    near: Option<String>,
+    help: Option<String>,
 }
 
 impl Wrong {
@@ -71,7 +72,7 @@ impl Wrong {
             span,
             message: message.into(),
             allowed: allowed.into(),
-            near: None,
+            help: None,
         }
     }
 }
@@ -246,7 +247,7 @@ fn element(node: &Node, step: &Step<'_>, rest: &[Step<'_>]) -> Result<(usize, bo
     }
     let message = format!("no {} of that name, and no such key", step.name);
     let mut wrong = Wrong::new(next.span.clone(), message, names.join(", "));
-    wrong.near = nearest(next.name, names.iter().map(String::as_str)).map(str::to_owned);
+    wrong.help = suggestion(next.name, names.iter().map(String::as_str));
     Err(wrong)
 }
 
@@ -264,11 +265,20 @@ fn names(items: &[Node]) -> Vec<String> {
 }
 
 fn unknown(step: &Step<'_>, table: &'static Table) -> Wrong {
+    if let Some(advice) = removed::advice(step.name, table) {
+        let mut wrong = Wrong::new(step.span.clone(), removed::MESSAGE, "");
+        wrong.help = Some(advice.to_owned());
+        return wrong;
+    }
     let known: Vec<&str> = table.all().map(|key| key.name).collect();
     let message = format!("unknown key `{}` in {}", step.name, table.name);
     let mut wrong = Wrong::new(step.span.clone(), message, known.join(", "));
-    wrong.near = nearest(step.name, known).map(str::to_owned);
+    wrong.help = suggestion(step.name, known);
     wrong
+}
+
+fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(word, known).map(|near| format!("did you mean `{near}`?"))
 }
 
 /// Returns the declaration of the table `node`, if a value of this kind can be a table.

@@ -5,6 +5,7 @@ use crate::document::{Document, Entry, Node};
 use crate::expected::Expected;
 use crate::keys::{Key, Kind, Table};
 use crate::place::{Place, complete};
+use crate::removed;
 use crate::values::Readable;
 
 /// Reader of a table of the file.
@@ -24,8 +25,12 @@ impl<'a> Reader<'a> {
             if table.key(&entry.key).is_some() {
                 continue;
             }
-            let names: Vec<&str> = table.all().map(|key| key.name).collect();
             let full = place.join(&entry.key);
+            if let Some(advice) = removed::advice(&entry.key, table) {
+                let error = place.document.wrong_key(entry, &full, removed::MESSAGE);
+                return Err(error.help(advice));
+            }
+            let names: Vec<&str> = table.all().map(|key| key.name).collect();
             let message = format!("unknown key in {}", table.name);
             let error = place.document.wrong_key(entry, &full, message);
             let error = error.allowed(names.join(", "));

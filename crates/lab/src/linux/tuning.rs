@@ -227,12 +227,6 @@ impl Tuning {
                 "the testbed's interfaces have no receive offload",
             ));
         }
-        if config.initial_ssthresh.is_some() {
-            refused.push(Refused::new(
-                "tcp.initial_ssthresh",
-                "the kernel starts without a threshold",
-            ));
-        }
         if config.slow_start_limit == 1 && config.delayed_ack > 1 {
             refused.push(Refused::new(
                 "tcp.slow_start_limit",

@@ -42,8 +42,6 @@ pub struct Config {
     pub initial_window: u32,
     /// Minimum window after a reduction by marks, in segments (RFC 8257 §3.3: 2).
     pub min_window: u32,
-    /// Initial slow-start threshold, in segments, or `None` for infinity.
-    pub initial_ssthresh: Option<u32>,
     /// Minimum retransmission timeout.
     pub rto_min: Span,
     /// Timeout before the first round-trip sample; raised to `rto_min` if below.
@@ -131,7 +129,6 @@ impl Default for Config {
             mss: 1460,
             initial_window: 2,
             min_window: 2,
-            initial_ssthresh: None,
             rto_min: Span::from_ms(10),
             rto_initial: Span::from_ms(10),
             rto_max: Span::from_secs(60),

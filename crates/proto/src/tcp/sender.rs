@@ -95,7 +95,6 @@ pub(super) enum Phase {
 impl Sender {
     /// Creates a sender that is idle until the first [`send`](Self::send).
     pub fn new(config: &Config, now: Time) -> Self {
-        let mss = u64::from(config.mss);
         Self {
             una: 0,
             next: 0,
@@ -106,9 +105,7 @@ impl Sender {
             timer: Time::MAX,
             window: Window {
                 cwnd: initial_window(config),
-                ssthresh: config
-                    .initial_ssthresh
-                    .map_or(u64::MAX, |segments| u64::from(segments) * mss),
+                ssthresh: u64::MAX,
                 growth: 0,
             },
             reduced_end: 0,

@@ -11,15 +11,14 @@ use super::{Control, Window};
 use crate::tcp::{Config, Rtt};
 use duetime_core::{Span, Time};
 
+/// C, in 1/1000 segments/s³ (RFC 9438 §5).
+const C: u64 = 400;
+/// β, the factor of the window after a loss, in 1/1000 (RFC 9438 §4.6).
+const BETA: u64 = 700;
+
 /// Options of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cubic {
-    /// C, in 1/1000 segments/s³ (RFC 9438 §5: 400); at least 1.
-    pub c_permille: u32,
-    /// β, the factor of the window after a loss, in 1/1000 (RFC 9438 §4.6: 700); below 1000.
-    pub beta_permille: u32,
-    /// True to release capacity to new flows sooner (RFC 9438 §4.7).
-    pub fast_convergence: bool,
     /// True to use `HyStart++` in the first slow start (RFC 9406). Needs round-trip times of single segments, which
     /// [`Recovery::Sack`](crate::tcp::Recovery::Sack) measures.
     pub hystart: bool,
@@ -34,9 +33,6 @@ pub struct Cubic {
 impl Default for Cubic {
     fn default() -> Self {
         Self {
-            c_permille: 400,
-            beta_permille: 700,
-            fast_convergence: true,
             hystart: false,
             tick: Span::ZERO,
             alpha_one: true,
@@ -195,14 +191,13 @@ impl Curve {
         self.plateau = self.w_max.max(cwnd);
         // §4.2: K = ∛((W_max - cwnd_epoch) / C)
         let below = u128::from((self.plateau - cwnd).min(1 << 48)) << 60;
-        self.k = cube_root(below / (u128::from(self.c()) * u128::from(mss)) * 1_000);
+        self.k = cube_root(below / (u128::from(C) * u128::from(mss)) * 1_000);
     }
 
     /// Returns `W_cubic(t)` = C (t - K)³ + `W_max` (§4.2), in bytes.
     fn window_at(&self, time: u64, mss: u64) -> u64 {
         let distance = u128::from(time.abs_diff(self.k).min(1 << 30));
-        let scaled =
-            (distance * distance * distance * u128::from(self.c()) * u128::from(mss)) >> 60;
+        let scaled = (distance * distance * distance * u128::from(C) * u128::from(mss)) >> 60;
         let change = u64::try_from(scaled).unwrap_or(u64::MAX) / 1_000;
         if time < self.k {
             self.plateau.saturating_sub(change)
@@ -214,11 +209,10 @@ impl Curve {
     /// Grows `W_est` by α segments per window of acknowledged data (§4.3). α = 3 (1 - β) / (1 + β), which gives
     /// NewReno's mean window at equal loss, and α = 1 from the window of the last reduction on.
     fn grow_estimate(&mut self, cwnd: u64, mss: u64, bytes: u64) {
-        let beta = self.beta();
         // α is `numerator` / `denominator`. Both cases share the denominator, so that the remainder stays valid.
-        let denominator = 1_000 + beta;
+        let denominator = 1_000 + BETA;
         let numerator = if self.estimate < self.prior || !self.options.alpha_one {
-            3 * (1_000 - beta)
+            3 * (1_000 - BETA)
         } else {
             denominator
         };
@@ -234,24 +228,17 @@ impl Curve {
 
     /// Reduces the window with `flight` bytes in flight (§4.6 and §4.7).
     fn reduce(&mut self, config: &Config, window: &mut Window, flight: u64) {
-        let (cwnd, beta) = (window.cwnd, self.beta());
+        let cwnd = window.cwnd;
         self.prior = cwnd;
-        self.w_max = if self.options.fast_convergence && cwnd < self.w_max {
-            cwnd * (1_000 + beta) / 2_000
+        // New flows get their share sooner if a second loss comes at a smaller window.
+        self.w_max = if cwnd < self.w_max {
+            cwnd * (1_000 + BETA) / 2_000
         } else {
             cwnd
         };
         self.epoch = Time::MAX;
         self.hystart = None; // later slow starts have a threshold
-        window.ssthresh = (flight * beta / 1_000).max(2 * u64::from(config.mss));
-    }
-
-    fn c(&self) -> u64 {
-        u64::from(self.options.c_permille.max(1))
-    }
-
-    fn beta(&self) -> u64 {
-        u64::from(self.options.beta_permille.min(1_000))
+        window.ssthresh = (flight * BETA / 1_000).max(2 * u64::from(config.mss));
     }
 }
 
@@ -339,15 +326,6 @@ mod tests {
         state.on_congestion_event(&config, &mut window, 80 * MSS);
         assert_eq!((window.ssthresh, state.0.w_max), (56 * MSS, 68 * MSS));
         assert_eq!(state.0.prior, 80 * MSS);
-        let mut slow = State::new(Cubic {
-            fast_convergence: false,
-            ..Cubic::default()
-        });
-        for cwnd in [100, 80] {
-            window.cwnd = cwnd * MSS;
-            slow.on_congestion_event(&config, &mut window, cwnd * MSS);
-        }
-        assert_eq!(slow.0.w_max, 80 * MSS);
         // A timeout resets W_max; the minimum threshold is two segments.
         state.on_timeout(&config, &mut window, MSS);
         assert_eq!((window.ssthresh, state.0.w_max), (2 * MSS, 0));
@@ -357,10 +335,7 @@ mod tests {
     /// segments. Returns the mean window of the last cycle and the window at its end, in segments.
     fn cycles(rtt: Span, one_in: u64, w_max: f64, cycles: u32) -> (f64, f64) {
         let config = config();
-        let mut state = State::new(Cubic {
-            fast_convergence: false,
-            ..Cubic::default()
-        });
+        let mut state = State::new(Cubic::default());
         let mut window = Window {
             cwnd: (w_max * MSS as f64) as u64,
             ssthresh: 0,
@@ -483,13 +458,6 @@ mod tests {
         for (name, options) in [
             ("RFC", Cubic::default()),
             (
-                "RFC, slow convergence",
-                Cubic {
-                    fast_convergence: false,
-                    ..Cubic::default()
-                },
-            ),
-            (
                 "Linux",
                 Cubic {
                     tick: Span::from_ms(4),
@@ -520,42 +488,34 @@ mod tests {
 
     #[test]
     fn extreme_values_do_not_overflow() {
-        for (c_permille, tick) in [
-            (0, Span::ZERO),
-            (1, Span::from_ms(31)),
-            (100_000, Span::MAX),
-        ] {
-            for beta_permille in [0, 999, u32::MAX] {
-                for mss in [1, 65_535] {
-                    for cwnd in [mss, 1 << 40] {
-                        let options = Cubic {
-                            c_permille,
-                            beta_permille,
-                            tick,
-                            ..Cubic::default()
-                        };
-                        let config = Config {
-                            mss: mss as u32,
-                            ..Config::default()
-                        };
-                        let mut window = Window {
-                            cwnd,
-                            ssthresh: 0,
-                            growth: 0,
-                        };
-                        let State(mut curve) = State::new(options);
-                        curve.reduce(&config, &mut window, cwnd);
-                        window.cwnd = mss;
-                        let late = Time::from_ps(u64::MAX / 2);
-                        for now in [Time::ZERO, late] {
-                            curve.avoid_congestion(
-                                &config,
-                                now,
-                                &mut window,
-                                Span::from_secs(9),
-                                1 << 37,
-                            );
-                        }
+        for tick in [Span::ZERO, Span::from_ms(31), Span::MAX] {
+            for mss in [1, 65_535] {
+                for cwnd in [mss, 1 << 40] {
+                    let options = Cubic {
+                        tick,
+                        ..Cubic::default()
+                    };
+                    let config = Config {
+                        mss: mss as u32,
+                        ..Config::default()
+                    };
+                    let mut window = Window {
+                        cwnd,
+                        ssthresh: 0,
+                        growth: 0,
+                    };
+                    let State(mut curve) = State::new(options);
+                    curve.reduce(&config, &mut window, cwnd);
+                    window.cwnd = mss;
+                    let late = Time::from_ps(u64::MAX / 2);
+                    for now in [Time::ZERO, late] {
+                        curve.avoid_congestion(
+                            &config,
+                            now,
+                            &mut window,
+                            Span::from_secs(9),
+                            1 << 37,
+                        );
                     }
                 }
             }

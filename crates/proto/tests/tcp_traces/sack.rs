@@ -223,7 +223,6 @@ fn reduction_is_spread_over_the_recovery() {
     let trace = |rate_reduction| {
         let config = Config {
             rate_reduction,
-            initial_ssthresh: Some(20),
             ..sack_config(20)
         };
         let mut pair = Pair::new(config).data_fate(|packet, _, _| match packet {

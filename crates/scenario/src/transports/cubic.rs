@@ -1,10 +1,9 @@
 //! Options of CUBIC.
 
 use super::about::About;
-use super::d3::thousandths;
 use super::tcp;
 use crate::diagnostic::Result;
-use crate::keys::Kind::{Boolean, Number, Time};
+use crate::keys::Kind::{Boolean, Time};
 use crate::keys::S;
 use crate::options::{Layers, options};
 use crate::table::Reader;
@@ -19,13 +18,6 @@ pub(super) const ABOUT: About = About {
 options! {
     /// CUBIC. Also accepts the keys of `[tcp]`, which override that table.
     cubic over tcp for Cubic, starting from linux, profiled by profile, checked by hystart_can_measure {
-        /// C: growth of the window away from its plateau, in segments/s³ (RFC 9438 §5; rounded to 1/1000).
-        c: Number(0.001, 100.0), default 0.4, unit "permille", field c_permille, read thousandths;
-        /// β: factor on the window after a loss (RFC 9438 §4.6; rounded to 1/1000).
-        beta: Number(0.1, 0.999), default 0.7, unit "permille", field beta_permille, read thousandths;
-        /// Lowers the plateau after a loss below the window of the previous loss, so that new flows get their share
-        /// sooner (RFC 9438 §4.7).
-        fast_convergence: Boolean, default true;
         /// Slows and then ends the first slow start when round trips grow by an eighth, clamped to 4 to 16 ms
         /// (HyStart++, RFC 9406). Requires `recovery = "sack"`. False with `profile = "paper"`.
         hystart: Boolean, default true;
@@ -45,7 +37,6 @@ fn linux() -> Cubic {
         hystart: true,
         tick: Span::from_ms(4),
         alpha_one: false,
-        ..Cubic::default()
     }
 }
 

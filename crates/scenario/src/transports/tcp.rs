@@ -2,8 +2,7 @@
 
 use super::about::About;
 use crate::diagnostic::Result;
-use crate::expected::{Expected, Form};
-use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, Size, Time};
+use crate::keys::Kind::{self, Boolean, Choice, Integer, Size, Time};
 use crate::keys::{H, MS, S, TB, US};
 use crate::options::{Layers, fields, options};
 use crate::place::Place;
@@ -32,8 +31,6 @@ options! {
         initial_window: Integer(1, 10_000), default 10, unit "segments";
         /// Minimum window after a reduction by marks, in segments (RFC 8257 §3.3).
         min_window: Integer(1, 100), default 2, unit "segments";
-        /// Initial slow-start threshold, in segments.
-        initial_ssthresh: Any(&[THRESHOLD, Choice(&["infinite"])]), default "infinite", unit "segments", read threshold;
         /// Minimum retransmission timeout.
         rto_min: Time(10 * US, 10 * S), default "200 ms";
         /// Retransmission timeout before the first round-trip sample; at least `rto_min`.
@@ -97,19 +94,6 @@ fields! {
         segments: Integer(1, 1_000);
         /// Maximum delay of an acknowledgement that is due.
         within: Time(0, S);
-    }
-}
-
-const THRESHOLD: Kind = Integer(1, 1_000_000);
-
-fn threshold(place: &Place<'_>, _: &'static Kind) -> Result<Option<u32>> {
-    match place.node.str() {
-        Some("infinite") => Ok(None),
-        Some(_) => {
-            let allowed = Expected::new("segments, or \"infinite\"", &[Form::Word]);
-            place.refuse("not a number", allowed)
-        }
-        None => place.integer(1, 1_000_000).map(Some),
     }
 }
 

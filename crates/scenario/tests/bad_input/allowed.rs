@@ -38,7 +38,6 @@ const FORMS: &[(&str, &[&str])] = &[
         "switch.ecn_threshold",
         &["packets", "KB", "\"off\"", "list"],
     ),
-    ("tcp.initial_ssthresh", &["1..=1000000", "infinite"]),
     ("d3.scale", &["-10..=10", "auto"]),
     ("d3.base_rate", &["header-only", "segment_every"]),
     ("d3.police", &["rate", "off"]),

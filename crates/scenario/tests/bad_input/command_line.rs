@@ -61,6 +61,15 @@ fn values() {
 }
 
 #[test]
+fn removed_key() {
+    assert_eq!(
+        error_of_set("d2tcp.initial_ssthresh", "20"),
+        "--set:1:7: d2tcp.initial_ssthresh: this key was removed\n   1 | d2tcp.initial_ssthresh=20\n     \
+         |       ^^^^^^^^^^^^^^^^\n   help: delete it: slow start begins without a threshold"
+    );
+}
+
+#[test]
 fn axes() {
     let error_text = |text: &str| duetime_scenario::Axis::parse(text).unwrap_err().to_string();
     assert!(error_text("workload.fan_in").starts_with("--vary:1:1: no values\n"));

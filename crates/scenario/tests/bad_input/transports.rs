@@ -71,6 +71,25 @@ fn host_options_may_differ() {
 }
 
 #[test]
+fn removed_keys() {
+    let text = format!("{GOOD}[cubic]\nbeta = 0.7\n");
+    assert_eq!(
+        error_of(&text, &[]),
+        "search.toml:20:1: cubic.beta: this key was removed\n   20 | beta = 0.7\n      | ^^^^\n   \
+         help: delete it: β is 0.7 (RFC 9438 §4.6)"
+    );
+    let variant = "[[variant]]\nname = \"mine\"\nbase = \"dctcp\"\ninitial_ssthresh = 20\n";
+    let error_text = error_of(&format!("{GOOD}{variant}"), &[]);
+    assert!(
+        error_text.contains("variant.initial_ssthresh: this key was removed"),
+        "{error_text}"
+    );
+    // Only transports that had the key mention it.
+    let error_text = error_of(&format!("{GOOD}[dctcp]\nfast_convergence = true\n"), &[]);
+    assert!(error_text.contains("unknown key in dctcp"), "{error_text}");
+}
+
+#[test]
 fn too_many_transports_of_workloads() {
     let many = |count: usize| {
         let mut text = GOOD.to_owned();

@@ -59,10 +59,9 @@ fn options_are_named_with_their_unit() {
     assert_eq!(
         names(0),
         "ack_coalescing congestion_control delayed_ack_segments delayed_ack_timeout_ps growth \
-         initial_ssthresh_segments initial_window_segments limited_transmit max_ack_delay_ps min_window_segments \
-         mss_bytes quick_ack_segments rack rate_reduction receive_window_bytes recovery rto_initial_ps rto_max_ps \
-         rto_min_ps slow_start_limit_segments slow_start_restart tail_loss_probe \
-         timeout_min_ps window_validation"
+         initial_window_segments limited_transmit max_ack_delay_ps min_window_segments mss_bytes quick_ack_segments \
+         rack rate_reduction receive_window_bytes recovery rto_initial_ps rto_max_ps rto_min_ps \
+         slow_start_limit_segments slow_start_restart tail_loss_probe timeout_min_ps window_validation"
     );
     assert_eq!(
         options(0)["congestion_control"].to_string(),

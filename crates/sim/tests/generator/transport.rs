@@ -99,11 +99,17 @@ fn tcp(draw: &mut Draw, name: &str, lenient: bool) -> tcp::Config {
         gain_shift: draw.between(0, 10) as u8,
         initial_alpha: draw.one_of(&[0.0, 0.5, 1.0]),
     };
+    let mss = draw.one_of(&[1_460, 1_460, 1_460, 536, 100, 8_960]);
+    let initial_window = draw.scale(1, 50) as u32;
+    let min_window = draw.between(1, 4) as u32;
+    // Draws of removed options remain, here and below, so that each seed keeps its other options.
+    if draw.flag(0.3) {
+        draw.scale(1, 100);
+    }
     tcp::Config {
-        mss: draw.one_of(&[1_460, 1_460, 1_460, 536, 100, 8_960]),
-        initial_window: draw.scale(1, 50) as u32,
-        min_window: draw.between(1, 4) as u32,
-        initial_ssthresh: draw.flag(0.3).then(|| draw.scale(1, 100) as u32),
+        mss,
+        initial_window,
+        min_window,
         rto_min,
         rto_initial,
         // If rto_max is below the time of all flows' segments together, timeouts fill the network with duplicates.
@@ -130,14 +136,16 @@ fn tcp(draw: &mut Draw, name: &str, lenient: bool) -> tcp::Config {
         congestion_control: match name {
             "dctcp" => CongestionControl::Dctcp(marks),
             "d2tcp" => CongestionControl::D2tcp(marks, d2tcp(draw)),
-            "cubic" => CongestionControl::Cubic(Cubic {
-                c_permille: draw.scale(1, 100_000) as u32,
-                beta_permille: draw.between(100, 999) as u32,
-                fast_convergence: draw.flag(0.5),
-                tick: Span::from_us(draw.scale(1, 100_000) - 1),
-                alpha_one: draw.flag(0.5),
-                hystart: false,
-            }),
+            "cubic" => {
+                draw.scale(1, 100_000);
+                draw.between(100, 999);
+                draw.flag(0.5);
+                CongestionControl::Cubic(Cubic {
+                    tick: Span::from_us(draw.scale(1, 100_000) - 1),
+                    alpha_one: draw.flag(0.5),
+                    hystart: false,
+                })
+            }
             _ => CongestionControl::NewReno,
         },
         ..tcp::Config::default()
