@@ -202,6 +202,7 @@ fn below(kind: &'static Kind, tables: &mut Vec<&'static Table>) {
         Kind::Any(kinds) => kinds.iter().for_each(|kind| below(kind, tables)),
         Kind::Sizes => tables.push(&crate::distribution::SIZES),
         Kind::Deadline => tables.push(&crate::distribution::DEADLINES),
+        Kind::Gap => tables.push(&crate::distribution::TIMES),
         _ => {}
     }
 }

@@ -63,10 +63,13 @@ pub(crate) fn check(scenario: &Scenario, root: &Place<'_>) -> Result<(), Diagnos
 fn largest(kind: &WorkloadKind) -> u64 {
     match kind {
         WorkloadKind::Oldi(Oldi {
-            query, response, ..
+            query,
+            response,
+            layer_response,
+            ..
         }) => {
-            let answers = response.iter().map(Size::largest);
-            answers.fold(query.0, u64::max)
+            let answers = response.iter().chain(layer_response);
+            answers.map(Size::largest).fold(query.0, u64::max)
         }
         WorkloadKind::Burst { size, .. }
         | WorkloadKind::Poisson { size, .. }

@@ -6,7 +6,7 @@
 
 use crate::all_keys::SCENARIO;
 use crate::diagnostic::{Diagnostic, nearest};
-use crate::distribution::{DEADLINES, SIZES};
+use crate::distribution::{DEADLINES, SIZES, TIMES};
 use crate::document::{Document, Entry, Node, Text, Value, parse_value, shift};
 use crate::keys::{Kind, Table};
 use crate::removed;
@@ -296,6 +296,7 @@ fn table_of(kind: &'static Kind, node: &Node) -> Option<&'static Table> {
         Kind::Any(kinds) => kinds.iter().find_map(|kind| table_of(kind, node)),
         Kind::Sizes => Some(&SIZES),
         Kind::Deadline => Some(&DEADLINES),
+        Kind::Gap => Some(&TIMES),
         _ => None,
     }
 }

@@ -61,6 +61,23 @@ fn values() {
 }
 
 #[test]
+fn keys_of_a_random_time() {
+    let compute = ("workload.compute", "{ median = \"2 ms\", sigma = 1 }");
+    let set = |key: &str| {
+        let overrides = [compute, (key, "3 ms")].map(|(key, value)| (key.into(), value.into()));
+        load(GOOD, "search.toml", &overrides, &Files(&[]))
+    };
+    set("workload.compute.median").unwrap_or_else(|error| panic!("{error}"));
+    let error = set("workload.compute.medain").expect_err("a typo");
+    assert_eq!(
+        error.to_string(),
+        "--set:1:18: workload.compute.medain: unknown key `medain` in time\n   1 | workload.compute.medain=3 ms\n     \
+         |                  ^^^^^^\n   allowed: median, mean, sigma, min, shape, cap, cdf, points\n   help: did you \
+         mean `median`?"
+    );
+}
+
+#[test]
 fn removed_key() {
     assert_eq!(
         error_of_set("d2tcp.initial_ssthresh", "20"),

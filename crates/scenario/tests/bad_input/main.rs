@@ -69,6 +69,18 @@ fn error_of(text: &str, files: &'static [(&'static str, &'static str)]) -> Strin
 }
 
 #[test]
+fn answers_of_layers_larger_than_a_port() {
+    let text = GOOD
+        .replacen("\"4 MB\"", "{ kind = \"static\", size = \"1499 B\" }", 1)
+        .replacen("response = \"10 KB\"", "layer_response = [\"10 KB\"]", 1);
+    let error_text = error_of(&text, &[]);
+    assert!(
+        error_text.contains("workload `oldi` sends packets of 1.5 KB under `tcp`"),
+        "{error_text}"
+    );
+}
+
+#[test]
 fn valid_scenario_loads() {
     let files = Files(&[]);
     load(GOOD, "search.toml", &[], &files).unwrap_or_else(|error| panic!("{error}"));
