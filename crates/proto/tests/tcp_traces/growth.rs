@@ -72,10 +72,7 @@ fn avoiding(config: &Config, segments: u32) -> Sender {
         ..*config
     };
     let mut sender = Sender::new(&config, us(0));
-    let message = Message {
-        bytes: 1_000_000,
-        deadline: None,
-    };
+    let message = Message::new(1_000_000, None);
     sender.send(&config, us(0), message);
     let sent = u64::from(2 * segments);
     let duplicates = (1..sent).map(|_| (200, 1, Flags::NONE));

@@ -119,7 +119,6 @@ pub fn linux() -> Protocol {
             hystart: true,
             tick: Span::from_ms(4),
             alpha_one: false,
-            ..Cubic::default()
         }),
         initial_window: 10,
         recovery: tcp::Recovery::Sack,
