@@ -18,7 +18,7 @@ setup:
     script/bootstrap --bench --lint --lab --python
     git config core.hooksPath .githooks
 
-# Check format, words, layers and lints, and run the unit tests, in four minutes
+# Check format, rejected words, layers of crates and lints, and run the unit tests (four minutes after a build)
 quick:
     script/test --quick
 

@@ -1,4 +1,4 @@
-//! Analysis of scenarios and finished runs without a simulation.
+//! Analysis of scenarios and finished runs. It runs no simulation; topology and minimum times are from `sim`.
 //!
 //! [`describe`] computes what a scenario offers to its network and which of its deadlines no transport can meet.
 //! [`bound`] computes the best possible result of a run, from its [`demand`] and the ideal schedulers in [`fluid`]. Of

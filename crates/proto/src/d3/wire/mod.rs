@@ -20,10 +20,9 @@
 //! | `datagram` | version 1: [`encode`] and [`decode`] |
 //! | `routing` | requests in passing datagrams of version 1, for routers: [`route`] |
 //! | `checksum` | updates of the checksums for the bytes that a router changes |
-//! | [`capture`] | version 0 |
+//! | [`capture`] | version 0: shorter headers, only in the simulator's captures |
 //!
-//! The versions differ in length, so a capture of the simulator in version 1 would not show the packets whose lengths
-//! it simulated.
+//! The simulator's packets have version 0's lengths, so its captures use version 0.
 
 pub mod capture;
 mod checksum;

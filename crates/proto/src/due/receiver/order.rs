@@ -1,9 +1,10 @@
 //! Order in which messages receive grants.
 //!
 //! Messages with a deadline are served earliest deadline first, after an overload check: if not all can be in time, the
-//! rule of Moore and Hodgson (Management Science 15, 1968) drops the fewest. The check runs twice. Dropping whole queries
-//! concentrates the late answers in few queries; then answers of dropped queries that still fit after the kept ones are
-//! kept too. Dropped, late and deadline-free messages form the background, fewest remaining packets first.
+//! rule of Moore and Hodgson (Management Science 15, 1968) postpones the fewest. It is applied to whole queries, so that
+//! late answers concentrate in few queries; then to the answers of kept queries; then to those of postponed queries,
+//! which may still fit after the kept ones. Postponed, late and deadline-free messages form the background, fewest
+//! remaining packets first.
 
 use duetime_core::{Span, Time};
 use std::collections::{BTreeMap, BinaryHeap};
@@ -25,7 +26,7 @@ pub(super) struct Entry {
     pub left: u64,
     /// Packets that have arrived.
     pub received: u64,
-    /// True if packets remain to be granted, so that dropping the message helps others.
+    /// True if packets remain to be granted, so that postponing the message helps others.
     pub is_open: bool,
     pub deadline: Option<Time>,
     pub query: Option<u64>,
@@ -53,7 +54,7 @@ pub(super) struct Order {
     /// Number of urgent messages.
     pub urgent: usize,
     /// Messages with deadlines in the future, earliest first, and the job of each one's query.
-    due: Vec<(Entry, usize)>,
+    with_deadline: Vec<(Entry, usize)>,
     background: Vec<Entry>,
     jobs: Vec<Job>,
     job_of_query: BTreeMap<u64, usize>,
@@ -65,27 +66,27 @@ pub(super) struct Order {
 struct Job {
     deadline: Time,
     work: Span,
-    /// True if the job can be dropped.
+    /// True if the job can be postponed.
     is_open: bool,
     is_spoiled: bool,
-    is_dropped: bool,
+    is_postponed: bool,
 }
 
 impl Order {
     /// Orders the messages: requests, then those that can meet their deadlines, then the background.
     pub fn rank(&mut self, pace: Pace, entries: impl Iterator<Item = Entry>) {
-        self.due.clear();
+        self.with_deadline.clear();
         self.background.clear();
         self.messages.clear();
         for entry in entries {
             match entry.deadline {
                 _ if entry.is_request => self.messages.push(entry.index),
-                Some(deadline) if deadline > pace.now => self.due.push((entry, 0)),
+                Some(deadline) if deadline > pace.now => self.with_deadline.push((entry, 0)),
                 _ => self.background.push(entry),
             }
         }
-        if !self.due.is_empty() {
-            self.due
+        if !self.with_deadline.is_empty() {
+            self.with_deadline
                 .sort_unstable_by_key(|(entry, _)| (entry.deadline, entry.serial));
             self.check_overload(pace);
         }
@@ -97,21 +98,21 @@ impl Order {
         self.messages.extend(background);
     }
 
-    /// Moves the due messages to the order, or to the background if they are dropped.
+    /// Moves the due messages to the order, or to the background if they are postponed.
     fn check_overload(&mut self, pace: Pace) {
-        let mut due = std::mem::take(&mut self.due);
+        let mut due = std::mem::take(&mut self.with_deadline);
         self.group_by_query(pace, &mut due);
-        let kept_end = self.drop_fewest(pace, pace.now);
-        let is_dropped: Vec<bool> = due
+        let kept_end = self.postpone_fewest(pace, pace.now);
+        let is_postponed: Vec<bool> = due
             .iter()
-            .map(|&(_, job)| self.jobs[job].is_dropped)
+            .map(|&(_, job)| self.jobs[job].is_postponed)
             .collect();
-        for (pass, start) in [(false, pace.now), (true, kept_end)] {
-            let entries = due.iter().zip(&is_dropped);
-            let entries = entries.filter(|&(_, &is_dropped)| is_dropped == pass);
+        for (postponed, start) in [(false, pace.now), (true, kept_end)] {
+            let entries = due.iter().zip(&is_postponed);
+            let entries = entries.filter(|&(_, &is_postponed)| is_postponed == postponed);
             self.keep_answers(pace, start, entries.map(|(&(entry, _), _)| entry));
         }
-        self.due = due;
+        self.with_deadline = due;
     }
 
     /// Creates a job for each query and for each message without one, in the order of their latest deadlines.
@@ -140,7 +141,7 @@ impl Order {
         }
     }
 
-    /// Applies the overload check to messages of kept, or of dropped, queries.
+    /// Applies the overload check to messages of kept, or of postponed, queries.
     fn keep_answers(
         &mut self,
         pace: Pace,
@@ -150,9 +151,9 @@ impl Order {
         self.jobs.clear();
         let jobs = entries.clone().map(|entry| Job::new(pace, &entry));
         self.jobs.extend(jobs);
-        self.drop_fewest(pace, start);
+        self.postpone_fewest(pace, start);
         for (entry, job) in entries.zip(&self.jobs) {
-            if job.is_dropped {
+            if job.is_postponed {
                 self.background.push(entry);
             } else {
                 self.messages.push(entry.index);
@@ -160,9 +161,9 @@ impl Order {
         }
     }
 
-    /// Drops the fewest jobs so that the others end in time (Moore and Hodgson): whenever a job in the order of the
-    /// deadlines is late, the longest so far is dropped, spoiled queries first. Returns the end of the kept work.
-    fn drop_fewest(&mut self, pace: Pace, start: Time) -> Time {
+    /// Postpones the fewest jobs so that the others end in time (Moore and Hodgson): whenever a job in the order of the
+    /// deadlines is late, the longest so far is postponed, spoiled queries first. Returns the end of the kept work.
+    fn postpone_fewest(&mut self, pace: Pace, start: Time) -> Time {
         let mut end = start;
         self.longest.clear();
         for index in 0..self.jobs.len() {
@@ -176,7 +177,7 @@ impl Order {
                     break;
                 };
                 end = end - work;
-                self.jobs[longest].is_dropped = true;
+                self.jobs[longest].is_postponed = true;
             }
         }
         end
@@ -190,7 +191,7 @@ impl Job {
             work: pace.work(entry.left),
             is_open: entry.is_open,
             is_spoiled: entry.is_spoiled,
-            is_dropped: false,
+            is_postponed: false,
         }
     }
 }
@@ -240,20 +241,20 @@ mod tests {
         assert_eq!(rank(&entries), (vec![1, 2, 0], vec![]));
     }
 
-    /// The example of Moore and Hodgson: one long message is dropped instead of two short ones.
+    /// The example of Moore and Hodgson: one long message is postponed instead of two short ones.
     #[test]
-    fn overload_drops_the_longest_message() {
+    fn overload_postpones_the_longest_message() {
         let entries = [entry(0, 8, 10), entry(1, 4, 11), entry(2, 4, 12)];
         assert_eq!(rank(&entries), (vec![1, 2], vec![0]));
     }
 
     #[test]
-    fn overload_drops_whole_queries_and_keeps_answers_that_fit() {
+    fn overload_postpones_whole_queries_and_keeps_answers_that_fit() {
         let of_query = |index, left, deadline, query| Entry {
             query: Some(query),
             ..entry(index, left, deadline)
         };
-        // 12 packets are due in 10 us: query 7 is longer and dropped, one of its answers fits after query 8.
+        // 12 packets are due in 10 us: query 7 is longer and postponed, one of its answers fits after query 8.
         let entries = [
             of_query(0, 4, 10, 7),
             of_query(1, 3, 10, 7),
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_with_a_late_answer_is_dropped_first() {
+    fn a_query_with_a_late_answer_is_postponed_first() {
         let spoiled = Entry {
             is_spoiled: true,
             ..entry(0, 2, 5)
