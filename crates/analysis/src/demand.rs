@@ -2,8 +2,8 @@
 //!
 //! The workloads run without a network. Every message is delivered at the earliest time at which any transport could
 //! deliver it over any path: no handshake, no queues, one minimum-size packet through each switch before and after the
-//! slowest stage, and the hosts' minimum receive delay. Whatever a delivery causes (a leaf's answer, an aggregator's)
-//! is therefore submitted no later than in any run with a transport:
+//! slowest stage, and the hosts' receive delay without jitter. Whatever a delivery causes (a leaf's answer, an
+//! aggregator's) is therefore submitted no later than in any run with a transport:
 //!
 //! - A leaf answers a drawn time after its query arrives, and its query cannot arrive earlier than here.
 //! - An aggregator answers when enough of its children have answered or when it times out. No answer arrives earlier

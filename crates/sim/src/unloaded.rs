@@ -1,5 +1,5 @@
 //! Minimum times of messages in an unloaded network: no handshake, no queues, one minimum-size packet through each switch
-//! before and after the slowest stage, and the hosts' minimum receive delay.
+//! before and after the slowest stage, and the hosts' receive delay.
 
 mod paths;
 
@@ -23,25 +23,30 @@ pub struct Unloaded {
 }
 
 impl Unloaded {
-    /// Prepares a network for the messages of a scenario.
+    /// Prepares a network for the messages of a scenario. Times are lower bounds: a packet that arrives while its host
+    /// waits for a processor is received with it, so jitter of the receive delay may add nothing.
     pub fn new(scenario: &Scenario, network: &Network) -> Self {
-        let header = Protocol::MIN_HEADER_BYTES + scenario.host.frame_overhead;
-        Self {
-            payloads: max_payload(scenario),
-            header,
-            paths: Paths::new(network, header + 1, min_receive_delay(&scenario.host)),
-            searches: u64::MAX,
-        }
+        Self::with_receive_delay(scenario, network, scenario.host.receive_delay)
     }
 
     /// Prepares a network whose paths are searched from a limited number of switches. From other switches, times may be
-    /// too short.
+    /// too short. Times are those of a message alone at its hosts, so they include the minimum jitter.
     pub fn with_limited_search(scenario: &Scenario, network: &Network) -> Self {
         /// Number of hops that all searches together may examine.
         const HOPS: u64 = 20_000_000;
         Self {
             searches: (HOPS / (network.links.len() as u64 + 1)).max(4),
-            ..Self::new(scenario, network)
+            ..Self::with_receive_delay(scenario, network, min_receive_delay(&scenario.host))
+        }
+    }
+
+    fn with_receive_delay(scenario: &Scenario, network: &Network, delay: Span) -> Self {
+        let header = Protocol::MIN_HEADER_BYTES + scenario.host.frame_overhead;
+        Self {
+            payloads: max_payload(scenario),
+            header,
+            paths: Paths::new(network, header + 1, delay),
+            searches: u64::MAX,
         }
     }
 
