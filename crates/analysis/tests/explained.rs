@@ -23,7 +23,7 @@ use duetime_analysis::explain::{
 };
 use duetime_core::{Span, Time};
 use duetime_results::{FlowTrace, QueryRecord};
-use duetime_scenario::model::{Connection, WorkloadKind};
+use duetime_scenario::model::{Connection, Protocol, WorkloadKind};
 use duetime_sim::{Options, RunOutput, Watch, run};
 use generator::Case;
 use std::collections::BTreeMap;
@@ -133,7 +133,9 @@ impl Seen {
         output: &RunOutput,
     ) -> Result<(), String> {
         let workload = &case.scenario.workloads[usize::from(query.workload)];
-        let persistent = workload.connection == Connection::Persistent;
+        // A host's sender of `due` serves all of its messages, so its messages wait for others and for grants.
+        let is_shared = workload.connection == Connection::Persistent
+            || matches!(case.protocol(query.workload), Protocol::Due(_));
         if !output.records.queries.contains(query) {
             return Err("the repeated run differs".into());
         }
@@ -148,7 +150,7 @@ impl Seen {
             let named = |error| format!("flow {}: {error}", flow.flow);
             let explained = explain_flow(flow, &trace.events);
             let total = flow.completion().unwrap_or(explained.total);
-            check_flow(&explained, (flow.start, flow.start + total), persistent).map_err(named)?;
+            check_flow(&explained, (flow.start, flow.start + total), is_shared).map_err(named)?;
             if let Some(before) = tree.before(flow.flow) {
                 self.check_query(&before, (query.start, flow.start))
                     .map_err(named)?;
@@ -172,9 +174,9 @@ impl Seen {
     }
 }
 
-/// Checks that the steps of a flow cover a time and that each cause is known, except on a persistent connection, where
-/// packets of earlier messages left before tracing began.
-fn check_flow(explained: &Explanation, time: (Time, Time), persistent: bool) -> Result<(), String> {
+/// Checks that the steps of a flow cover a time and that each cause is known, unless the sender is shared with
+/// messages that are not traced.
+fn check_flow(explained: &Explanation, time: (Time, Time), is_shared: bool) -> Result<(), String> {
     let steps = &explained.steps;
     check_cover(steps.iter().map(|step| (step.from, step.to)), time)?;
     let parts = explained.parts().into_values();
@@ -184,7 +186,7 @@ fn check_flow(explained: &Explanation, time: (Time, Time), persistent: bool) -> 
     }
     let unknown = |step: &&Step| matches!(step.cause, Cause::Host | Cause::Untraced);
     match steps.iter().find(unknown) {
-        Some(step) if !persistent => Err(format!("unknown: {step:?}")),
+        Some(step) if !is_shared => Err(format!("unknown: {step:?}")),
         _ => Ok(()),
     }
 }

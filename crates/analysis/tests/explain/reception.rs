@@ -75,7 +75,8 @@ fn demand_includes_receive_delays() {
     let plain = ping(newreno(), 10_000, Some(deadline));
     assert!(described(&plain).hopeless.is_empty());
     let slow = receiving(plain, jitter);
-    assert_eq!(earliest(&slow).since(before.0), minimum);
+    // A lower bound cannot count on the jitter.
+    assert_eq!(earliest(&slow).since(before.0), DELAY);
     let after = described(&slow);
     assert_eq!(after.topology.base_rtt_ns - before.1, (minimum * 2).as_ns());
     assert_eq!(after.hopeless.len(), 1);

@@ -109,10 +109,10 @@ fn long_flow_follows_a_sawtooth() {
     });
     pair.send(Length::Endless);
     // Repairing the losses of slow start takes a round trip each.
-    pair.run_until(us(5_001));
+    pair.run_until(us(10_001));
     let before = pair.sender.counters();
     let mut windows = Vec::new();
-    for round in 51..400 {
+    for round in 101..400 {
         pair.run_until(us(100 * round + 1));
         windows.push(pair.sender.window_bytes());
     }

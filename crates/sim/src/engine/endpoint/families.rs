@@ -94,15 +94,15 @@ pub trait Listed: Sized {
 }
 
 /// Generates the enums of a list of families and two macros: `dispatch!(family, T => …)` runs an expression for one
-/// family, `every!(T => …)` for all. Each family lists a pattern for the names and protocols of its transports, and an
-/// expression for their options. The compiler checks that every protocol has a family, and warns if it has two.
+/// family, `every!(T => …)` for all. Each family lists a pattern for its protocol and an expression for the options. The
+/// compiler checks that every protocol has a family, and warns if it has two.
 macro_rules! families {
-    (($d:tt) $($(#[$attribute:meta])* $family:ident, $field:ident: $endpoint:ty, $claim:pat => $config:expr;)+) => {
+    (($d:tt) $($family:ident, $field:ident: $endpoint:ty, $claim:pat => $config:expr;)+) => {
         /// A family of transports.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub enum Family {
-            $($(#[$attribute])* #[doc = stringify!($endpoint)] $family,)+
+            $(#[doc = stringify!($endpoint)] $family,)+
         }
 
         impl Family {
@@ -110,7 +110,7 @@ macro_rules! families {
             #[inline(always)]
             pub fn of(packet: &Packet) -> Self {
                 let number = packet.family();
-                $($(#[$attribute])* if number == Self::$family as u16 {
+                $(if number == Self::$family as u16 {
                     return Self::$family;
                 })+
                 unreachable!("a packet carries the number of a family")
@@ -119,7 +119,7 @@ macro_rules! families {
 
         /// Endpoints of a partition.
         pub struct Endpoints {
-            $($(#[$attribute])* $field: Table<$endpoint>,)+
+            $($field: Table<$endpoint>,)+
             /// Family by transport of the run.
             families: Vec<Family>,
         }
@@ -128,12 +128,12 @@ macro_rules! families {
             /// Creates empty tables.
             pub fn new(setup: &Setup) -> Self {
                 let mut endpoints = Self {
-                    $($(#[$attribute])* $field: Table::new(),)+
+                    $($field: Table::new(),)+
                     families: Vec::new(),
                 };
                 for (number, transport) in setup.transports.iter().enumerate() {
-                    let family = match (transport.name.as_str(), &transport.protocol) {
-                        $($(#[$attribute])* $claim => {
+                    let family = match &transport.protocol {
+                        $($claim => {
                             endpoints.$field.add(number, $config);
                             Family::$family
                         })+
@@ -147,10 +147,10 @@ macro_rules! families {
         /// Protocol-specific contents of a packet, in addition to its fixed fields.
         #[derive(Debug)]
         pub enum Extra {
-            $($(#[$attribute])* #[doc = stringify!($endpoint)] $family(<$endpoint as Endpoint>::Extra),)+
+            $(#[doc = stringify!($endpoint)] $family(<$endpoint as Endpoint>::Extra),)+
         }
 
-        $($(#[$attribute])* impl Listed for $endpoint {
+        $(impl Listed for $endpoint {
             const FAMILY: Family = Family::$family;
 
             #[inline(always)]
@@ -192,7 +192,7 @@ macro_rules! families {
         macro_rules! dispatch {
             ($d family:expr, $d T:ident => $d body:expr) => {
                 match $d family {
-                    $($(#[$attribute])* crate::engine::endpoint::Family::$family => {
+                    $(crate::engine::endpoint::Family::$family => {
                         type $d T = $endpoint;
                         $d body
                     })+
@@ -202,7 +202,7 @@ macro_rules! families {
 
         macro_rules! every {
             ($d T:ident => $d body:expr) => {
-                $($(#[$attribute])* {
+                $({
                     type $d T = $endpoint;
                     $d body;
                 })+
@@ -212,11 +212,9 @@ macro_rules! families {
 }
 
 families! { ($)
-    // This test's transport has no variant of `Protocol`, so its name selects it.
-    #[cfg(test)] Grants, grants: crate::openness::Grants, (crate::openness::GRANTS, _) => ();
-    Tcp, tcp: crate::engine::tcp::Tcp, (_, Protocol::Tcp(config)) => *config;
-    D3, d3: crate::engine::d3::D3, (_, Protocol::D3(config)) => *config;
-    Due, due: crate::engine::due::Due, (_, Protocol::Due(config)) => *config;
+    Tcp, tcp: crate::engine::tcp::Tcp, Protocol::Tcp(config) => *config;
+    D3, d3: crate::engine::d3::D3, Protocol::D3(config) => *config;
+    Due, due: crate::engine::due::Due, Protocol::Due(config) => *config;
 }
 
 pub(in crate::engine) use {dispatch, every};
