@@ -185,7 +185,7 @@ def main(search_fanout: str) -> None:
         if not killed or not sweep.same:
             wrong.append("the loss of a worker of Ray")
 
-        scenario = duetime.Scenario.from_toml(search_fanout)
+        scenario = duetime.Scenario.from_file(search_fanout)
         scenario = scenario.with_({"transport": "d2tcp"}, seeds=1)
         grid: Grid = {
             "workload.search.fan_in": list(range(4, 44, 4)),

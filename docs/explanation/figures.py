@@ -106,7 +106,7 @@ def last_answer() -> Figure:
     for (transport, label), colour in zip(transports.items(), COLOURS, strict=False):
         answers, queries = [], []
         for fan in fans:
-            scenario = duetime.Scenario.from_toml("scenarios/feature-store.toml")
+            scenario = duetime.Scenario.from_file("scenarios/feature-store.toml")
             scenario = scenario.with_({"workload.features.fan_in": fan, "workload.features.load": 0.3, "duration": "120 ms"})
             row = duetime.run(scenario, transports=transport, seeds=3, progress=False).summary.queries[0]
             answers.append(100 * row["answers_in_time"]["value"])

@@ -8,7 +8,7 @@ each transport, :func:`compare` compares two results, :func:`paper` repeats the 
 from packets, spans or a table of calls.
 
     >>> import duetime
-    >>> scenario = duetime.Scenario.from_toml("scenarios/incast.toml").set("workload.senders", 20)
+    >>> scenario = duetime.Scenario.from_file("scenarios/incast.toml").set("workload.senders", 20)
     >>> result = duetime.run(scenario, transports=["dctcp", "d3"], seeds=2)
     >>> print(result.summary)
     >>> result.flows.to_polars()

@@ -50,8 +50,16 @@ class Scenario:
     _source: _native.Source
 
     def __init__(self, source: StrPath | Mapping[str, object]) -> None:
-        """Create a scenario from a file, a TOML string or a dict: see :meth:`from_toml` and :meth:`from_dict`."""
-        created = self.from_dict(source) if isinstance(source, Mapping) else self.from_toml(source)
+        """Create a scenario from a file, TOML text or a dict: see :meth:`from_file`, :meth:`from_toml` and :meth:`from_dict`.
+
+        A string is TOML if it is empty, has several lines, or contains ``=`` and neither ends in ``.toml`` nor names a file.
+        """
+        if isinstance(source, Mapping):
+            created = self.from_dict(source)
+        elif isinstance(source, str) and _is_toml(source):
+            created = self.from_toml(source)
+        else:
+            created = self.from_file(source)
         self._source = created._source
 
     @classmethod
@@ -61,21 +69,20 @@ class Scenario:
         return scenario
 
     @classmethod
-    def from_toml(cls, path_or_text: StrPath) -> Scenario:
-        """Create a scenario from a file or a TOML string.
+    def from_file(cls, path: StrPath) -> Scenario:
+        """Create a scenario from a TOML file. Relative paths in the file are relative to it."""
+        if isinstance(path, str) and _is_toml(path):
+            raise ScenarioError(f"{path[:60]!r} is not a file: for TOML text, use Scenario.from_toml")
+        return cls._of(_native.Source.read(path))
 
-        A string is TOML if it is empty, has several lines, or contains ``=`` and no file has that name. Relative paths in a
-        file are relative to it; those in a string are relative to the current directory.
-        """
-        if isinstance(path_or_text, str):
-            is_text = (
-                "\n" in path_or_text
-                or not path_or_text.strip()
-                or ("=" in path_or_text and not Path(path_or_text).exists())
-            )
-            if is_text:
-                return cls._of(_native.Source(path_or_text, _TEXT, []))
-        return cls._of(_native.Source.read(path_or_text))
+    @classmethod
+    def from_toml(cls, text: str) -> Scenario:
+        """Create a scenario from TOML text. Relative paths in the text are relative to the current directory."""
+        if not isinstance(text, str):
+            raise TypeError(f"{type(text).__name__} is not TOML text: to read a file, use Scenario.from_file")
+        if _is_path(text):
+            raise ScenarioError(f"{text!r} is not TOML text: to read a file, use Scenario.from_file", file=_TEXT)
+        return cls._of(_native.Source(text, _TEXT, []))
 
     @classmethod
     def from_dict(cls, scenario: Mapping[str, object]) -> Scenario:
@@ -275,6 +282,18 @@ def text_of(name: str, value: str | float | Duration | None) -> str | None:
 
 def _restore(text: str, file: str, settings: list[tuple[str, str]]) -> Scenario:
     return Scenario._of(_native.Source(text, file, settings))
+
+
+def _is_toml(source: str) -> bool:
+    """Return true if a string is TOML text and not a path."""
+    return "\n" in source or not (_is_path(source) or os.path.exists(source))
+
+
+def _is_path(source: str) -> bool:
+    """Return true if a string cannot be TOML text."""
+    if "\n" in source or not source.strip():
+        return False
+    return "=" not in source or source.endswith(".toml")
 
 
 def _plain(value: object, path: str) -> Any:

@@ -106,7 +106,7 @@ def test_summary_matches_command(star: Scenario, command: str, tmp_path: Path) -
     (tmp_path / "star.toml").write_text(STAR, encoding="utf-8")
     arguments = [command, "run", "star.toml", "--set", "workload.senders=5", "--out", "cli", "--wide"]
     done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=True)
-    scenario = Scenario.from_toml(tmp_path / "star.toml").set("workload.senders", 5)
+    scenario = Scenario.from_file(tmp_path / "star.toml").set("workload.senders", 5)
     result = duetime.run(scenario, out=tmp_path / "python")
     assert str(result.summary) in done.stdout
     assert "deadline" in str(result.summary)

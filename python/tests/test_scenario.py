@@ -22,8 +22,11 @@ def test_text_file_and_dict_are_equal(tmp_path: Path) -> None:
     file = tmp_path / "star.toml"
     file.write_text(STAR, encoding="utf-8")
     text = Scenario.from_toml(STAR)
-    assert text == Scenario.from_toml(file) == Scenario.from_toml(str(file))
-    assert text == Scenario.from_dict(tomllib.loads(STAR)) == Scenario(file)
+    assert text == Scenario.from_file(file) == Scenario.from_file(str(file))
+    assert text == Scenario.from_dict(tomllib.loads(STAR))
+    sources: list[str | Path | dict[str, Any]] = [STAR, file, str(file), tomllib.loads(STAR)]
+    for source in sources:
+        assert Scenario(source) == text
     assert (text.name, text.seeds, text.hosts) == ("star", 2, 11)
     assert (text.transports, text.workloads) == (["dctcp", "d3"], ["burst"])
     assert text.to_toml() == STAR
@@ -126,7 +129,7 @@ def test_file_error_has_position(tmp_path: Path) -> None:
     file = tmp_path / "wrong.toml"
     file.write_text(STAR.replace("senders = 8", "senders = 800"), encoding="utf-8")
     with pytest.raises(ScenarioError) as caught:
-        Scenario.from_toml(file)
+        Scenario.from_file(file)
     error = caught.value
     assert isinstance(error, ValueError)
     assert (error.file, error.line, error.column) == (str(file), 13, 11)
@@ -139,6 +142,7 @@ def test_file_error_has_position(tmp_path: Path) -> None:
     ("source", "file", "line"),
     [
         ("no-such-file.toml", "no-such-file.toml", None),
+        ("seed=3/none.toml", "seed=3/none.toml", None),
         ("name = \n", "<text>", 1),
         ("name = 'x'", "<text>", 1),
         ("", "<text>", 1),
@@ -146,8 +150,28 @@ def test_file_error_has_position(tmp_path: Path) -> None:
 )
 def test_non_scenario_is_rejected(source: str, file: str, line: int | None) -> None:
     with pytest.raises(ScenarioError) as caught:
-        Scenario.from_toml(source)
+        Scenario(source)
     assert (caught.value.file, caught.value.line) == (file, line)
+
+
+@pytest.mark.parametrize("path", [Path("star.toml"), "star.toml", "scenarios/star", "out/seed=3/scenario.toml"], ids=str)
+def test_path_is_not_text(path: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("star.toml").write_text(STAR, encoding="utf-8")
+    with pytest.raises((TypeError, ScenarioError), match="is not TOML text.*Scenario.from_file"):
+        Scenario.from_toml(path)
+
+
+@pytest.mark.parametrize("text", [STAR, "name = 'x'", "", "=" * 5000], ids=["scenario", "line", "empty", "long"])
+def test_text_is_not_path(text: str) -> None:
+    with pytest.raises(ScenarioError, match="is not a file.*Scenario.from_toml"):
+        Scenario.from_file(text)
+
+
+def test_file_name_may_contain_equals_sign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("seed=3").write_text(STAR, encoding="utf-8")
+    assert Scenario("seed=3") == Scenario.from_file("seed=3") == Scenario.from_toml(STAR)
 
 
 @pytest.mark.parametrize(

@@ -178,7 +178,7 @@ SCRIPT = """
 import duetime
 from duetime.engines import Dask, Ray
 
-scenario = duetime.Scenario.from_toml("star.toml")
+scenario = duetime.Scenario.from_file("star.toml")
 digests = []
 for engine in (Ray(workers=2), Dask(workers=2)):
     digests.append(duetime.sweep(scenario, {"workload.senders": [2, 3]}, engine=engine).digests)
