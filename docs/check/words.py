@@ -16,7 +16,7 @@ DOC_COMMENT = r"^\s*//[/!] (What|Whether|How|The same|That of|Those|Who|Whose)\b
 
 WORDS = (
     (DOC_COMMENT, 'a sentence with a verb, or a noun phrase: "Returns …", "True if …", "Rate of the port"', 0),
-    (r"\bbesides?\b", "with, and, next to", 9),
+    (r"\bbesides?\b", "with, and, next to", 0),
     (r"\b(tell|tells|told|telling)\b", "print, report, return, notify, pass", 2),
     (r"\b(lie|lies)\b", "is in, is between, equals", 2),
     (r"\banew\b", "again", 0),

@@ -51,8 +51,8 @@ class Source:
     def set(self, changes: list[tuple[str, str]]) -> Source:
         """Return a copy with new values, in TOML, at key paths. The result is checked after all of them are applied."""
 
-    def with_trace(self, flows: str, name: str, beside: bool) -> Source:
-        """Return a copy with this trace as its workload, or as an additional workload if `beside` is true."""
+    def with_trace(self, flows: str, name: str, keep_workloads: bool) -> Source:
+        """Return a copy with this trace as its workload, or as an additional workload if `keep_workloads` is true."""
 
     def to_toml(self) -> str:
         """Return the scenario as TOML: the original text or, if there are settings, text without comments."""

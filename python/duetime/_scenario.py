@@ -161,7 +161,7 @@ class Scenario:
         flows: Flows,
         *,
         name: str = "flows",
-        beside: bool = False,
+        keep_workloads: bool = False,
         accept_extra_columns: bool = False,
     ) -> Scenario:
         """Return a copy of the scenario with these flows as its traffic.
@@ -179,12 +179,12 @@ class Scenario:
         the table.
 
         :param name: name of the workload in the results.
-        :param beside: keep the scenario's workloads and add the flows; default: replace them.
+        :param keep_workloads: keep the scenario's workloads and add the flows; default: replace them.
         :param accept_extra_columns: ignore columns with other names, including a misspelt ``deadline``; default:
             raise an error.
         """
         text = _native.flows_csv(_columns(flows), self._source.hosts, accept_extra_columns)
-        return Scenario._of(self._source.with_trace(text, name, beside))
+        return Scenario._of(self._source.with_trace(text, name, keep_workloads))
 
     def to_toml(self, path: StrPath | None = None) -> str:
         """Return the scenario as TOML: the original text or, if a value was changed, text without comments.

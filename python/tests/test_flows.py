@@ -142,7 +142,7 @@ def test_flow_table_replays_unchanged(star: Scenario) -> None:
 
 
 def test_flows_with_other_workloads(star: Scenario) -> None:
-    both = star.set("workload.senders", 3).with_flows(COLUMNS, beside=True)
+    both = star.set("workload.senders", 3).with_flows(COLUMNS, keep_workloads=True)
     assert both.workloads == ["burst", "flows"]
     assert both.resolved["workloads"][0]["does"]["senders"] == 3
 

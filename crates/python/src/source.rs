@@ -104,9 +104,9 @@ impl Source {
         Self::new(self.text.clone(), self.file.clone(), settings)
     }
 
-    /// Returns a copy with this trace as its workload, or as an additional workload if `beside` is true.
-    fn with_trace(&self, flows: &str, name: &str, beside: bool) -> PyResult<Self> {
-        let text = self.document()?.with_trace(flows, name, beside);
+    /// Returns a copy with this trace as its workload, or as an additional workload if `keep_workloads` is true.
+    fn with_trace(&self, flows: &str, name: &str, keep_workloads: bool) -> PyResult<Self> {
+        let text = self.document()?.with_trace(flows, name, keep_workloads);
         let text = text.map_err(|error| errors::scenario(&error))?;
         Self::new(text, self.file.clone(), Vec::new())
     }
