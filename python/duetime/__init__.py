@@ -7,6 +7,8 @@ each transport, :func:`compare` compares two results, :func:`paper` repeats the 
 :mod:`duetime.figures` draws figures. :func:`start` runs any of these calls in the background. :func:`fit` creates a scenario
 from packets, spans or a table of calls.
 
+:mod:`duetime.deadline` and :mod:`duetime.d3` are for real sockets: deadlines of TCP messages, and D3 streams over UDP.
+
     >>> import duetime
     >>> scenario = duetime.Scenario.from_file("scenarios/incast.toml").set("workload.senders", 20)
     >>> result = duetime.run(scenario, transports=["dctcp", "d3"], seeds=2)
@@ -42,6 +44,8 @@ from ._types import ArrowStream, Event
 if _TYPE_CHECKING:
     from types import ModuleType as _ModuleType
 
+    from . import d3 as d3
+    from . import deadline as deadline
     from . import figures as figures
 
 __all__ = [
@@ -86,13 +90,15 @@ __all__ = [
     "sweep",
 ]
 
+_LAZY = ("d3", "deadline", "figures")
+
 
 def __getattr__(name: str) -> "_ModuleType":
-    # Import on first use: only figures need matplotlib.
-    if name == "figures":
-        return _importlib.import_module(".figures", __name__)
+    # Import on first use: figures need matplotlib, and d3 and deadline have no part in a simulation.
+    if name in _LAZY:
+        return _importlib.import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), "figures"})
+    return sorted({*globals(), *_LAZY})

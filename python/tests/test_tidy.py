@@ -279,8 +279,14 @@ def test_html_views(swept: Result, star: Scenario) -> None:
     assert "<td>Completion time; null if unfinished, quenched or reset.</td>" in done.stdout
 
 
-def test_figures_are_imported_lazily() -> None:
-    code = "import sys; import duetime; print('figures' in dir(duetime), 'matplotlib' in sys.modules)"
+def test_modules_are_imported_lazily() -> None:
+    code = """
+import sys
+import duetime
+for name in ("d3", "deadline", "figures"):
+    print(name in dir(duetime), f"duetime.{name}" in sys.modules)
+print("matplotlib" in sys.modules)
+"""
     done = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["True", "False"]
+    assert done.stdout.split() == ["True", "False"] * 3 + ["False"]
     assert duetime.figures is figures

@@ -2,7 +2,7 @@
 
 import sys
 
-from d3 import Socket
+from duetime.d3 import Socket
 
 RATE_BPS, DEADLINE_US = 1_000_000_000, 5_000_000
 

@@ -3,7 +3,7 @@
 import sys
 import threading
 
-from d3 import Socket
+from duetime.d3 import Socket
 
 RATE_BPS, DEADLINE_US, TIMES = 1_000_000_000, 5_000_000, 4_000
 

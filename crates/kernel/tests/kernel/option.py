@@ -1,15 +1,19 @@
-"""Checks the option. option.rs runs `option.py inside|outside HELPER_DIRECTORY` as root; it drops its privileges first."""
+"""Checks the option. option.rs runs `option.py inside|outside MODULES` as root; it drops its privileges first."""
 
 import errno
 import os
 import socket
 import struct
 import sys
+import types
 
-where, helper = sys.argv[1:]
-sys.path.insert(0, helper)
+where, modules = sys.argv[1:]
 sys.dont_write_bytecode = True
-import duetime  # noqa: E402
+# The package without its native module, which is not built here.
+package = types.ModuleType("duetime")
+package.__path__ = [modules]
+sys.modules["duetime"] = package
+from duetime import deadline  # noqa: E402
 
 os.setgroups([])
 os.setgid(65534)
@@ -20,14 +24,14 @@ GOOD = struct.pack("=QQII", 10_240, 35_000, 0, 0)
 
 def refused(number, sock, *value):
     try:
-        sock.setsockopt(duetime.SOL_DUETIME, duetime.DUETIME_DEADLINE, *value)
+        sock.setsockopt(deadline.SOL_DUETIME, deadline.DUETIME_DEADLINE, *value)
     except OSError as error:
         assert error.errno == number, (value, error, errno.errorcode[number])
     else:
         raise AssertionError((value, "was accepted"))
 
 
-def deadline(length, within_us, flags=0, reserved=0):
+def packed(length, within_us, flags=0, reserved=0):
     return struct.pack("=QQII", length, within_us, flags, reserved)
 
 
@@ -39,33 +43,33 @@ if where == "outside":
 for wrong in (b"", b"12", GOOD[:-1], GOOD + b"\0", GOOD * 200):
     refused(errno.EINVAL, tcp, wrong)
 refused(errno.EFAULT, tcp, None, len(GOOD))
-refused(errno.EINVAL, tcp, deadline(0, 35_000))
-refused(errno.ERANGE, tcp, deadline((1 << 37) + 1, 35_000))
-refused(errno.ERANGE, tcp, deadline((1 << 64) - 1, 35_000))
-refused(errno.ETIME, tcp, deadline(10_240, 0))
-refused(errno.ETIME, tcp, deadline(10_240, (1 << 64) - 5))
-refused(errno.ERANGE, tcp, deadline(10_240, 24 * 3_600_000_000 + 1))
-refused(errno.EINVAL, tcp, deadline(10_240, 35_000, 2))
-refused(errno.EINVAL, tcp, deadline(10_240, 35_000, 0, 1))
+refused(errno.EINVAL, tcp, packed(0, 35_000))
+refused(errno.ERANGE, tcp, packed((1 << 37) + 1, 35_000))
+refused(errno.ERANGE, tcp, packed((1 << 64) - 1, 35_000))
+refused(errno.ETIME, tcp, packed(10_240, 0))
+refused(errno.ETIME, tcp, packed(10_240, (1 << 64) - 5))
+refused(errno.ERANGE, tcp, packed(10_240, 24 * 3_600_000_000 + 1))
+refused(errno.EINVAL, tcp, packed(10_240, 35_000, 2))
+refused(errno.EINVAL, tcp, packed(10_240, 35_000, 0, 1))
 refused(errno.EOPNOTSUPP, socket.socket(type=socket.SOCK_DGRAM), GOOD)
 refused(errno.EOPNOTSUPP, socket.socket(socket.AF_UNIX), GOOD)
-state = duetime.status(tcp)
+state = deadline.status(tcp)
 assert (state.messages, state.remaining_bytes, state.left_s) == (0, 0, 0), state
 
 listener = socket.socket()
-duetime.choose(listener)
+deadline.choose(listener)
 listener.bind(("127.0.0.1", 0))
 listener.listen()
 refused(errno.EINVAL, listener, GOOD)
-duetime.choose(tcp)
+deadline.choose(tcp)
 tcp.connect(listener.getsockname())
 peer, _ = listener.accept()
 ecn = 8
 assert tcp.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 192)[5] & ecn, "ECN was not negotiated"
 
 for message in range(3):
-    duetime.set_deadline(tcp, 10_240, 3)
-    state = duetime.status(tcp)
+    deadline.set_deadline(tcp, 10_240, 3)
+    state = deadline.status(tcp)
     assert (state.messages, state.remaining_bytes) == (1, 10_240), state
     assert 0 < state.left_s <= 3, state
     tcp.sendall(bytes(10_240))
@@ -74,11 +78,11 @@ for message in range(3):
         left -= len(peer.recv(left))
     peer.sendall(b"!")  # carries the acknowledgement
     tcp.recv(1)
-    state = duetime.status(tcp)
+    state = deadline.status(tcp)
     assert (state.messages, state.remaining_bytes) == (0, 0), state
 for message in range(8):
-    duetime.set_deadline(tcp, 10_240, 3)
+    deadline.set_deadline(tcp, 10_240, 3)
 refused(errno.ENOBUFS, tcp, GOOD)
-assert duetime.status(tcp).messages == 8
-duetime.clear(tcp)
-assert duetime.status(tcp).messages == 0
+assert deadline.status(tcp).messages == 8
+deadline.clear(tcp)
+assert deadline.status(tcp).messages == 0

@@ -53,7 +53,7 @@ fn option_rejects_invalid_input() {
             .arg(&cgroup.0)
             .arg(crate_directory.join("tests/kernel/option.py"))
             .arg(place)
-            .arg(crate_directory.join("python"))
+            .arg(crate_directory.join("../../python/duetime"))
             .output()
             .expect("a shell");
         let errors = String::from_utf8_lossy(&output.stderr);
