@@ -17,3 +17,4 @@ mod plain;
 mod priorities;
 mod retries;
 mod setup;
+mod trace;
