@@ -152,10 +152,9 @@ impl<T> Sender<T> {
             }
             Control::Resend { from, to } => {
                 message.granted = message.granted.max(to.min(message.packets));
-                let room = MAX_RESEND.saturating_sub(message.resend.len());
-                message
-                    .resend
-                    .extend((from..to.min(message.next)).take(room));
+                let free = MAX_RESEND.saturating_sub(message.resend.len());
+                let missing = from..to.min(message.next);
+                message.resend.extend(missing.take(free));
             }
             Control::Done => {
                 if let Some(urgency) = message.urgency {

@@ -41,7 +41,7 @@ impl Delays {
     }
 
     /// Records the delay of a packet that was granted and sent once (Karn's rule). The window of a source follows its
-    /// shortest delay, which never grows: a queue on the path must not make room for more packets.
+    /// shortest delay, which never grows, so a queue on the path does not enlarge the window.
     pub fn record(&mut self, source: u32, delay: Span) {
         let difference = delay.as_ps().abs_diff(self.smoothed.as_ps());
         self.smoothed = average(self.smoothed, delay, 16);

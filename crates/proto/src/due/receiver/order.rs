@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn overload_postpones_whole_queries_and_keeps_answers_that_fit() {
+    fn overload_postpones_whole_queries() {
         let of_query = |index, left, deadline, query| Entry {
             query: Some(query),
             ..entry(index, left, deadline)
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_precede_deadlines_and_the_background_is_shortest_first() {
+    fn requests_first_and_shortest_background_first() {
         let request = Entry {
             is_request: true,
             deadline: None,
