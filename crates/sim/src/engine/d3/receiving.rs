@@ -86,7 +86,7 @@ impl Receiver for Receiving {
         Time::MAX
     }
 
-    fn timeout(&mut self, _context: &mut Context) {}
+    fn timeout(&mut self, _binding: &Binding, _context: &mut Context) {}
 
     fn is_closed(&self) -> bool {
         self.machine.is_closed()

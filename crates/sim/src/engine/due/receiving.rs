@@ -107,7 +107,7 @@ impl Receiver for Receiving {
         self.machine.next_timeout()
     }
 
-    fn timeout(&mut self, context: &mut Context) {
+    fn timeout(&mut self, _binding: &Binding, context: &mut Context) {
         self.machine.timeout(&self.config, context.now());
     }
 

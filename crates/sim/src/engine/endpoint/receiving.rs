@@ -10,7 +10,6 @@ use crate::engine::wire::Wire;
 use crate::packet::{NONE, Packet};
 use duetime_core::Time;
 use duetime_link::Frame;
-use duetime_results::{FlowEventKind, Timer};
 
 /// A receiver at its host.
 #[repr(C)]
@@ -161,11 +160,7 @@ impl Partition {
             return table.remove_receiver(hosts, index);
         }
         if end.machine.next_timeout() <= context.now() {
-            end.machine.timeout(context);
-            if end.machine.can_transmit() {
-                let timer = FlowEventKind::Timer(Timer::DelayedAck);
-                context.observe(end.binding.hash, timer);
-            }
+            end.machine.timeout(&end.binding, context);
         }
         end.follow_up::<T>(context, wire, hosts, index, false);
     }

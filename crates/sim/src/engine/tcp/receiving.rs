@@ -8,7 +8,7 @@ use crate::workload::Message;
 use duetime_core::{Span, Time};
 use duetime_link::Frame;
 use duetime_proto::tcp::{self, Segment};
-use duetime_results::FlowEventKind;
+use duetime_results::{FlowEventKind, Timer};
 use std::sync::Arc;
 
 /// Receiving end of a TCP connection.
@@ -99,8 +99,11 @@ impl Receiver for Receiving {
         self.machine.next_timeout()
     }
 
-    fn timeout(&mut self, context: &mut Context) {
+    fn timeout(&mut self, binding: &Binding, context: &mut Context) {
         self.machine.timeout(&self.config, context.now());
+        if self.can_transmit() {
+            context.observe(binding.hash, FlowEventKind::Timer(Timer::DelayedAck));
+        }
     }
 
     #[inline(always)]
