@@ -95,9 +95,12 @@ fn entries(wire: &Wire) -> Option<usize> {
 }
 
 /// Waits until the entries are gone and returns the remaining number. A closed socket ends a moment later, after the
-/// other end's last packets.
+/// other end's last packets, which cannot arrive once the link is gone. Waits a second if entries cannot be counted.
 fn settled(wire: &Wire) -> Option<usize> {
     let mut left = entries(wire);
+    if left.is_none() {
+        thread::sleep(Duration::from_secs(1));
+    }
     for _ in 0..200 {
         if matches!(left, None | Some(0)) {
             break;
