@@ -147,6 +147,10 @@ fn outcome(case: Case, run_number: u64) -> Outcome {
     }
 }
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the longest test ends alone, so it uses two threads"
+)]
 fn outcomes(case: Case) -> Vec<Outcome> {
     let Case {
         load, name, police, ..
@@ -156,7 +160,6 @@ fn outcomes(case: Case) -> Vec<Outcome> {
     } else {
         RUNS
     };
-    // Two runs at a time, because the longest test ends alone.
     let half = runs / 2;
     let runs: Vec<Outcome> = thread::scope(|scope| {
         let parts = [0..half, half..runs].map(|part| {
