@@ -3,7 +3,7 @@
 use super::order::{Entry, Pace};
 use super::{Receiver, STALL_ROUND_TRIPS};
 use crate::due::Config;
-use duetime_core::Time;
+use duetime_core::{Span, Time};
 
 /// One packet, in units of the cap.
 const PACKET: u64 = 1_000;
@@ -13,6 +13,8 @@ const SILENT_FACTOR: u64 = 4;
 const MIN_CAP: u64 = 2;
 /// Limit of the background's credit, in thousandths of a packet.
 const MAX_CREDIT: u64 = 4_000;
+/// Laxity up to which urgent messages use class 0, in round trips. Each further class is twice as wide.
+const LAXITY_ROUND_TRIPS: u64 = 8;
 /// Credit for one packet.
 const CREDIT_PER_PACKET: u64 = 1_000;
 
@@ -51,6 +53,13 @@ impl Limits {
         self.in_flight -= packets;
         self.outstanding -= packets;
     }
+}
+
+/// Returns the class of an urgent message by its laxity. Classes count time and not places in the order, because the
+/// messages that meet in the core are for different receivers.
+fn laxity_class(laxity: Span, unit: Span) -> u8 {
+    let units = laxity.as_ps() / unit.as_ps().max(1);
+    (u64::BITS - units.leading_zeros()) as u8
 }
 
 impl<T: Clone> Receiver<T> {
@@ -166,16 +175,20 @@ impl<T: Clone> Receiver<T> {
         });
         self.order.rank(pace, entries);
         let lowest = self.classes - 1;
+        let unit = self.round_trip * LAXITY_ROUND_TRIPS;
         for (place, &index) in self.order.messages.iter().enumerate() {
             let Some(message) = self.messages[index as usize].as_mut() else {
                 continue;
             };
             message.is_background = place >= self.order.urgent;
-            // Class 0 carries first packets and retransmissions; the most urgent message precedes the others.
-            message.class = match (message.is_background, place) {
-                (true, _) => lowest,
-                (false, 0) => 1.min(lowest.saturating_sub(1)),
-                (false, _) => 2.min(lowest.saturating_sub(1)),
+            message.class = if message.is_background {
+                lowest
+            } else {
+                laxity_class(
+                    pace.laxity(message.announcement.deadline, message.left()),
+                    unit,
+                )
+                .min(lowest.saturating_sub(1))
             };
         }
     }

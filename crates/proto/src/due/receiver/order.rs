@@ -197,6 +197,12 @@ impl Job {
 }
 
 impl Pace {
+    /// Returns the time that a message can lose and still meet its deadline; zero without a deadline.
+    pub fn laxity(&self, deadline: Option<Time>, left: u64) -> Span {
+        let left = self.work(left) + self.latency;
+        deadline.map_or(Span::ZERO, |at| at.since(self.now).saturating_sub(left))
+    }
+
     /// Returns the time that packets need.
     fn work(&self, packets: u64) -> Span {
         let most = MAX_WORK.as_ps() / self.service.as_ps().max(1);
