@@ -37,6 +37,11 @@ pub struct Config {
     pub host_delay: Span,
     /// True if marks reduce the window of a message when the host's own link has no queue.
     pub core_window: bool,
+    /// First announced size of a message over its size, in thousandths. Sources of a real service that only estimate
+    /// sizes are modelled by other values than 1,000.
+    pub announced_permille: u32,
+    /// Share of the source hosts that announce a tenth of the time allowed, in thousandths.
+    pub false_deadline_permille: u32,
 }
 
 impl Default for Config {
@@ -48,6 +53,8 @@ impl Default for Config {
             background_permille: 50,
             host_delay: Span::from_us(20),
             core_window: true,
+            announced_permille: 1_000,
+            false_deadline_permille: 0,
         }
     }
 }
@@ -62,6 +69,12 @@ impl Config {
     pub const fn packets(&self, bytes: u64) -> u64 {
         let packets = bytes.div_ceil(self.payload());
         if packets == 0 { 1 } else { packets }
+    }
+
+    /// Returns the number of packets that a source announces first for a message of `packets`.
+    fn announced(&self, packets: u64) -> u64 {
+        let announced = u128::from(packets) * u128::from(self.announced_permille) / 1_000;
+        u64::try_from(announced).unwrap_or(u64::MAX).max(1)
     }
 
     /// Returns the payload of packet `number` of a message, in bytes.
@@ -103,7 +116,7 @@ impl Link {
 /// Description of a message, which its first packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Announcement {
-    /// Size of the message in bytes.
+    /// Size of the message in bytes. Receivers use the number of packets that the source announces.
     pub bytes: u64,
     /// Time at which the whole message is due.
     pub deadline: Option<Time>,
@@ -143,6 +156,10 @@ pub enum Body {
         number: u64,
         /// True if the packet was sent before.
         is_retransmission: bool,
+        /// Number of packets that the message has, as far as the source knows: later packets can announce more.
+        announced: u64,
+        /// True if the packet is the last of the message.
+        is_last: bool,
     },
     /// The application aborted the message.
     Abort,

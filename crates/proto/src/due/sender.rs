@@ -37,6 +37,8 @@ struct Outgoing<T> {
     tag: T,
     announcement: Announcement,
     packets: u64,
+    /// Number of packets that the source announces. It is doubled when that many are sent and more follow.
+    announced: u64,
     /// Next packet that was never sent.
     next: u64,
     /// Packets below have arrived.
@@ -72,9 +74,9 @@ impl<T> Outgoing<T> {
     }
 
     /// Orders messages by deadline, requests first; then late messages by deadline; then the others by remaining
-    /// packets.
+    /// packets, rounded so that not every packet moves its message.
     fn urgency(&self) -> Urgency {
-        let left = self.packets.saturating_sub(self.next);
+        let left = round(self.announced.saturating_sub(self.next));
         match self.announcement.deadline {
             _ if self.is_aborted => (0, 0, 0),
             Some(deadline) => (u8::from(self.is_background), deadline.as_ps(), left),
@@ -82,6 +84,13 @@ impl<T> Outgoing<T> {
             None => (2, left, 0),
         }
     }
+}
+
+/// Returns the number with its four highest bits and zeros.
+const fn round(packets: u64) -> u64 {
+    let bits = u64::BITS - packets.leading_zeros();
+    let low = bits.saturating_sub(4);
+    packets >> low << low
 }
 
 impl<T> Sender<T> {
@@ -108,10 +117,11 @@ impl<T> Sender<T> {
         tag: T,
     ) {
         let packets = config.packets(announcement.bytes);
-        let message = Outgoing {
+        let mut message = Outgoing {
             tag,
             announcement,
             packets,
+            announced: config.announced(packets),
             next: 0,
             arrived: 0,
             granted: packets.min(UNSCHEDULED_PACKETS),
@@ -126,8 +136,8 @@ impl<T> Sender<T> {
             counters: Counters::default(),
         };
         self.timer = self.timer.min(message.announce_at);
+        message.reorder(number, &mut self.ready);
         self.messages.insert(number, message);
-        self.reorder(number);
     }
 
     /// Processes a packet from a receiver. Returns the message that it completed, unless the message was aborted.
@@ -164,20 +174,16 @@ impl<T> Sender<T> {
                 return (!message.is_aborted).then_some((message.tag, message.counters));
             }
         }
-        self.reorder(number);
+        message.reorder(number, &mut self.ready);
         None
     }
 
     /// Returns the next packet with the message's announcement and the driver's data.
     pub fn poll_transmit(&mut self) -> Option<(Data, &Announcement, &T)> {
-        let &(urgency, number) = self.ready.first()?;
+        let &(_, number) = self.ready.first()?;
         let message = self.messages.get_mut(&number)?;
         let data = message.transmit(number);
-        // Among messages without a deadline the order follows the packets that remain.
-        if !message.has_packets() || urgency.0 == 2 {
-            self.reorder(number);
-        }
-        let message = self.messages.get(&number)?;
+        message.reorder(number, &mut self.ready);
         Some((data, &message.announcement, &message.tag))
     }
 
@@ -205,18 +211,15 @@ impl<T> Sender<T> {
             if message.announce_at <= now {
                 if message.next > 0 && message.urgency.is_none() {
                     message.repeat();
-                    repeated.push(number);
+                    message.reorder(number, &mut self.ready);
+                    repeated.push(message.tag.clone());
                 }
                 message.interval = (message.interval * 2).min(self.max_interval);
                 message.announce_at = now + message.interval;
             }
             self.timer = self.timer.min(message.announce_at);
         }
-        for &number in &repeated {
-            self.reorder(number);
-        }
-        let tag = |number| Some(self.messages.get(number)?.tag.clone());
-        repeated.iter().filter_map(tag).collect()
+        repeated
     }
 
     /// Aborts the first message for which `matches` returns true and which has unsent packets. Returns the driver's
@@ -237,8 +240,8 @@ impl<T> Sender<T> {
         message.sends_abort = message.next > 0;
         message.granted = message.next;
         message.resend.clear();
-        self.reorder(number);
-        if self.messages.get(&number)?.next == 0 {
+        message.reorder(number, &mut self.ready);
+        if message.next == 0 {
             self.messages.remove(&number);
         }
         Some(tag)
@@ -250,27 +253,24 @@ impl<T> Sender<T> {
         let messages = self.messages.values();
         messages.map(|message| (&message.tag, message.counters, message.arrived))
     }
-
-    /// Moves a message to its position in `ready`.
-    fn reorder(&mut self, number: u64) {
-        let Some(message) = self.messages.get_mut(&number) else {
-            return;
-        };
-        let urgency = message.has_packets().then(|| message.urgency());
-        if urgency == message.urgency {
-            return;
-        }
-        if let Some(old) = message.urgency {
-            self.ready.remove(&(old, number));
-        }
-        if let Some(new) = urgency {
-            self.ready.insert((new, number));
-        }
-        message.urgency = urgency;
-    }
 }
 
 impl<T> Outgoing<T> {
+    /// Moves the message to its position in `ready`.
+    fn reorder(&mut self, number: u64, ready: &mut BTreeSet<(Urgency, u64)>) {
+        let urgency = self.has_packets().then(|| self.urgency());
+        if urgency == self.urgency {
+            return;
+        }
+        if let Some(old) = self.urgency {
+            ready.remove(&(old, number));
+        }
+        if let Some(new) = urgency {
+            ready.insert((new, number));
+        }
+        self.urgency = urgency;
+    }
+
     /// Removes and returns the next packet: an abort, a retransmission or a new packet.
     fn transmit(&mut self, message: u64) -> Data {
         if std::mem::take(&mut self.sends_abort) {
@@ -287,11 +287,17 @@ impl<T> Outgoing<T> {
         self.counters.retransmissions += u32::from(resent.is_some());
         let is_retransmission = resent.is_some();
         let is_unscheduled = number < UNSCHEDULED_PACKETS;
+        let is_last = number + 1 == self.packets;
+        if number + 1 >= self.announced && !is_last {
+            self.announced = self.announced.saturating_mul(2);
+        }
         Data {
             message,
             body: Body::Payload {
                 number,
                 is_retransmission,
+                announced: self.announced,
+                is_last,
             },
             class: if is_unscheduled || is_retransmission {
                 0

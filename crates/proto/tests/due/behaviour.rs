@@ -1,8 +1,8 @@
 //! Order, overload, silence and aborts.
 
 use super::network::{Faults, LATENCY, Network, RATE, at_us, plain};
-use duetime_core::Time;
-use duetime_proto::due::Announcement;
+use duetime_core::{Span, Time};
+use duetime_proto::due::{Announcement, Config};
 
 /// A lone message needs its transmission time, one round trip for the first grant and the latency of its path.
 #[test]
@@ -135,4 +135,38 @@ fn aborted_message_frees_the_link() {
     assert_eq!(network.delivered.keys().collect::<Vec<_>>(), [&1]);
     assert!(network.delivered[&1] < at_us(3_000));
     assert_eq!(network.senders[0].open().count(), 0);
+}
+
+/// Returns the completion time of a lone message of 1.44 MB whose source announces a part of the size.
+fn completion(announced_permille: u32) -> Span {
+    let config = Config {
+        announced_permille,
+        ..Config::default()
+    };
+    let mut network = Network::with_config(config, 2, Faults::default());
+    network.submit(Time::ZERO, 0, 1, plain(1_440_000, Some(at_us(50_000))));
+    network.submit(at_us(30_000), 1, 2, plain(144_000, Some(at_us(50_000))));
+    network.run(at_us(100_000));
+    assert!(
+        network.delivered[&2] < at_us(33_000),
+        "{:?}",
+        network.delivered
+    );
+    network.delivered[&1].since(Time::ZERO)
+}
+
+/// An estimate that is too small costs at most a round trip each time it doubles; one that is too large costs nothing once
+/// the last packet has arrived.
+#[test]
+fn wrong_sizes_cost_a_few_round_trips() {
+    let right = completion(1_000);
+    assert_eq!(completion(10_000), right);
+    let doublings = 10;
+    let round_trip = LATENCY * 2 + RATE.transmit(1_500) * 2;
+    let small = completion(1);
+    assert!(small > right, "{small} instead of more than {right}");
+    assert!(
+        small < right + round_trip * doublings,
+        "{small} instead of {right}"
+    );
 }

@@ -8,13 +8,16 @@ use proptest::prelude::*;
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Every message is delivered exactly once, whatever the network does, and grants stay within their limit.
+    /// Every message is delivered exactly once, whatever the network does and whatever size is announced, and grants stay
+    /// within their limit.
     #[test]
     fn every_message_is_delivered_once(
         lost in 0..300_u64, duplicated in 0..100_u64, late in 0..100_u64, seed: u64,
+        announced_permille in prop_oneof![Just(1_000_u32), 1..20_000_u32],
         sizes in proptest::collection::vec((0..200_000_u64, 0..3_000_u64, proptest::option::of(1..20_000_u64)), 1..20),
     ) {
-        let mut network = Network::new(4, Faults { lost, duplicated, late, seed });
+        let config = Config { announced_permille, ..Config::default() };
+        let mut network = Network::with_config(config, 4, Faults { lost, duplicated, late, seed });
         for (message, &(bytes, at, budget)) in sizes.iter().enumerate() {
             let deadline = budget.map(|budget| at_us(at + budget));
             network.submit(at_us(at), message as u32 % 4, message as u64, plain(bytes, deadline));
@@ -38,7 +41,7 @@ proptest! {
         for (gap_us, source, number, body, announcement) in packets {
             now += Span::from_us(gap_us);
             receiver.timeout(&config, now);
-            receiver.input(&config, now, MessageId { source, number }, body, announcement.map(|it| (it, ())), true);
+            receiver.input(&config, now, MessageId { source, number }, body, || announcement.map(|it| (it, ())), true);
             while receiver.poll_transmit().is_some() {}
         }
         let mut sender = Sender::new(&config, &link);
@@ -59,7 +62,12 @@ proptest! {
 fn forged() -> impl Strategy<Value = (u64, u32, u64, Body, Option<Announcement>)> {
     let number = prop_oneof![0..20_u64, any::<u64>()];
     let body = prop_oneof![
-        9 => number.prop_map(|number| Body::Payload { number, is_retransmission: false }),
+        9 => (number.clone(), number, any::<bool>()).prop_map(|(number, announced, is_last)| Body::Payload {
+            number,
+            is_retransmission: false,
+            announced,
+            is_last,
+        }),
         1 => Just(Body::Abort),
     ];
     let announcement = (

@@ -24,7 +24,7 @@ enum Packet {
     Data {
         source: u32,
         message: u64,
-        number: Option<u64>,
+        payload: Option<Payload>,
     },
     Control {
         source: u32,
@@ -32,6 +32,9 @@ enum Packet {
         reply: Reply,
     },
 }
+
+/// [`Body::Payload`] with an order: number, announced packets and whether it is the last.
+type Payload = (u64, u64, bool);
 
 /// [`Control`] with an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,7 +100,10 @@ pub struct Network {
 
 impl Network {
     pub fn new(sources: usize, faults: Faults) -> Self {
-        let config = Config::default();
+        Self::with_config(Config::default(), sources, faults)
+    }
+
+    pub fn with_config(config: Config, sources: usize, faults: Faults) -> Self {
         let link = Link {
             rate: RATE,
             round_trip: LATENCY * 2 + RATE.transmit(1_500) * 2,
@@ -200,21 +206,36 @@ impl Network {
             Packet::Data {
                 source,
                 message,
-                number,
+                payload,
             } => {
                 self.arrived += 1;
-                let body = number.map_or(Body::Abort, |number| Body::Payload {
-                    number,
-                    is_retransmission: false,
-                });
+                let body =
+                    payload.map_or(Body::Abort, |(number, announced, is_last)| Body::Payload {
+                        number,
+                        is_retransmission: false,
+                        announced,
+                        is_last,
+                    });
                 let description = (self.announcements[&message], (source, message));
                 let id = MessageId {
                     source,
                     number: message,
                 };
                 *self.counted.entry(message).or_default() += 1;
-                self.receiver
-                    .input(&self.config, self.now, id, body, Some(description), false);
+                if let (Some((number, _, true)), Some(granted)) =
+                    (payload, self.granted.get_mut(&message))
+                {
+                    // The last packet cancels grants for packets that do not exist.
+                    *granted = (number + 1).min(*granted);
+                }
+                self.receiver.input(
+                    &self.config,
+                    self.now,
+                    id,
+                    body,
+                    || Some(description),
+                    false,
+                );
                 while let Some(delivered) = self.receiver.take_delivered() {
                     let before = self.delivered.insert(delivered.tag.1, self.now);
                     assert_eq!(
@@ -247,19 +268,24 @@ impl Network {
                 let Some((data, announcement, _)) = self.senders[source].poll_transmit() else {
                     break;
                 };
-                let (number, payload) = match data.body {
-                    Body::Payload { number, .. } => (
-                        Some(number),
+                let (payload, bytes) = match data.body {
+                    Body::Payload {
+                        number,
+                        announced,
+                        is_last,
+                        ..
+                    } => (
+                        Some((number, announced, is_last)),
                         self.config.payload_of(announcement.bytes, number),
                     ),
                     Body::Abort => (None, 0),
                 };
-                let time = RATE.transmit(u64::from(payload) + 60);
+                let time = RATE.transmit(u64::from(bytes) + 60);
                 self.uplink_free[source] = self.now + time;
                 let packet = Packet::Data {
                     source: source as u32,
                     message: data.message,
-                    number,
+                    payload,
                 };
                 let reaches_link = self.now + time + LATENCY;
                 self.link_free = self.link_free.max(reaches_link) + time;

@@ -28,5 +28,9 @@ options! {
         host_delay: Time(0, S), default "20 us";
         /// Marks reduce a message's window if the packet met no queue at the host's own link.
         core_window: Boolean, default true;
+        /// First announced size of a message over its size, for hosts that only estimate sizes (rounded to 1/1000).
+        announced: Number(0.001, 1000.0), default 1, unit "permille", field announced_permille, read thousandths;
+        /// Share of the source hosts that announce a tenth of the time allowed (rounded to 1/1000).
+        false_deadlines: Share(0.0, 1.0), default "0%", unit "permille", field false_deadline_permille, read thousandths;
     }
 }

@@ -75,17 +75,25 @@ pub(super) fn transports(
 
 /// Draws options of `due`.
 fn due(draw: &mut Draw) -> Transport {
+    let config = due::Config {
+        mtu: draw.one_of(&[1_500, 1_500, 576, 9_000]),
+        window_permille: draw.scale(10, 10_000) as u32,
+        overcommit_permille: draw.scale(10, 10_000) as u32,
+        background_permille: draw.one_of(&[0, 50, 1_000]),
+        host_delay: draw.one_of(&[Span::ZERO, Span::from_us(20), Span::from_ms(1)]),
+        core_window: draw.flag(0.7),
+        ..due::Config::default()
+    };
+    let priorities = draw.one_of(&[1, 1, 2, 4]);
+    let config = due::Config {
+        announced_permille: draw.one_of(&[1_000, 1_000, 1, 100, 500, 2_000, 10_000]),
+        false_deadline_permille: draw.one_of(&[0, 0, 300, 1_000]),
+        ..config
+    };
     Transport {
         name: "due".to_owned(),
-        protocol: Protocol::Due(due::Config {
-            mtu: draw.one_of(&[1_500, 1_500, 576, 9_000]),
-            window_permille: draw.scale(10, 10_000) as u32,
-            overcommit_permille: draw.scale(10, 10_000) as u32,
-            background_permille: draw.one_of(&[0, 50, 1_000]),
-            host_delay: draw.one_of(&[Span::ZERO, Span::from_us(20), Span::from_ms(1)]),
-            core_window: draw.flag(0.7),
-        }),
-        priorities: draw.one_of(&[1, 1, 2, 4]),
+        protocol: Protocol::Due(config),
+        priorities,
     }
 }
 

@@ -40,25 +40,33 @@ impl Delays {
         }
     }
 
-    /// Records the delay of a packet that was granted and sent once (Karn's rule). The window of a source follows its
-    /// shortest delay, which never grows, so a queue on the path does not enlarge the window.
-    pub fn record(&mut self, source: u32, delay: Span) {
+    /// Records the delay of a packet that was granted and sent once (Karn's rule). Returns the source's shortest delay,
+    /// which its window follows. It never grows, so a queue on the path does not enlarge the window.
+    pub fn record(&mut self, source: u32, delay: Span) -> Span {
         let difference = delay.as_ps().abs_diff(self.smoothed.as_ps());
         self.smoothed = average(self.smoothed, delay, 16);
         self.deviation = average(self.deviation, Span::from_ps(difference), 16);
-        if self.shortest.len() >= self.max_sources && !self.shortest.contains_key(&source) {
-            return;
-        }
         let delay = delay.max(self.floor);
-        let shortest = self.shortest.entry(source).or_insert(delay);
-        *shortest = delay.min(*shortest);
-        self.typical = average(self.typical, (*shortest).min(self.assumed), 32);
+        let is_full = self.shortest.len() >= self.max_sources;
+        let shortest = match self.shortest.get_mut(&source) {
+            Some(shortest) => {
+                *shortest = delay.min(*shortest);
+                *shortest
+            }
+            None if is_full => return self.typical,
+            None => {
+                self.shortest.insert(source, delay);
+                delay
+            }
+        };
+        self.typical = average(self.typical, shortest.min(self.assumed), 32);
+        shortest
     }
 
-    /// Scales a number of packets, which fits the assumed delay, to the delay of a source.
-    pub fn scale_to(&self, source: u32, packets: u64) -> u64 {
+    /// Returns the delay that the window of a source assumes.
+    pub fn of_source(&self, source: u32) -> Span {
         let shortest = self.shortest.get(&source);
-        self.scale(shortest.copied().unwrap_or(self.typical), packets)
+        shortest.copied().unwrap_or(self.typical)
     }
 
     /// Scales a number of packets, which fits the assumed delay, to the typical delay.
@@ -66,7 +74,8 @@ impl Delays {
         self.scale(self.typical, packets)
     }
 
-    fn scale(&self, delay: Span, packets: u64) -> u64 {
+    /// Scales a number of packets, which fits the assumed delay, to `delay`.
+    pub fn scale(&self, delay: Span, packets: u64) -> u64 {
         let scaled = u128::from(packets) * u128::from((delay + self.host_delay).as_ps());
         let scaled = scaled / u128::from((self.assumed + self.host_delay).as_ps().max(1));
         (scaled as u64).clamp(1, packets.max(1))

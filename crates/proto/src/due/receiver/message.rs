@@ -1,13 +1,16 @@
 //! A message that arrives: its packets, grants and timers.
 
 use super::core_window::CoreWindow;
-use crate::due::{Announcement, Control, MessageId};
+use crate::due::{Announcement, Control, MessageId, UNSCHEDULED_PACKETS};
 use duetime_core::{Span, Time};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Maximum distance between the first missing and the last granted packet, so that a loss that is not repaired bounds
 /// the memory for packets behind it.
 const MAX_SPREAD: u64 = 4_096;
+
+/// Part of the expected size by which it grows if more packets come.
+const GROWTH_PART: u64 = 8;
 
 /// State of an incomplete message.
 #[derive(Debug)]
@@ -17,7 +20,14 @@ pub(super) struct Incoming<T> {
     /// Number of the announcement at this receiver.
     pub serial: u64,
     pub announcement: Announcement,
+    /// Number of packets that the source announced first.
+    pub first_announced: u64,
+    /// Number of packets that the source announced last.
+    announced: u64,
+    /// Number of packets that the receiver expects.
     pub packets: u64,
+    /// True if the last packet has arrived, so that `packets` is right.
+    knows_last: bool,
     pub received: u64,
     /// Packets below were granted.
     pub granted: u64,
@@ -57,13 +67,12 @@ pub(super) struct Arrival {
 }
 
 impl<T> Incoming<T> {
-    /// Creates the state of an announced message of `packets`, of which `granted` need no grant.
+    /// Creates the state of a message.
     pub const fn new(
         tag: T,
         id: MessageId,
         announcement: Announcement,
-        packets: u64,
-        granted: u64,
+        announced: u64,
         window: u64,
     ) -> Self {
         Self {
@@ -71,9 +80,12 @@ impl<T> Incoming<T> {
             id,
             serial: 0,
             announcement,
-            packets,
+            first_announced: announced,
+            announced,
+            packets: announced,
+            knows_last: false,
             received: 0,
-            granted,
+            granted: UNSCHEDULED_PACKETS,
             contiguous: 0,
             beyond: BTreeSet::new(),
             highest: 0,
@@ -110,6 +122,29 @@ impl<T> Incoming<T> {
     /// Returns true if the packet is expected: granted, and not here.
     pub fn expects(&self, number: u64) -> bool {
         number < self.granted && number >= self.contiguous && !self.beyond.contains(&number)
+    }
+
+    /// Adopts the size that expected packet `number` announces. A size that contradicts earlier packets is ignored.
+    /// Returns the number of grants for packets that do not exist, which are cancelled.
+    pub fn resize(&mut self, number: u64, announced: u64, is_last: bool) -> u64 {
+        if self.knows_last {
+            return 0;
+        }
+        if is_last && number + 1 >= self.highest {
+            self.knows_last = true;
+            self.packets = number + 1;
+        } else if announced > self.announced {
+            self.announced = announced;
+            self.packets = self.packets.max(announced);
+        } else if number + 1 >= self.packets {
+            // The message is longer than expected, but no longer than announced. Grants for packets that do not exist
+            // leave the link idle, so the expectation grows in small steps.
+            let more = self.packets.saturating_add(self.packets / GROWTH_PART + 1);
+            self.packets = more.min(self.announced).max(self.packets);
+        }
+        let cancelled = self.granted.saturating_sub(self.packets);
+        self.granted -= cancelled;
+        cancelled
     }
 
     /// Records an expected packet.

@@ -7,6 +7,7 @@ mod grants;
 mod message;
 mod order;
 mod recent;
+mod sizes;
 
 use super::{Announcement, Body, Config, Control, Link, MessageId, UNSCHEDULED_PACKETS};
 use arrivals::Arrivals;
@@ -16,6 +17,7 @@ use grants::Limits;
 use message::Incoming;
 use order::Order;
 use recent::Recent;
+use sizes::Sizes;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Round trips of silence after which a message is passed over, at least.
@@ -63,6 +65,7 @@ pub struct Receiver<T> {
     limits: Limits,
     delays: Delays,
     arrivals: Arrivals,
+    sizes: Sizes,
     last_arrival: Time,
     replies: VecDeque<(T, Control)>,
     delivered: VecDeque<Delivered<T>>,
@@ -106,6 +109,7 @@ impl<T: Clone> Receiver<T> {
             limits: Limits::new(bdp_permille(config.overcommit_permille)),
             delays: Delays::new(network, config.host_delay, packet_time, MAX_SOURCES),
             arrivals: Arrivals::new(packet_time, round_trip),
+            sizes: Sizes::new(MAX_SOURCES),
             last_arrival: Time::ZERO,
             replies: VecDeque::new(),
             delivered: VecDeque::new(),
@@ -113,32 +117,40 @@ impl<T: Clone> Receiver<T> {
         }
     }
 
-    /// Processes a packet. `announcement` is present if the packet describes its message; the first packet and an abort
-    /// must. Returns true if the packet completed the message.
+    /// Processes a packet. `announcement` returns the description of the message if the packet has one; the first packet
+    /// and an abort must. Returns true if the packet completed the message.
     pub fn input(
         &mut self,
         config: &Config,
         now: Time,
         id: MessageId,
         body: Body,
-        announcement: Option<(Announcement, T)>,
+        announcement: impl FnOnce() -> Option<(Announcement, T)>,
         is_marked: bool,
     ) -> bool {
         // The packet before left the link idle, so this packet met no queue at the link and its mark is from the core.
         let is_after_gap = now.since(self.last_arrival) > self.packet_time * 3 / 2;
         self.last_arrival = now;
         self.arrivals.count();
-        let Body::Payload { number, .. } = body else {
-            self.abort(config, now, id, announcement);
+        let Body::Payload {
+            number,
+            announced,
+            is_last,
+            ..
+        } = body
+        else {
+            self.abort(config, now, id, announcement());
             return false;
         };
-        let is_announced = !self.index.contains_key(&id);
-        let Some(index) = self.find_or_create(config, now, id, announcement) else {
+        let known = self.index.get(&id).copied();
+        let created = || self.create(now, id, announced.max(1), announcement()?);
+        let Some(index) = known.or_else(created) else {
             return false;
         };
         let replies = self.replies.len();
         let is_core_mark = is_marked && is_after_gap && config.core_window;
-        if !self.receive(now, index, number, is_marked, is_core_mark) {
+        let size = (announced, is_last);
+        if !self.receive(now, index, number, size, is_marked, is_core_mark) {
             return false;
         }
         let is_complete = self.get(index).is_some_and(|message| message.left() == 0);
@@ -147,7 +159,7 @@ impl<T: Clone> Receiver<T> {
         }
         self.arrivals.update(now);
         self.schedule(config, now);
-        if is_announced && !is_complete && self.replies.len() == replies {
+        if known.is_none() && !is_complete && self.replies.len() == replies {
             // Confirms the announcement, so that the sender does not repeat it.
             self.reply_with_grant(index);
         }
@@ -225,19 +237,15 @@ impl<T: Clone> Receiver<T> {
         self.messages.get(index as usize)?.as_ref()
     }
 
-    /// Returns the message's index. Creates its state from the announcement if it is unknown; replies to the announcement
-    /// of a finished message. Returns `None` if the packet belongs to no message.
-    fn find_or_create(
+    /// Creates the state of an announced message and returns its index. Returns `None` for a finished message, after a
+    /// reply, and if there are too many messages.
+    fn create(
         &mut self,
-        config: &Config,
         now: Time,
         id: MessageId,
-        announcement: Option<(Announcement, T)>,
+        announced: u64,
+        (announcement, tag): (Announcement, T),
     ) -> Option<u32> {
-        if let Some(&index) = self.index.get(&id) {
-            return Some(index);
-        }
-        let (announcement, tag) = announcement?;
         if self.finished.contains(&id) {
             self.replies.push_back((tag, Control::Done));
             return None;
@@ -245,17 +253,17 @@ impl<T: Clone> Receiver<T> {
         if self.index.len() >= MAX_MESSAGES {
             return None;
         }
-        let packets = config.packets(announcement.bytes);
-        let granted = packets.min(UNSCHEDULED_PACKETS);
-        let window = self.delays.scale_to(id.source, self.window);
-        let mut message = Incoming::new(tag, id, announcement, packets, granted, window);
+        let delay = self.delays.of_source(id.source);
+        let window = self.delays.scale(delay, self.window);
+        let mut message = Incoming::new(tag, id, announcement, announced, window);
+        message.packets = self.sizes.expect(id.source, announced);
         message.announcement.is_request &=
-            announcement.deadline.is_none() && packets <= MAX_REQUEST_PACKETS;
+            announcement.deadline.is_none() && announced <= MAX_REQUEST_PACKETS;
         message.serial = self.serial;
         message.heard_at = now;
         message.asked_at = now;
         self.serial += 1;
-        self.limits.add(granted);
+        self.limits.add(UNSCHEDULED_PACKETS);
         let index = self.free.pop().unwrap_or(self.messages.len() as u32);
         if index as usize == self.messages.len() {
             self.messages.push(None);
@@ -266,12 +274,14 @@ impl<T: Clone> Receiver<T> {
         Some(index)
     }
 
-    /// Records a packet of a message. Returns false if the packet was not expected: it is a duplicate or was not granted.
+    /// Records a packet of a message and the size that it announces: the number of packets, and whether it is the last.
+    /// Returns false if the packet was not expected: it is a duplicate or was not granted.
     fn receive(
         &mut self,
         now: Time,
         index: u32,
         number: u64,
+        (announced, is_last): (u64, bool),
         is_marked: bool,
         is_core_mark: bool,
     ) -> bool {
@@ -289,6 +299,13 @@ impl<T: Clone> Receiver<T> {
             message.is_passed_over = false;
             self.limits.in_flight += message.in_flight();
         }
+        let packets = message.packets;
+        self.limits
+            .remove(message.resize(number, announced, is_last));
+        if message.packets != packets {
+            message.announcement.is_request &= message.packets <= MAX_REQUEST_PACKETS;
+            self.is_stale = true;
+        }
         let arrival = message.receive(number);
         self.limits.remove(1);
         if let Some((from, to)) = arrival.gap
@@ -301,8 +318,8 @@ impl<T: Clone> Receiver<T> {
         }
         if let Some(granted_at) = arrival.granted_at {
             let source = message.id.source;
-            self.delays.record(source, now.since(granted_at));
-            message.window = self.delays.scale_to(source, self.window);
+            let shortest = self.delays.record(source, now.since(granted_at));
+            message.window = self.delays.scale(shortest, self.window);
         }
         message.core.count(is_core_mark, self.window);
         true
@@ -313,6 +330,8 @@ impl<T: Clone> Receiver<T> {
             return;
         };
         self.finished.insert(now, message.id);
+        self.sizes
+            .record(message.id.source, message.first_announced, message.packets);
         let is_late = message
             .announcement
             .deadline

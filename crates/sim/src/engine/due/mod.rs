@@ -78,11 +78,22 @@ fn host_link(context: &Context, message: &Message, link: u32) -> Link {
     }
 }
 
-fn announcement(message: &Message) -> Announcement {
+/// Part of the time allowed that sources with false deadlines announce.
+const FALSE_DEADLINE_PART: u64 = 10;
+
+fn announcement(config: &Config, message: &Message) -> Announcement {
     let is_answer = message.class == Class::Response;
+    let is_false = flow_hash(u64::from(message.source)) % 1_000 < config.false_deadline_permille;
+    let deadline = match message.deadline {
+        Some(deadline) if is_false => {
+            let allowed = deadline.since(message.submitted);
+            Some(message.submitted + allowed / FALSE_DEADLINE_PART)
+        }
+        deadline => deadline,
+    };
     Announcement {
         bytes: message.bytes,
-        deadline: message.deadline,
+        deadline,
         query: message.query.filter(|_| is_answer),
         is_request: matches!(message.class, Class::Query | Class::Cancel),
     }

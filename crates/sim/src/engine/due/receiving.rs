@@ -62,12 +62,17 @@ impl Receiver for Receiving {
             source: message.source,
             number: message.flow,
         };
-        let announced = (announcement(&message), (message, reply));
+        let announced = || {
+            Some((
+                announcement(config, &message),
+                (Arc::clone(&message), reply),
+            ))
+        };
         let is_marked = packet.tcp_flags().contains(Flags::CE);
         let now = context.now();
         u32::from(
             self.machine
-                .input(config, now, id, body, Some(announced), is_marked),
+                .input(config, now, id, body, announced, is_marked),
         )
     }
 

@@ -48,7 +48,7 @@ impl Sender for Sending {
     }
 
     fn submit(&mut self, context: &mut Context, message: Message, record: u32) {
-        let description = announcement(&message);
+        let description = announcement(&self.config, &message);
         let number = message.flow;
         let tag = (Arc::new(message), record);
         self.machine
@@ -78,6 +78,7 @@ impl Sender for Sending {
             Body::Payload {
                 number,
                 is_retransmission: retransmit,
+                ..
             } => {
                 let len = config.payload_of(description.bytes, number);
                 let seq = number.saturating_mul(config.payload());
