@@ -1,0 +1,149 @@
+//! Harm of wrong announcements to `due`: sizes that hosts only estimate, and deadlines that some hosts shorten to be served
+//! earlier. All numbers are means over runs with equal flows.
+#![expect(clippy::print_stdout, reason = "the test prints its measurements")]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the numbers of a test are small"
+)]
+
+mod lab;
+
+use duetime_core::random::{Purpose, Streams, mix};
+use duetime_core::{Bytes, Rate, Span};
+use duetime_proto::due::Config;
+use duetime_results::FlowRecord;
+use duetime_scenario::model::{Amount, Buffer, Protocol, Scenario, TraceFlow};
+use duetime_sim::Options;
+use lab::{missed, run, star, trace};
+
+const SENDERS: u64 = 20;
+const SECONDS: u64 = 2;
+const RUNS: u64 = 2;
+
+/// Returns a scenario of deadline flows from all hosts to one.
+fn scenario(load: f64, seed: u64, config: Config) -> Scenario {
+    let rate = Rate::from_gbps(1);
+    let duration = Span::from_secs(SECONDS);
+    let protocol = Protocol::Due(config);
+    let mut scenario = star(
+        SENDERS as u32 + 1,
+        rate,
+        Span::from_us(20),
+        protocol,
+        duration,
+    );
+    scenario.seed = seed;
+    scenario.switch.buffer = Buffer::Static(Amount::Bytes(128 * 1024));
+    scenario.drain = Span::from_ms(500);
+    let mut stream = Streams::new(seed, 0).stream(0, Purpose::Arrival);
+    let gap = Span::from_ps((50_000.0 * 8e12 / (load * rate.as_bps() as f64)) as u64);
+    let mut flows = Vec::new();
+    let mut at = stream.exponential(gap);
+    while at < duration {
+        flows.push(TraceFlow {
+            start: at,
+            source: 1 + stream.below(SENDERS) as u32,
+            destination: 0,
+            size: Bytes(stream.between(2_000, 98_000)),
+            deadline: Some(stream.exponential(Span::from_ms(10)).max(Span::from_ms(2))),
+        });
+        at += stream.exponential(gap);
+    }
+    scenario.workloads = vec![trace(flows)];
+    scenario
+}
+
+/// Returns true if the host announces false deadlines, which the simulator decides by the same hash.
+fn is_false(host: u32, config: &Config) -> bool {
+    (mix(u64::from(host), 0x0f10) >> 32) % 1_000 < u64::from(config.false_deadline_permille)
+}
+
+/// Missed shares in % of honest hosts' flows and of the others'.
+#[derive(Clone, Copy)]
+struct Missed {
+    honest: f64,
+    others: f64,
+}
+
+fn outcome(name: &str, load: f64, config: Config) -> Missed {
+    let (mut honest, mut others) = (Vec::new(), Vec::new());
+    for seed in 0..RUNS {
+        let output = run(&scenario(load, 70 + seed, config), &Options::default());
+        let (wrong, right): (Vec<FlowRecord>, Vec<FlowRecord>) = output
+            .records
+            .flows
+            .into_iter()
+            .partition(|flow| is_false(flow.source, &config));
+        honest.extend(right);
+        others.extend(wrong);
+    }
+    let share = |flows: &[FlowRecord]| missed(flows.iter()).0 * 100.0;
+    let missed = Missed {
+        honest: share(&honest),
+        others: share(&others),
+    };
+    println!(
+        "| {load} | {name} | {:.2} % | {:.2} % of {} |",
+        missed.honest,
+        missed.others,
+        others.len()
+    );
+    missed
+}
+
+fn header() {
+    println!("| load | announcement | missed | missed by hosts with false deadlines |");
+    println!("|---|---|---|---|");
+}
+
+fn with_sizes(announced_permille: u32) -> Config {
+    Config {
+        announced_permille,
+        ..Config::default()
+    }
+}
+
+fn with_false_deadlines(false_deadline_permille: u32) -> Config {
+    Config {
+        false_deadline_permille,
+        ..Config::default()
+    }
+}
+
+#[test]
+fn wrong_sizes_cost_little() {
+    header();
+    for load in [0.7, 0.95] {
+        let right = outcome("right sizes", load, with_sizes(1_000)).honest;
+        for (permille, name, limit) in [
+            // A tenth of a few packets, rounded to packets, says little about the size.
+            (100, "a tenth", 10.0),
+            (500, "half", 2.0),
+            (2_000, "double", 2.0),
+            (10_000, "tenfold", 2.0),
+        ] {
+            let wrong = outcome(name, load, with_sizes(permille)).honest;
+            let more = wrong - right;
+            assert!(more <= limit, "{name}: {wrong} % instead of {right} %");
+        }
+    }
+}
+
+#[test]
+fn false_deadlines_hurt_only_their_hosts() {
+    header();
+    for load in [0.7, 0.95] {
+        let right = outcome("right deadlines", load, with_false_deadlines(0)).honest;
+        for (permille, name) in [(100, "a tenth of the hosts"), (300, "30 % of the hosts")] {
+            let missed = outcome(name, load, with_false_deadlines(permille));
+            let honest = missed.honest;
+            assert!(
+                honest <= right * 1.1 + 0.1,
+                "{name}: {honest} % instead of {right} %"
+            );
+            // What cannot meet the announced deadline is postponed, so a false one does not pay.
+            assert!(missed.others > right, "{name}: {} %", missed.others);
+        }
+    }
+}
