@@ -11,7 +11,8 @@
 //!    waiting for the NIC. Otherwise an event at that instant allowed the packet: a timer, an acknowledgement, a grant,
 //!    the end of the handshake, or the submission. A timer leads back to the event that started it.
 //! 3. An acknowledgement or grant is followed back over its own hops to the packet that caused it, with the time for
-//!    which the receiver delayed it as a separate part. That packet continues at step 1.
+//!    which the receiver delayed it as a separate part. That packet continues at step 1. Under `due`, a receiver grants
+//!    when any message's packet arrives, so the wait since the latest packet of this flow is a separate part.
 //!
 //! A flow limited by its window therefore shows the composition of each of its round trips. The parts are intervals,
 //! each beginning at the end of the one before, that together cover [submission, finish]; so their sum is exact. In
@@ -58,6 +59,10 @@ pub enum Cause {
     ReplyNic,
     /// Other time between an arrival at the receiver and its reply.
     Receiver,
+    /// `due`: waiting for a grant while the receiver grants more urgent messages.
+    Grant,
+    /// `due`: silence until the receiver requested missing packets.
+    Resend,
     /// Waiting until the application aborted the message.
     Aborted,
     /// Waiting for earlier messages of the same connection.
@@ -87,6 +92,10 @@ pub enum Stage {
     Denied,
     /// D3: a grant above zero.
     Pause,
+    /// `due`: the receiver's next grant.
+    Grant,
+    /// `due`: the next grant of a message with a deadline that the receiver's overload check postponed.
+    Postponed,
     /// Delivery of the last packet, including the flow's own packets ahead of it in the NIC.
     Delivery,
 }

@@ -139,7 +139,7 @@ pub enum FlowEventKind {
     Timer(Timer),
     /// The sender could transmit while its host's NIC was busy: it entered the NIC's queue of ready senders.
     Ready,
-    /// A reply of the receiver (acknowledgement, SYN-ACK or grant) was created while its host's NIC was busy.
+    /// A reply of the receiver (acknowledgement, SYN-ACK, grant or request) was created while its host's NIC was busy.
     ReplyQueued {
         /// Sequence number of the reply.
         seq: u64,
@@ -165,6 +165,20 @@ pub enum FlowEventKind {
     },
     /// The sender stopped sending data until a router grants it a rate again (D3 §4.5).
     Paused,
+    /// `due`: the receiver's grant reached the sender, or the message was submitted, which permits its first packet.
+    Permitted {
+        /// Bytes below may be sent, rounded up to whole packets.
+        up_to: u64,
+        /// True if the receiver grants the message only what more urgent messages leave.
+        is_background: bool,
+    },
+    /// `due`: the receiver's request for missing packets reached the sender.
+    ResendRequested {
+        /// First byte of the missing packets.
+        from: u64,
+        /// One past their last byte, rounded up to whole packets.
+        to: u64,
+    },
     /// The handshake was completed.
     Established,
     /// The last byte was delivered, which stops the flow's clock.
@@ -190,4 +204,6 @@ pub enum Timer {
     Pause,
     /// D3: time of the next packet at the granted rate.
     Pace,
+    /// `due`: repetition of an announcement without a reply.
+    Announcement,
 }

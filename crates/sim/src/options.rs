@@ -66,11 +66,15 @@ impl Keep {
             | FlowEventKind::Denied { link } => link == port,
             FlowEventKind::Submitted
             | FlowEventKind::Delivered { .. }
-            | FlowEventKind::Timer(Timer::Handshake | Timer::Retransmission)
+            | FlowEventKind::Timer(
+                Timer::Handshake | Timer::Retransmission | Timer::Announcement,
+            )
             | FlowEventKind::Granted { .. }
             | FlowEventKind::Paused
             | FlowEventKind::Finished => true,
-            FlowEventKind::Sent { .. }
+            FlowEventKind::Permitted { .. }
+            | FlowEventKind::ResendRequested { .. }
+            | FlowEventKind::Sent { .. }
             | FlowEventKind::Received { .. }
             | FlowEventKind::Acked { .. }
             | FlowEventKind::Timer(_)

@@ -12,6 +12,8 @@ pub(super) struct Kinds {
     pub(super) granted: Vec<FlowEvent>,
     pub(super) paused: Vec<FlowEvent>,
     pub(super) denied: Vec<FlowEvent>,
+    /// `due`: events that permit packets.
+    pub(super) permissions: Vec<FlowEvent>,
     pub(super) ready: Vec<FlowEvent>,
     pub(super) replies: Vec<FlowEvent>,
     /// Events that start the retransmission and probe timers: data sent, new data acknowledged, and their own expiry.
@@ -44,6 +46,7 @@ impl Kinds {
             granted: only(|what| matches!(what, FlowEventKind::Granted { .. })),
             paused: only(|what| what == FlowEventKind::Paused),
             denied: only(|what| matches!(what, FlowEventKind::Denied { .. })),
+            permissions: only(is_permission),
             ready: only(|what| what == FlowEventKind::Ready),
             replies: only(|what| matches!(what, FlowEventKind::ReplyQueued { .. })),
         }
@@ -78,7 +81,18 @@ pub(super) fn is_enabler(what: FlowEventKind) -> bool {
             | FlowEventKind::Granted { .. }
             | FlowEventKind::Established
             | FlowEventKind::Aborted
-    ) || sender_timer(what).is_some()
+    ) || is_permission(what)
+        || sender_timer(what).is_some()
+}
+
+/// Returns true for an event that permits packets under `due`.
+fn is_permission(what: FlowEventKind) -> bool {
+    matches!(
+        what,
+        FlowEventKind::Permitted { .. }
+            | FlowEventKind::ResendRequested { .. }
+            | FlowEventKind::Timer(Timer::Announcement)
+    )
 }
 
 /// Returns true for an event at a sender.

@@ -140,8 +140,14 @@ fn limit(
         return limit;
     };
     let is_timeout = match limit {
-        // The run ended before the timer expired, so the trace shows the loss but not the timeout.
-        Limit::Unfinished => (traces.iter()).any(|trace| trace.flow == last && has_loss(trace)),
+        // The run ended before the loss was repaired, so the trace shows the loss but not the wait.
+        Limit::Unfinished => {
+            let lossy = (traces.iter()).find(|trace| trace.flow == last && has_loss(trace));
+            if lossy.is_some_and(is_granted_by_receiver) {
+                return Limit::LossRecovery;
+            }
+            lossy.is_some()
+        }
         // The message waited behind a message of an earlier query that had a timeout.
         Limit::EarlierMessages => {
             (flows.iter()).any(|flow| flow.flow == last && is_behind(flow, with_timeout))
@@ -160,6 +166,13 @@ fn has_loss(trace: &FlowTrace) -> bool {
     use FlowEventKind::{Dropped, Lost};
     let mut events = trace.events.iter();
     events.any(|event| matches!(event.what, Dropped { .. } | Lost { .. }))
+}
+
+/// Returns true if the receiver grants the flow's packets and requests lost ones, so that the sender has no
+/// retransmission timeout.
+fn is_granted_by_receiver(trace: &FlowTrace) -> bool {
+    let mut events = trace.events.iter();
+    events.any(|event| matches!(event.what, FlowEventKind::Permitted { .. }))
 }
 
 /// Returns true if one of the others is a message of the same connection that was submitted earlier and was still open

@@ -31,6 +31,10 @@ pub enum Limit {
     Pause,
     /// D3: allocated rate below the requested rate.
     Allocation,
+    /// `due`: grants to more urgent messages.
+    Grant,
+    /// `due`: postponed by the receiver's overload check.
+    Postponed,
     /// Propagation and network stacks of the hosts.
     Hosts,
     /// Wait for a free server of a host.
@@ -80,13 +84,15 @@ impl Limit {
             (_, Cause::Timer(Timer::TailLossProbe)) => Self::TailLossProbe,
             (_, Cause::Aborted | Cause::Unfinished) => Self::Unfinished,
             (_, Cause::EarlierMessages) => Self::EarlierMessages,
+            (Stage::Postponed, _) => Self::Postponed,
+            (_, Cause::Grant) => Self::Grant,
             (Stage::Handshake, _) | (_, Cause::Timer(Timer::Handshake)) => Self::Handshake,
             (Stage::Loss, _) | (_, Cause::Timer(Timer::Reordering)) => Self::LossRecovery,
             (Stage::Pause, _) | (_, Cause::Timer(Timer::Pause | Timer::Request)) => Self::Pause,
             (Stage::Denied | Stage::Pace, _) | (_, Cause::Timer(Timer::Pace)) => Self::Allocation,
             (_, Cause::Queue(_) | Cause::Nic | Cause::ReplyNic) => Self::Queue,
             (_, Cause::Transmission(_)) => Self::Transmission,
-            (Stage::Window | Stage::Rate, _) => Self::RoundTrips,
+            (Stage::Window | Stage::Rate | Stage::Grant, _) => Self::RoundTrips,
             (Stage::Delivery, _) => Self::Hosts,
         }
     }
@@ -139,6 +145,21 @@ mod tests {
         assert_eq!(sums[&Limit::RoundTrips], Span::from_us(10));
         assert_eq!(sums.len(), 3, "time after the last event is not counted");
         assert_eq!(Limit::largest(&steps(&[(5, Activity::Pending)])), None);
+    }
+
+    #[test]
+    fn every_part_of_a_postponed_wait_counts_as_postponed() {
+        for cause in [Cause::Grant, Cause::Queue(1), Cause::Propagation] {
+            assert_eq!(Limit::of_flow(Stage::Postponed, cause), Limit::Postponed);
+        }
+        let of_grant = |cause| Limit::of_flow(Stage::Grant, cause);
+        assert_eq!(of_grant(Cause::Grant), Limit::Grant);
+        assert_eq!(of_grant(Cause::Queue(1)), Limit::Queue);
+        assert_eq!(of_grant(Cause::Propagation), Limit::RoundTrips);
+        assert_eq!(
+            Limit::of_flow(Stage::Loss, Cause::Resend),
+            Limit::LossRecovery
+        );
     }
 
     #[test]

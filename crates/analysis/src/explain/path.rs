@@ -1,14 +1,18 @@
 //! The backward walk along the critical path.
 
+mod grants;
+
 use super::kinds::{Kinds, at_sender, earlier, is_enabler, sender_timer, until};
 use super::route::{Hop, Packet, Route, Through};
 use super::{Cause, Stage, Step};
 use duetime_core::{Span, Time};
 use duetime_results::{FlowEvent, FlowEventKind, FlowRecord, Timer};
+use std::ops::ControlFlow;
 
 /// The backward walk. The time after `cursor` is explained.
 pub(super) struct Walk {
     start: Time,
+    has_deadline: bool,
     cursor: Time,
     stage: Stage,
     steps: Vec<Step>,
@@ -81,6 +85,7 @@ impl Walk {
             .map(|event| event.at);
         Self {
             start: flow.start,
+            has_deadline: flow.deadline.is_some(),
             cursor: end,
             stage: Stage::Delivery,
             steps: Vec::new(),
@@ -149,6 +154,14 @@ impl Walk {
                 departure = self.cursor;
                 continue;
             }
+            match self.permission_back() {
+                Some(ControlFlow::Continue(())) => {
+                    departure = self.cursor;
+                    continue;
+                }
+                Some(ControlFlow::Break(())) => return,
+                None => {}
+            }
             let enabler = self.latest(self.cursor, is_enabler);
             let enabled = enabler.is_some_and(|enabler| enabler.at == self.cursor);
             if !enabled && let Some(since) = self.nic_since(self.cursor) {
@@ -179,6 +192,13 @@ impl Walk {
                 self.take(earlier.map_or(self.start, |event| event.at), Cause::Aborted);
                 continue;
             }
+            if matches!(
+                enabler.what,
+                FlowEventKind::Permitted { .. } | FlowEventKind::ResendRequested { .. }
+            ) {
+                self.grant_back(enabler.what);
+                return;
+            }
             let acknowledged =
                 self.happened_at(now, |what| matches!(what, FlowEventKind::Acked { .. }));
             if acknowledged.is_none() && submitted {
@@ -194,7 +214,10 @@ impl Walk {
             } else {
                 self.stage_before(now)
             };
-            self.return_back(acknowledged);
+            self.return_back(acknowledged.and_then(|event| match event.what {
+                FlowEventKind::Acked { seq } => Some(seq as u32),
+                _ => None,
+            }));
             return;
         }
     }
@@ -229,14 +252,17 @@ impl Walk {
             Timer::Retransmission | Timer::TailLossProbe => {
                 earlier(&self.kinds.progress, now).last()
             }
-            Timer::Reordering | Timer::DelayedAck => None,
+            Timer::Reordering | Timer::DelayedAck | Timer::Announcement => None,
         };
         let started = started
             .copied()
             .or_else(|| self.latest_before(now, at_sender));
         self.stage = match timer {
             Timer::Handshake => Stage::Handshake,
-            Timer::Retransmission | Timer::TailLossProbe | Timer::Reordering => Stage::Loss,
+            Timer::Retransmission
+            | Timer::TailLossProbe
+            | Timer::Reordering
+            | Timer::Announcement => Stage::Loss,
             Timer::Request | Timer::DelayedAck => self.stage_before(now),
             Timer::Pause => Stage::Pause,
             Timer::Pace => Stage::Pace,
@@ -257,13 +283,10 @@ impl Walk {
     }
 
     /// Follows an acknowledgement or grant that reached the sender at `cursor` back to the receiver.
-    fn return_back(&mut self, acknowledged: Option<FlowEvent>) {
+    /// `number` is its sequence number, if known.
+    fn return_back(&mut self, number: Option<u32>) {
         self.round_trips += 1;
         let before = self.cursor;
-        let number = acknowledged.and_then(|event| match event.what {
-            FlowEventKind::Acked { seq } => Some(seq as u32),
-            _ => None,
-        });
         let arrivals = self.backward.arrivals(before).rev();
         let mut matching =
             arrivals.filter(|hop| number.is_none_or(|number| hop.packet.0 == number));
@@ -303,9 +326,14 @@ impl Walk {
             .is_some()
         };
         if arrived(self) != Some(self.cursor) && !delayed(self) {
-            let queued = until(&self.kinds.replies, self.cursor).iter().rfind(|event| {
-                matches!(event.what, FlowEventKind::ReplyQueued { seq } if seq as u32 == number)
-            });
+            // An earlier reply may have had the same number.
+            let earlier = self.backward.offered_before(self.cursor, number);
+            let queued = until(&self.kinds.replies, self.cursor)
+                .iter()
+                .rfind(|event| {
+                    matches!(event.what, FlowEventKind::ReplyQueued { seq } if seq as u32 == number)
+                        && earlier.is_none_or(|earlier| event.at > earlier)
+                });
             if let Some(queued) = queued {
                 self.take(queued.at, Cause::ReplyNic);
             }
@@ -369,6 +397,9 @@ impl Walk {
             .is_some_and(|established| at <= established)
         {
             return Stage::Handshake;
+        }
+        if !self.kinds.permissions.is_empty() {
+            return Stage::Grant;
         }
         let grants = &self.kinds.granted;
         let Some((grant, before)) = earlier(grants, at).split_last() else {

@@ -84,6 +84,16 @@ impl Route {
         self.hops_until(at).iter().rfind(passed).copied()
     }
 
+    /// Returns the time before `at` at which the first port of the route last received a packet with this number.
+    pub(super) fn offered_before(&self, at: Time, number: u32) -> Option<Time> {
+        let first = *self.passed.first()?;
+        let hops = self.hops_until(at).iter();
+        let sent = |hop: &&Hop| hop.through == first && hop.packet.0 == number && hop.at < at;
+        let hop = hops.rev().find(sent)?;
+        let before = hop.sending + hop.waited;
+        Some(Time::from_ps(hop.at.as_ps().saturating_sub(before.as_ps())))
+    }
+
     /// Returns the last packet that the first port of the route had sent by `at`, not counting its random delay.
     pub(super) fn departure_until(&self, at: Time) -> Option<Hop> {
         let first = *self.passed.first()?;

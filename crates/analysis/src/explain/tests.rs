@@ -342,6 +342,7 @@ fn any_timer() -> impl Strategy<Value = Timer> {
         Timer::Request,
         Timer::Pause,
         Timer::Pace,
+        Timer::Announcement,
     ])
 }
 
@@ -395,6 +396,11 @@ fn any_event() -> impl Strategy<Value = FlowEvent> {
         seq.prop_map(|seq| FlowEventKind::Acked { seq }),
         Just(FlowEventKind::Granted { allocation_bps: 1 }),
         Just(FlowEventKind::Paused),
+        (0u64..4, any::<bool>()).prop_map(|(up_to, is_background)| FlowEventKind::Permitted {
+            up_to,
+            is_background,
+        }),
+        (0u64..4, 0u64..4).prop_map(|(from, to)| FlowEventKind::ResendRequested { from, to }),
         Just(FlowEventKind::Established),
     ];
     (0u64..1_000, what).prop_map(|(at, what)| FlowEvent {

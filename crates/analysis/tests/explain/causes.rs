@@ -10,7 +10,7 @@ use duetime_sim::{Options, Watch};
 use std::collections::BTreeMap;
 
 /// Returns the flow with this index, its events and its explanation.
-fn explained(scenario: &Scenario, index: usize) -> (FlowRecord, Vec<FlowEvent>, Explanation) {
+pub fn explained(scenario: &Scenario, index: usize) -> (FlowRecord, Vec<FlowEvent>, Explanation) {
     let flow = run(scenario).records.flows[index].clone();
     let options = Options {
         watch: Watch::flow(flow.flow),
@@ -25,18 +25,18 @@ fn explained(scenario: &Scenario, index: usize) -> (FlowRecord, Vec<FlowEvent>, 
     (flow, events, explanation)
 }
 
-fn time(explanation: &Explanation, cause: Cause) -> Span {
+pub fn time(explanation: &Explanation, cause: Cause) -> Span {
     let causes = explanation.by_cause();
     causes.get(&cause).copied().unwrap_or_default()
 }
 
-fn expired(events: &[FlowEvent], timer: Timer) -> u64 {
+pub fn expired(events: &[FlowEvent], timer: Timer) -> u64 {
     let wanted = FlowEventKind::Timer(timer);
     events.iter().filter(|event| event.what == wanted).count() as u64
 }
 
 /// Returns the trace of a flow over two lossy links, with the first seed for which `wanted` accepts the events.
-fn lossy_flow(
+pub fn lossy_flow(
     protocol: Protocol,
     bytes: u64,
     loss: f64,

@@ -12,6 +12,7 @@ mod bare;
 mod common;
 
 mod causes;
+mod due;
 mod queries;
 mod reception;
 mod traces;

@@ -180,6 +180,9 @@ fn label(node: u32, activity: Activity, names: &Names) -> String {
         Activity::Down(Stage::Pause, _) | Activity::Up(Stage::Pause, _) => {
             "paused without a granted rate".to_owned()
         }
+        Activity::Down(Stage::Postponed, _) | Activity::Up(Stage::Postponed, _) => {
+            "postponed by the receiver's overload check".to_owned()
+        }
         Activity::Down(_, cause) | Activity::Up(_, cause) => match cause {
             Cause::Queue(link) => format!("queueing at {}", names.link(link)),
             Cause::Transmission(_) => "transmission".to_owned(),
@@ -189,6 +192,10 @@ fn label(node: u32, activity: Activity, names: &Names) -> String {
             Cause::Timer(timer) => waiting_for(timer).to_owned(),
             Cause::Nic | Cause::ReplyNic => "hosts' NICs busy with other packets".to_owned(),
             Cause::Receiver => "held acknowledgements".to_owned(),
+            Cause::Grant => {
+                "waiting for a grant while the receiver served more urgent messages".to_owned()
+            }
+            Cause::Resend => "waiting until the receiver requested lost packets".to_owned(),
             Cause::Aborted => "waiting until it was aborted".to_owned(),
             Cause::EarlierMessages => "earlier messages of the connection".to_owned(),
             Cause::Host => "sending hosts".to_owned(),
@@ -209,6 +216,7 @@ fn waiting_for(timer: Timer) -> &'static str {
         Timer::Request => "waiting to resend an unanswered rate request",
         Timer::Pause => "paused without a granted rate",
         Timer::Pace => "sending at the allocated rate",
+        Timer::Announcement => "waiting to repeat an unanswered announcement",
     }
 }
 

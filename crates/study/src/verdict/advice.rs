@@ -40,6 +40,8 @@ pub fn cause(limit: Limit, queue: Option<(Place, Option<&str>)>) -> String {
         Limit::EarlierMessages => "earlier messages of the connection",
         Limit::Pause => "pauses without a granted rate",
         Limit::Allocation => "allocations below the requested rate",
+        Limit::Grant => "grants to more urgent messages",
+        Limit::Postponed => "answers postponed by the receiver's overload check",
         Limit::Hosts => "propagation and network stacks",
         Limit::Server => "waits for a free server",
         Limit::Computing => "computation",
@@ -132,7 +134,7 @@ pub fn advise(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
             );
             tries.done()
         }
-        Limit::Pause | Limit::Allocation => {
+        Limit::Pause | Limit::Allocation | Limit::Grant | Limit::Postponed => {
             without_settings("fewer or smaller concurrent answers with deadlines, or faster links")
         }
         Limit::Hosts => {

@@ -45,6 +45,8 @@ pub fn stage_label(stage: Stage) -> &'static str {
         Stage::Pace => "the next packet at the allocated rate",
         Stage::Denied => "the next grant, denied the asked rate",
         Stage::Pause => "a grant, paused",
+        Stage::Grant => "the next grant of the receiver",
+        Stage::Postponed => "a grant, postponed by the overload check",
         Stage::Delivery => "delivery of the last packet",
     }
 }
@@ -61,6 +63,8 @@ pub fn cause_label(cause: Cause, names: &Names) -> String {
         Cause::Nic => "sending host: NIC busy with other flows".to_owned(),
         Cause::ReplyNic => "receiving host: NIC busy with other packets".to_owned(),
         Cause::Receiver => "receiver holding the acknowledgement".to_owned(),
+        Cause::Grant => "receiver: serves more urgent messages".to_owned(),
+        Cause::Resend => "silence until the receiver requested lost packets".to_owned(),
         Cause::Aborted => "waiting until it was aborted".to_owned(),
         Cause::EarlierMessages => "earlier messages of the connection".to_owned(),
         Cause::Host => "sending host: other".to_owned(),
@@ -80,6 +84,7 @@ fn timer_label(timer: Timer) -> &'static str {
         Timer::Request => "silence until the rate request was sent again",
         Timer::Pause => "pause before the next rate request",
         Timer::Pace => "gap between packets at the allocated rate",
+        Timer::Announcement => "silence until the announcement was sent again",
     }
 }
 
@@ -132,6 +137,17 @@ pub fn event_label(event: &FlowEvent, names: &Names) -> String {
         }
         Kind::Denied { link } => format!("denied at {}", names.link(link)),
         Kind::Paused => "paused".to_owned(),
+        Kind::Permitted {
+            up_to,
+            is_background: false,
+        } => format!("granted to {up_to}"),
+        Kind::Permitted {
+            up_to,
+            is_background: true,
+        } => format!("granted to {up_to} as background"),
+        Kind::ResendRequested { from, to } => {
+            format!("resend requested {from}+{}", to.saturating_sub(from))
+        }
         Kind::Established => "established".to_owned(),
         Kind::Finished => "finished".to_owned(),
     }
@@ -148,5 +164,6 @@ fn expiry_label(timer: Timer) -> &'static str {
         Timer::Request => "request timer",
         Timer::Pause => "pause timer",
         Timer::Pace => "pacing timer",
+        Timer::Announcement => "announcement timer",
     }
 }

@@ -7,7 +7,7 @@ use crate::packet::{Packet, REVERSE};
 use crate::setup::Setup;
 use crate::workload::Message;
 use duetime_core::{Span, Time};
-use duetime_proto::due::{self, Body, Config, HEADER_BYTES, MessageId};
+use duetime_proto::due::{self, Body, Config, Control, HEADER_BYTES, MessageId};
 use duetime_proto::tcp::Flags;
 use duetime_results::FlowEventKind;
 use std::sync::Arc;
@@ -86,14 +86,19 @@ impl Receiver for Receiving {
         &mut self,
         _binding: &mut Binding,
         context: &mut Context,
-        index: u32,
+        _index: u32,
     ) -> Option<Packet> {
         let ((message, sender), control) = self.machine.poll_transmit()?;
+        let number = match control {
+            Control::Grant { up_to, .. } => up_to,
+            Control::Resend { from, .. } => from,
+            Control::Done => 0,
+        };
         let mut packet = Packet::new(
             message.source,
             sender,
             flow_hash(message.flow),
-            index,
+            number.saturating_mul(self.config.payload()) as u32,
             HEADER_BYTES as u16 + context.frame_overhead,
             REVERSE | Packet::label(Due::FAMILY as u16, 0),
         );

@@ -6,7 +6,9 @@ use crate::engine::endpoint::{Aborted, Binding, Listed, Sender, flow_hash};
 use crate::packet::{NONE, Packet};
 use crate::workload::Message;
 use duetime_core::Time;
-use duetime_proto::due::{self, Body, Config, Counters, HEADER_BYTES};
+use duetime_proto::due::{
+    self, Body, Config, Control, Counters, HEADER_BYTES, UNSCHEDULED_PACKETS,
+};
 use duetime_proto::tcp::Flags;
 use duetime_results::{FlowEventKind, Timer};
 use std::sync::Arc;
@@ -18,6 +20,27 @@ pub struct Sending {
 }
 
 impl Sending {
+    /// Records a grant or a request for missing packets.
+    fn observe(&self, context: &mut Context, flow: u32, control: Control) {
+        let bytes = |packets: u64| packets.saturating_mul(self.config.payload());
+        let event = match control {
+            Control::Grant {
+                up_to,
+                is_background,
+                ..
+            } => FlowEventKind::Permitted {
+                up_to: bytes(up_to),
+                is_background,
+            },
+            Control::Resend { from, to } => FlowEventKind::ResendRequested {
+                from: bytes(from),
+                to: bytes(to),
+            },
+            Control::Done => return,
+        };
+        context.observe(flow, event);
+    }
+
     fn complete_record(
         context: &mut Context,
         message: &Message,
@@ -50,6 +73,11 @@ impl Sender for Sending {
     fn submit(&mut self, context: &mut Context, message: Message, record: u32) {
         let description = announcement(&self.config, &message);
         let number = message.flow;
+        let permitted = FlowEventKind::Permitted {
+            up_to: UNSCHEDULED_PACKETS * self.config.payload(),
+            is_background: false,
+        };
+        context.observe(flow_hash(number), permitted);
         let tag = (Arc::new(message), record);
         self.machine
             .send(&self.config, context.now(), number, description, tag);
@@ -59,6 +87,7 @@ impl Sender for Sending {
         let Some(Extra::Control { flow, control }) = context.take::<Due>(&packet) else {
             return;
         };
+        self.observe(context, packet.flow, control);
         if let Some((tag, counters)) = self.machine.input(context.now(), flow, control) {
             let (message, record) = tag;
             Self::complete_record(context, &message, record, counters, message.bytes);
@@ -125,7 +154,7 @@ impl Sender for Sending {
 
     fn timeout(&mut self, _binding: &mut Binding, context: &mut Context) {
         for (message, _) in self.machine.timeout(context.now()) {
-            let timer = FlowEventKind::Timer(Timer::Handshake);
+            let timer = FlowEventKind::Timer(Timer::Announcement);
             context.observe(flow_hash(message.flow), timer);
         }
     }
