@@ -123,7 +123,7 @@ pub enum Due {
 
 /// Default rate of a host's link.
 pub(crate) const DEFAULT_LINK: Rate = Rate::from_gbps(10);
-const DEFAULT_TRANSPORTS: [&str; 4] = ["cubic", "dctcp", "d2tcp", "d3"];
+const DEFAULT_TRANSPORTS: [&str; 5] = ["cubic", "dctcp", "d2tcp", "d3", "due"];
 const DEFAULT_LATENCY: Span = Span::from_us(2);
 /// Minimum share of the most frequent fan-in for using it instead of the mean.
 const MIN_MODE_SHARE: f64 = 0.9;

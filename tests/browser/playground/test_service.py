@@ -18,8 +18,8 @@ def test_slider_changes_the_answer(opened: Opened) -> None:
     opened.slide("seeds", -8)
     opened.done()
     assert re.search(r"% of \d+ queries in time under .*; the best possible is [\d.]+ %", opened.answer())
-    assert page.locator("#rows tr").count() == 4
-    assert page.locator("#figure svg path").count() >= 4
+    assert page.locator("#rows tr").count() == 5
+    assert page.locator("#figure svg path").count() >= 5
     opened.picture("service")
     before = page.locator("#rows").inner_text()
     value = opened.slide("budget", -4)
@@ -34,12 +34,13 @@ def test_slider_changes_the_answer(opened: Opened) -> None:
 
 def test_transport_has_requirements_and_a_colour(opened: Opened) -> None:
     page = opened.page
-    expect(page.locator("#rows tr")).to_have_count(4, timeout=LONG)
+    expect(page.locator("#rows tr")).to_have_count(5, timeout=LONG)
     for name, needs in [
         ("cubic", "Needs nothing."),
         ("dctcp", "Needs ECN marking in the switches, dctcp as congestion control."),
         ("d2tcp", "an eBPF program on the hosts (duetime kernel attach)."),
         ("d3", "its software switch as router."),
+        ("due", "UDP sockets of Duetime (in progress), nothing of the switches; ECN marks and priority classes help."),
     ]:
         switch = page.get_by_role("checkbox", name=name, exact=True)
         expect(switch).to_have_accessible_description(re.compile(re.escape(needs) + "$"))

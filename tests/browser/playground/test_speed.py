@@ -29,7 +29,7 @@ def test_speed_compared_with_native(opened: Opened, request: pytest.FixtureReque
     opened.page.locator("#stop").click()
     opened.page.evaluate(START)
     text = (Path(__file__).parents[3] / "scenarios" / "feature-store.toml").read_text()
-    transports = ["cubic", "dctcp", "d2tcp", "d3"]
+    transports = ["cubic", "dctcp", "d2tcp", "d3", "due"]
     runs = [(index, run) for run in range(3) for index in range(len(transports))]
     #: Per transport: packet-hops, seconds in the page, seconds of the native program.
     spent = {name: [0.0, 0.0, 0.0] for name in transports}

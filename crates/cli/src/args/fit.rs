@@ -42,7 +42,7 @@ pub struct Fit {
     /// tables of calls contain none]
     #[arg(long, value_name = "SHARE")]
     pub other_load: Option<String>,
-    /// Transports of the scenario (comma-separated), first the one that the service used [default: cubic,dctcp,d2tcp,d3]
+    /// Transports of the scenario (comma-separated), first the one that the service used [default: cubic,dctcp,d2tcp,d3,due]
     #[arg(long, short, value_name = "NAMES", value_delimiter = ',')]
     pub transport: Vec<String>,
     /// Longest gap between calls of the same query, such as `'100 us'`, for inputs that do not identify queries

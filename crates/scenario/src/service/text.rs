@@ -43,8 +43,8 @@ impl Service {
         )?;
         line(
             to,
-            "transport = [\"cubic\", \"dctcp\", \"d2tcp\", \"d3\"]",
-            "Linux default, with ECN, with ECN and deadlines, with rates from routers",
+            "transport = [\"cubic\", \"dctcp\", \"d2tcp\", \"d3\", \"due\"]",
+            "Linux default, with ECN, with ECN and deadlines, with rates from routers, with grants from receivers",
         )?;
         line(
             to,

@@ -28,7 +28,10 @@ mod tests {
 
     #[test]
     fn descriptions_are_unique() {
-        let all = abouts(r#"["tcp", "cubic", "dctcp", "d2tcp", "d3", "rcpdc"]"#, "");
+        let all = abouts(
+            r#"["tcp", "cubic", "dctcp", "d2tcp", "d3", "rcpdc", "due"]"#,
+            "",
+        );
         for (i, about) in all.iter().enumerate() {
             assert!(
                 about.what.ends_with('.') && !about.needs.ends_with('.'),
