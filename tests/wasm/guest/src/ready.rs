@@ -13,7 +13,7 @@ use std::fmt::{Debug, Write};
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
 /// Transports in the order of the rows.
-const TRANSPORTS: [&str; 7] = [
+const TRANSPORTS: [&str; 8] = [
     "tcp",
     "dctcp",
     "d2tcp",
@@ -21,6 +21,7 @@ const TRANSPORTS: [&str; 7] = [
     "d3",
     "tcp-prio",
     "rcpdc-prio",
+    "due",
 ];
 
 /// Overrides that shorten each scenario to about 100,000 packet-hops: (file, key, value).
@@ -60,7 +61,7 @@ const SHORTER: &[(&str, &str, &str)] = &[
 const COMMON: &[(&str, &str)] = &[
     (
         "transport",
-        r#"["tcp", "dctcp", "d2tcp", "rcpdc", "d3", "tcp-prio", "rcpdc-prio"]"#,
+        r#"["tcp", "dctcp", "d2tcp", "rcpdc", "d3", "tcp-prio", "rcpdc-prio", "due"]"#,
     ),
     ("record.every", "500 us"),
 ];
