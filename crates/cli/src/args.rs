@@ -188,7 +188,7 @@ pub struct Choice {
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub settings: Vec<(String, String)>,
     /// Number of runs per transport, each with separate random streams [default: the file's `seeds`]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(duetime_scenario::MOST_SEEDS)))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(duetime_scenario::MAX_SEEDS)))]
     pub seeds: Option<u32>,
     /// Root of all random streams [default: the file's `seed`]
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]

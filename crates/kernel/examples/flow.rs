@@ -140,7 +140,7 @@ fn refuse() -> Outcome {
         )
     };
     refused(tcp.as_fd(), Deadline { bytes: 0, ..good }, Errno::INVAL)?;
-    let too_many = deadline::MOST_BYTES + 1;
+    let too_many = deadline::MAX_BYTES + 1;
     refused(
         tcp.as_fd(),
         Deadline {
@@ -149,7 +149,7 @@ fn refuse() -> Outcome {
         },
         Errno::RANGE,
     )?;
-    let too_long = deadline::MOST + Duration::from_secs(1);
+    let too_long = deadline::MAX_DEADLINE + Duration::from_secs(1);
     refused(
         tcp.as_fd(),
         Deadline {
@@ -170,7 +170,7 @@ fn refuse() -> Outcome {
         deadline::get(tcp.as_fd())?.messages == 0,
         "a rejected message was stored",
     )?;
-    for _ in 0..deadline::MOST_MESSAGES {
+    for _ in 0..deadline::MAX_MESSAGES {
         deadline::set(tcp.as_fd(), &good)?;
     }
     refused(tcp.as_fd(), good, Errno::NOBUFS)?;

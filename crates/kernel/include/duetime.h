@@ -9,7 +9,7 @@
  * unacknowledged. No privilege is required. On error, nothing is stored and errno is:
  *
  *   EINVAL       wrong option length, `bytes` is 0, an unknown flag, or a listening socket
- *   ERANGE       `bytes` is above DUETIME_MOST_BYTES, or `deadline_us` above DUETIME_MOST_US
+ *   ERANGE       `bytes` is above DUETIME_MAX_BYTES, or `deadline_us` above DUETIME_MAX_US
  *   ETIME        `deadline_us` is 0 or, read as a signed number, negative: the deadline has passed
  *   ENOBUFS      8 messages are announced and unacknowledged
  *   EFAULT       the pointer is invalid
@@ -32,8 +32,8 @@
 #define SOL_DUETIME 53970
 #define DUETIME_DEADLINE 1
 
-#define DUETIME_MOST_BYTES (1ull << 37)
-#define DUETIME_MOST_US 86400000000ull /* one day */
+#define DUETIME_MAX_BYTES (1ull << 37)
+#define DUETIME_MAX_US 86400000000ull /* one day */
 
 /* Flags of struct duetime_deadline. */
 #define DUETIME_CLEAR 1u /* forget the announced messages; `bytes` and `deadline_us` must be 0 */

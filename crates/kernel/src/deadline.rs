@@ -27,11 +27,11 @@ pub const SOL_DUETIME: i32 = 53_970;
 /// Option name.
 pub const DUETIME_DEADLINE: i32 = 1;
 /// Maximum number of bytes of a message.
-pub const MOST_BYTES: u64 = 1 << 37;
+pub const MAX_BYTES: u64 = 1 << 37;
 /// Maximum time until a deadline: one day.
-pub const MOST: Duration = Duration::from_hours(24);
+pub const MAX_DEADLINE: Duration = Duration::from_hours(24);
 /// Maximum number of announced and unacknowledged messages.
-pub const MOST_MESSAGES: usize = 8;
+pub const MAX_MESSAGES: usize = 8;
 
 /// Flag that forgets the announced messages.
 const CLEAR: u32 = 1;
@@ -68,8 +68,8 @@ pub struct Status {
 ///
 /// # Errors
 ///
-/// On error, nothing is stored. `EINVAL`: no bytes, or a listening socket. `ERANGE`: above [`MOST_BYTES`] or [`MOST`].
-/// `ETIME`: the deadline is now. `ENOBUFS`: [`MOST_MESSAGES`] are announced. `EOPNOTSUPP`: not a TCP socket.
+/// On error, nothing is stored. `EINVAL`: no bytes, or a listening socket. `ERANGE`: above [`MAX_BYTES`] or [`MAX_DEADLINE`].
+/// `ETIME`: the deadline is now. `ENOBUFS`: [`MAX_MESSAGES`] are announced. `EOPNOTSUPP`: not a TCP socket.
 /// `ENOPROTOOPT`: nothing is attached, or the socket was created outside the attached cgroup.
 pub fn set(fd: BorrowedFd<'_>, deadline: &Deadline) -> io::Result<()> {
     let within = u64::try_from(deadline.within.as_micros()).unwrap_or(u64::MAX >> 1);

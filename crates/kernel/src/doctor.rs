@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Status {
     /// Requirement met.
     Good,
     /// Working, with something that the operator should know.
@@ -25,7 +25,7 @@ pub struct Finding {
     /// Subject of the check.
     pub about: &'static str,
     /// Result.
-    pub standing: Standing,
+    pub status: Status,
     /// Observation.
     pub found: String,
     /// Remedy; empty if none is needed.
@@ -47,7 +47,7 @@ pub fn examine() -> Vec<Finding> {
     ];
     if findings
         .iter()
-        .all(|finding| finding.standing != Standing::Lacking)
+        .all(|finding| finding.status != Status::Lacking)
     {
         findings.extend(programs());
     }
@@ -62,14 +62,14 @@ fn finding(
     found: impl Into<String>,
     advice: &'static str,
 ) -> Finding {
-    let (standing, advice) = if good {
-        (Standing::Good, "")
+    let (status, advice) = if good {
+        (Status::Good, "")
     } else {
-        (Standing::Lacking, advice)
+        (Status::Lacking, advice)
     };
     Finding {
         about,
-        standing,
+        status,
         found: found.into(),
         advice,
     }
@@ -96,7 +96,7 @@ fn links() -> Finding {
     }
     Finding {
         about: "links",
-        standing: Standing::Note,
+        status: Status::Note,
         found: format!(
             "the kernel has no links for congestion controls (Linux {LINKS} or newer): they stay registered after \
              kill -9 of the attaching process"
@@ -222,7 +222,7 @@ fn list(verified: &[Verified]) -> Finding {
     }
     Finding {
         about: "sockets",
-        standing: Standing::Note,
+        status: Status::Note,
         found: Error::NoList.to_string(),
         advice: "attach works; only the sockets in duetime kernel status and its metrics are missing",
     }
@@ -233,7 +233,7 @@ fn attached() -> Finding {
     if !left.is_empty() {
         return Finding {
             about: "attached",
-            standing: Standing::Note,
+            status: Status::Note,
             found: format!("left by a process that was killed: {}", left.join(", ")),
             advice: "duetime kernel detach",
         };
@@ -253,7 +253,7 @@ fn idle() -> Finding {
     if Path::new(SYSCTL).exists() && line(SYSCTL) == "1" {
         return Finding {
             about: "pauses",
-            standing: Standing::Note,
+            status: Status::Note,
             found:
                 "windows of connections shrink during pauses longer than the retransmission timeout"
                     .into(),

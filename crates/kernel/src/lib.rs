@@ -29,7 +29,7 @@ mod sockets;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub use attachment::{Attachment, Options};
 #[cfg(all(feature = "bpf", target_os = "linux"))]
-pub use doctor::{Finding, Standing, examine};
+pub use doctor::{Finding, Status, examine};
 pub use error::Error;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub use leftover::{in_kernel, left_registered, unregister_left};

@@ -17,7 +17,7 @@
 //! A message begins with the first data sent while nothing is in flight. `process` and `cgroup` refer to the creator of
 //! the socket, or of its listening socket, after the policy was attached.
 
-use crate::deadline::{MOST, MOST_BYTES};
+use crate::deadline::{MAX_BYTES, MAX_DEADLINE};
 use duetime_scenario::{Diagnostic, nearest, parse_size, parse_time};
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
@@ -259,7 +259,7 @@ impl Reader<'_> {
     fn message(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<u64, Diagnostic> {
         let bytes = parse_size(self.string(key, value)?)
             .map_err(|error| self.wrong(key, value, error.message, error.allowed))?;
-        if (1..=MOST_BYTES).contains(&bytes.0) {
+        if (1..=MAX_BYTES).contains(&bytes.0) {
             Ok(bytes.0)
         } else {
             Err(self.wrong(key, value, "out of range", "1 B to 128 GiB"))
@@ -270,7 +270,7 @@ impl Reader<'_> {
         let span = parse_time(self.string(key, value)?)
             .map_err(|error| self.wrong(key, value, error.message, error.allowed))?;
         let deadline = Duration::from_nanos(span.as_ps() / 1_000);
-        if (Duration::from_micros(1)..=MOST).contains(&deadline) {
+        if (Duration::from_micros(1)..=MAX_DEADLINE).contains(&deadline) {
             Ok(deadline)
         } else {
             Err(self.wrong(key, value, "out of range", "1 us to 24 h"))

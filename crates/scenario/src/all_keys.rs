@@ -1,7 +1,7 @@
 //! Table of all keys of a scenario file.
 
 use crate::devices::{HOSTS, LAB, RECORD, SWITCH};
-use crate::keys::{H, INSTANT, Key, Kind, MOST_SEEDS, Table, keys};
+use crate::keys::{H, INSTANT, Key, Kind, MAX_SEEDS, Table, keys};
 use crate::network::TOPOLOGIES;
 use crate::transports;
 use crate::workloads::WORKLOADS;
@@ -23,7 +23,7 @@ pub static SCENARIO: Table = Table {
         }],
         keys! {
             /// Runs per transport. All transports use the same seeds.
-            seeds: Kind::Integer(1, MOST_SEEDS as i64), default 1;
+            seeds: Kind::Integer(1, MAX_SEEDS as i64), default 1;
             /// Seed of all random streams.
             seed: Kind::Integer(0, i64::MAX), default 1;
             /// Flows that start earlier are not measured.

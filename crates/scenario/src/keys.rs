@@ -147,4 +147,4 @@ pub(crate) const PACKETS_RANGE: (u64, u64) = (1, 10_000_000);
 pub(crate) const FREQUENCY_RANGE: (u64, u64) = (1, 1_000_000_000_000);
 
 /// Maximum number of runs per transport.
-pub const MOST_SEEDS: u32 = 1_000_000;
+pub const MAX_SEEDS: u32 = 1_000_000;

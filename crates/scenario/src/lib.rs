@@ -53,7 +53,7 @@ pub use changes::{Change, changes};
 pub use diagnostic::{Details, Diagnostic, nearest};
 pub use document::Document;
 pub use key_path::KeyPath;
-pub use keys::MOST_SEEDS;
+pub use keys::MAX_SEEDS;
 pub use model::Scenario;
 pub use normalised::resolved_json;
 pub use quantity::{

@@ -6,7 +6,7 @@ mod status;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use duetime_kernel::{Completion, Error, Parameters, Standing, examine, unregister_left};
+use duetime_kernel::{Completion, Error, Parameters, Status, examine, unregister_left};
 
 use crate::args::kernel::{self, Attach, Kernel, KernelCommand};
 use crate::failure::Failure;
@@ -76,19 +76,19 @@ fn doctor() -> Result<(), Failure> {
     let findings = examine();
     let mut out = stdout();
     for finding in &findings {
-        let standing = match finding.standing {
-            Standing::Good => "good",
-            Standing::Note => "note",
-            Standing::Lacking => "lacks",
+        let status = match finding.status {
+            Status::Good => "good",
+            Status::Note => "note",
+            Status::Lacking => "lacks",
         };
-        writeln!(out, "{standing:5}  {:10}  {}", finding.about, finding.found)?;
+        writeln!(out, "{status:5}  {:10}  {}", finding.about, finding.found)?;
         if !finding.advice.is_empty() {
             writeln!(out, "{:19}→ {}", "", finding.advice)?;
         }
     }
     let lacking = findings
         .iter()
-        .filter(|finding| finding.standing == Standing::Lacking);
+        .filter(|finding| finding.status == Status::Lacking);
     match lacking.count() {
         0 => Ok(writeln!(
             out,

@@ -83,7 +83,7 @@ int duetime_setsockopt(struct bpf_sockopt *ctx)
 		REFUSE(EINVAL);
 	if (deadline->deadline_us == 0 || deadline->deadline_us >> 63)
 		REFUSE(ETIME);
-	if (deadline->bytes > DUETIME_MOST_BYTES || deadline->deadline_us > DUETIME_MOST_US)
+	if (deadline->bytes > DUETIME_MAX_BYTES || deadline->deadline_us > DUETIME_MAX_US)
 		REFUSE(ERANGE);
 	flow = bpf_sk_storage_get(&duetime_flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!flow)

@@ -2,7 +2,7 @@
 
 use crate::machine::{Machine, controls};
 use duetime_kernel::{
-    Attachment, Error, Options, Parameters, Standing, examine, in_kernel, left_registered,
+    Attachment, Error, Options, Parameters, Status, examine, in_kernel, left_registered,
     unregister_left,
 };
 use std::io::{BufRead as _, BufReader, Read as _, Write as _, stdin, stdout};
@@ -112,7 +112,7 @@ fn registrations_without_links_are_removed() {
         .iter()
         .find(|finding| finding.about == "attached")
         .expect("a finding");
-    assert_eq!(attached.standing, Standing::Note);
+    assert_eq!(attached.status, Status::Note);
     assert!(attached.found.contains("was killed"), "{attached:?}");
     let removed = unregister_left().expect("unregistered");
     assert_eq!(removed, ["duetime_dctcp", "duetime_d2tcp"]);
