@@ -44,7 +44,7 @@ impl Service {
         line(
             to,
             "transport = [\"cubic\", \"dctcp\", \"d2tcp\", \"d3\", \"due\"]",
-            "Linux default, with ECN, with ECN and deadlines, with rates from routers, with grants from receivers",
+            "Linux default, with ECN, with ECN and deadlines, rates from routers, grants from receivers",
         )?;
         line(
             to,
