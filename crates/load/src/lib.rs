@@ -1,20 +1,20 @@
 //! Partition-aggregate load between real hosts: a root queries many leaves at once, and each answer has a deadline.
 //! Carriers are kernel TCP with any congestion control, including `duetime_d2tcp` with its deadline option, and D3.
 //!
-//! A [`Server`] answers as leaf. An [`Client`] is the root; as an [`Engine`](duetime_study::Engine) it writes the usual
+//! A [`Server`] answers as leaf. An [`Asker`] is the root; as an [`Engine`](duetime_study::Engine) it writes the usual
 //! run folder. Every answer has its own connection, opened when its query is submitted.
 
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
+mod ask;
 mod carrier;
-mod client;
 mod query;
 mod scenario;
 mod serve;
 
+pub use ask::{Asker, Live};
 pub use carrier::{Carrier, Interface};
-pub use client::{Client, Live};
 pub use query::Query;
 pub use scenario::{Load, scenario};
 pub use serve::Server;

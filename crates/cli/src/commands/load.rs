@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use duetime_load::{Client, Interface, Live, Load, Server};
+use duetime_load::{Asker, Interface, Live, Load, Server};
 use duetime_store::{IfExists, RunFolder, StoreError};
 use duetime_study::{Execution, Plan, Request, StudyError};
 use serde_json::json;
@@ -71,7 +71,7 @@ fn query(args: &Query) -> Result<(), Failure> {
         // A closed standard output is reported after the run.
         let _ = show(args.json, name, live);
     };
-    let client = Client {
+    let asker = Asker {
         load,
         servers: args.servers.clone(),
         interface: interface(args.interface),
@@ -88,7 +88,7 @@ fn query(args: &Query) -> Result<(), Failure> {
         cancel: interrupt::flag(),
     };
     let listener = progress::listener(args.json, false, Detail::Runs);
-    let outcome = duetime_study::execute(&plan, &args.out, &execution, &client, &*listener)
+    let outcome = duetime_study::execute(&plan, &args.out, &execution, &asker, &*listener)
         .map_err(|error| {
             let more = match &error {
                 StudyError::Store(StoreError::Exists { .. }) => " (--overwrite, --out)",

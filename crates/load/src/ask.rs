@@ -49,7 +49,7 @@ pub struct Live {
 }
 
 /// Root of a tree with one layer, which sends queries to servers.
-pub struct Client<'a> {
+pub struct Asker<'a> {
     /// Load to generate.
     pub load: Load,
     /// Servers; leaf i is at server i modulo their number.
@@ -78,7 +78,7 @@ struct Client {
     load: Load,
 }
 
-impl Engine for Client<'_> {
+impl Engine for Asker<'_> {
     fn run(
         &self,
         scenario: &Scenario,
@@ -114,7 +114,7 @@ impl Engine for Client<'_> {
     }
 }
 
-impl Client<'_> {
+impl Asker<'_> {
     /// Sends queries for the load's duration and waits for the remaining answers.
     fn query(&self, client: &Client, streams: Streams, name: &str, options: &Options) -> Results {
         let mut gaps = streams.stream(0, Purpose::Arrival);
