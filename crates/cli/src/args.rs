@@ -423,7 +423,8 @@ pub enum Open {
 /// `duetime paper`
 #[derive(Args, Debug)]
 pub struct Paper {
-    /// Paper, optionally followed by names of its experiments; or `all` [default: list them; with --quick, all]
+    /// Paper, optionally followed by names of its experiments; `all` papers; or `beyond`, our own experiments
+    /// [default: list them; with --quick, all]
     #[arg(value_name = "PAPER [EXPERIMENT]")]
     pub which: Vec<String>,
     /// Use fewer repetitions and points: faster, with wider intervals
@@ -444,7 +445,7 @@ pub struct Paper {
     /// Suppress progress output: print only warnings, failures and errors
     #[arg(long, short)]
     pub quiet: bool,
-    /// Write the verdicts to this file, in the format of `docs/papers.md`
+    /// Write the verdicts to this file, in the format of `docs/papers.md` or, for `beyond`, `docs/beyond.md`
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "docs/papers.md")]
     pub write_docs: Option<PathBuf>,
 }

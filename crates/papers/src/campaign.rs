@@ -283,10 +283,9 @@ impl Work for Batches<'_> {
             if point.ideals.is_empty() {
                 return Ok(Vec::new());
             }
-            let network = network()?;
-            let sums =
-                |&(ideal, _)| ideal::sums(ideal, scenario, number, records, &network, point.keep);
-            Ok(point.ideals.iter().map(sums).collect())
+            let ideals = point.ideals.iter().map(|&(ideal, _)| ideal);
+            ideal::all(ideals, scenario, number, records, &network()?, point.keep)
+                .map_err(|error| error.to_string())
         };
         if !point.simulated {
             let offered = ideal::offered(scenario, number, &network()?);

@@ -1,4 +1,6 @@
-//! `docs/papers.md`: the verdicts of all experiments, with links to the cause of each miss.
+//! `docs/papers.md`: the verdicts of the papers' experiments, with links to the cause of each miss; and `docs/beyond.md`.
+
+mod beyond;
 
 use std::fmt::Write;
 
@@ -8,7 +10,8 @@ use super::results::Results;
 use super::rows::{Counts, Row, Share};
 use super::verdict::{Kind, Verdict};
 
-/// Returns the document as Markdown. Its links are relative to `docs/`.
+/// Returns the document as Markdown: `docs/beyond.md` if only our own experiments are selected, else `docs/papers.md`.
+/// Its links are relative to `docs/`.
 pub fn papers_md(results: &Results<'_>, rows: &[Row]) -> String {
     let campaign = results.campaign;
     let experiments: Vec<&Experiment> = campaign
@@ -16,6 +19,9 @@ pub fn papers_md(results: &Results<'_>, rows: &[Row]) -> String {
         .iter()
         .map(|&index| results.experiment(index))
         .collect();
+    if experiments.iter().all(|experiment| experiment.is_beyond()) {
+        return beyond::beyond_md(results, rows, &experiments);
+    }
     let mut out = summary(&Counts::of(rows), campaign.quick);
     experiment_table(&mut out, &experiments, rows);
     table(

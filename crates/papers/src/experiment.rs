@@ -17,7 +17,7 @@ use super::verdict::Kind;
 /// An experiment of a paper.
 #[derive(Clone, Debug)]
 pub struct Experiment {
-    /// Paper: the name of the parent folder, `d3` or `d2tcp`.
+    /// Paper: the name of the parent folder, `d3` or `d2tcp`, or `beyond` for our own experiments.
     pub paper: String,
     /// Name of the folder, such as `fig10`.
     pub name: String,
@@ -239,15 +239,21 @@ pub enum Ideal {
     Reservation,
     /// Fewest late flows of any schedule, or a lower bound.
     Optimum,
+    /// Fewest late answers and queries under any transport.
+    Bound,
+    /// Online schedule of the receivers' links, for answers and queries.
+    Online,
 }
 
 impl Ideal {
     /// All schedulers by scheme name.
-    pub const ALL: [(&'static str, Self); 4] = [
+    pub const ALL: [(&'static str, Self); 6] = [
         ("edf", Self::EarliestDeadline),
         ("fair-share", Self::FairShare),
         ("reservation", Self::Reservation),
         ("optimum", Self::Optimum),
+        ("bound", Self::Bound),
+        ("online", Self::Online),
     ];
 
     /// Returns the scheme name.
@@ -312,6 +318,11 @@ impl Experiment {
     /// Returns the identifier, such as `d3/fig10`.
     pub fn id(&self) -> String {
         format!("{}/{}", self.paper, self.name)
+    }
+
+    /// Returns true for our own experiments, which reproduce no paper.
+    pub fn is_beyond(&self) -> bool {
+        self.paper == "beyond"
     }
 
     /// Returns the index of a scheme, or `None` if it does not exist.

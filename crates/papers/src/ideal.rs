@@ -2,28 +2,78 @@
 
 use std::collections::BTreeMap;
 
+use duetime_analysis::bound::{Late, RunBound};
 use duetime_analysis::demand::Demand;
 use duetime_analysis::fluid::{Job, Scheduler, fewest_late};
 use duetime_core::{Rate, Time};
-use duetime_results::{FlowRecord, RunRecords, Totals};
+use duetime_results::{Class, FlowRecord, RunRecords, Totals};
 use duetime_scenario::Scenario;
 use duetime_sim::SetupError;
 use duetime_sim::topology::Network;
 use duetime_sim::workload::Message;
 
 use super::experiment::Ideal;
-use super::sums::{Keep, Sums};
+use super::sums::{GroupSums, Keep, QuerySums, Sums};
 
 /// Payload of a full packet.
 const SEGMENT_BYTES: u64 = 1460;
 /// IP and TCP headers of each packet.
 const HEADER_BYTES: u64 = 40;
 
+/// Returns the results of the ideal schedulers for one run with the flows in `records`.
+pub(super) fn all(
+    ideals: impl Iterator<Item = Ideal>,
+    scenario: &Scenario,
+    run: u64,
+    records: &RunRecords,
+    network: &Network,
+    keep: Keep,
+) -> Result<Vec<Sums>, SetupError> {
+    let mut bound = None;
+    ideals
+        .map(|ideal| {
+            let late = match ideal {
+                Ideal::Bound => |late: &Late| late.late,
+                Ideal::Online => |late: &Late| late.online,
+                _ => return Ok(sums(ideal, scenario, run, records, network, keep)),
+            };
+            let bound = match &mut bound {
+                Some(bound) => bound,
+                None => bound.insert(RunBound::of(scenario, run, network)?),
+            };
+            Ok(bounded(bound, late))
+        })
+        .collect()
+}
+
+/// Converts a bound to sums that contain only numbers of flows and queries; `late` selects those that are late.
+fn bounded(bound: &RunBound, late: fn(&Late) -> u64) -> Sums {
+    let group = |(&(workload, class), counts): (&(u16, Class), &Late)| GroupSums {
+        workload,
+        class,
+        deadline_flows: counts.asked,
+        met: counts.asked - late(counts),
+        ..GroupSums::default()
+    };
+    let query = |(&workload, counts): (&u16, &Late)| QuerySums {
+        workload,
+        judged: counts.asked,
+        met: counts.asked - late(counts),
+        // The bound does not give the answers in time of each query.
+        ..QuerySums::default()
+    };
+    Sums {
+        groups: bound.groups.iter().map(group).collect(),
+        queries: bound.queries.iter().map(query).collect(),
+        ..Sums::default()
+    }
+}
+
 /// Schedules the flows in `records` on each receiver's access link separately. The remaining network, latencies and
 /// handshakes cost nothing, so a bound stays a bound.
 ///
 /// The optimum yields only the number of late flows, not which they are or any completion times: see [`late`].
-pub(super) fn sums(
+fn sums(
     ideal: Ideal,
     scenario: &Scenario,
     run: u64,
@@ -52,6 +102,7 @@ pub(super) fn sums(
                 late(&mut flows, &indices, rate, &jobs);
                 continue;
             }
+            Ideal::Bound | Ideal::Online => unreachable!("computed from the scenario"),
         };
         for (&index, finish) in indices.iter().zip(scheduler.finish(rate, &jobs)) {
             let flow = &mut flows[index];

@@ -33,6 +33,8 @@ pub enum Metric {
     Allowed(Rank),
     /// Queue of the sampled links in KB.
     Queue(Rank),
+    /// Largest queue of any port in any seed, in KB.
+    QueueMax,
     /// Throughput of the sampled links in Mbps.
     Throughput(Rank),
     /// Utilisation of the busiest link, in %.
@@ -49,6 +51,8 @@ pub enum Metric {
     Denied,
     /// Mean share of a query's answers in time, in %.
     QueryCompleteness,
+    /// Queries that were late, in %.
+    QueriesMissed,
 }
 
 /// A mean or a percentile.
@@ -86,6 +90,8 @@ impl Metric {
             ("inverted-flows", Self::InvertedFlows),
             ("denied", Self::Denied),
             ("query-completeness", Self::QueryCompleteness),
+            ("queries-missed", Self::QueriesMissed),
+            ("queue-max", Self::QueueMax),
         ]
         .into_iter()
         .map(|(name, metric)| (name.to_owned(), metric))
@@ -128,7 +134,7 @@ impl Metric {
             Self::Goodput | Self::Throughput(_) => Some("Mbps"),
             Self::Completion(_) => Some("ms"),
             Self::Allowed(_) => Some("ratio"),
-            Self::Queue(_) => Some("KB"),
+            Self::Queue(_) | Self::QueueMax => Some("KB"),
             Self::Drops => Some("packets"),
             _ => Some("%"),
         }
@@ -160,6 +166,8 @@ impl Metric {
             Self::InvertedFlows => "flows with a priority inversion".to_owned(),
             Self::Denied => "denied requests".to_owned(),
             Self::QueryCompleteness => "answers in time per query".to_owned(),
+            Self::QueriesMissed => "late queries".to_owned(),
+            Self::QueueMax => "largest queue".to_owned(),
         }
     }
 
@@ -190,6 +198,8 @@ impl Metric {
             Self::InvertedFlows => pick.ratio(|g| g.inverted, |g| g.deadline_flows),
             Self::Denied => pick.ratio(|g| g.requests.1, |g| g.requests.0),
             Self::QueryCompleteness => pick.completeness(),
+            Self::QueriesMissed => pick.queries_missed(),
+            Self::QueueMax => pick.queue_max(),
         }
     }
 

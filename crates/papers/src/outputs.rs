@@ -30,7 +30,12 @@ pub fn keep(
         replace_file(&place("svg"), figure.svg.as_bytes())?;
         replace_file(&place("png"), &figure.png())?;
     }
-    let html = campaign_page(&sections, results.campaign.experiments.len())?;
+    let of_papers = results
+        .campaign
+        .experiments
+        .iter()
+        .filter(|experiment| !experiment.is_beyond());
+    let html = campaign_page(&sections, of_papers.count())?;
     replace_file(&page, html.as_bytes())?;
     Ok(vec![
         ("page", page),

@@ -69,7 +69,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Renders the page of all sections. `experiments` is the number of experiments in the library.
+/// Renders the page of all sections. `experiments` is the number of the papers' experiments in the library.
 pub fn campaign_page(sections: &Sections, experiments: usize) -> Result<String, StudyError> {
     let rows: Vec<Row> = sections.rows().cloned().collect();
     let counts = Counts::of(&rows);
@@ -138,11 +138,13 @@ fn bars(counts: &Counts) -> Vec<Bar> {
 /// Returns the commands that reproduce the page: one for full and one for quick experiments.
 fn commands(sections: &Sections, experiments: usize) -> Vec<String> {
     let command = |quick: bool| {
-        let matching = sections.all.iter().filter(|section| section.quick == quick);
-        let ids: Vec<String> = matching.map(Section::id).collect();
+        let matching = || sections.all.iter().filter(|section| section.quick == quick);
+        let ids: Vec<String> = matching().map(Section::id).collect();
         let selection = match ids.len() {
             0 => return None,
-            all if all == experiments => "all".to_owned(),
+            all if all == experiments && matching().all(|section| section.paper != "beyond") => {
+                "all".to_owned()
+            }
             _ => ids.join(" "),
         };
         let flag = if quick { " --quick" } else { "" };

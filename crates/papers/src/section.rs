@@ -75,7 +75,10 @@ impl Section {
 }
 
 fn paper_label(name: &str) -> String {
-    name.to_uppercase()
+    match name {
+        "beyond" => "Beyond the papers".to_owned(),
+        paper => paper.to_uppercase(),
+    }
 }
 
 /// Formats `fig06` as `Figure 6`, `table1-per-aggregator` as `Table 1 per aggregator` and others with spaces.

@@ -15,9 +15,9 @@ const SLOW_S: f64 = 0.2;
 pub struct Sums {
     /// Measured flows by workload and class.
     pub groups: Vec<GroupSums>,
-    /// Workload, number of queries, and sum of their shares of answers in time.
+    /// Queries by workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub queries: Vec<(u16, u64, f64)>,
+    pub queries: Vec<QuerySums>,
     /// Samples by link.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkSums>,
@@ -25,6 +25,9 @@ pub struct Sums {
     pub drops: u64,
     /// Utilisation of the busiest link, in [0, 1].
     pub utilisation: f64,
+    /// Largest queue of any port in bytes, or `None` without packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue_max_bytes: Option<u64>,
     /// Time allowed and completion time of each measured deadline flow in nanoseconds, if `Keep` requests them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<(u64, Option<u64>)>,
@@ -33,8 +36,23 @@ pub struct Sums {
     pub series: Vec<LinkSeries>,
 }
 
+/// Measured queries of one workload.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QuerySums {
+    /// Index of the workload.
+    pub workload: u16,
+    /// Number of queries.
+    pub queries: u64,
+    /// Sum of the shares of their answers in time.
+    pub in_time: f64,
+    /// Queries that can be late.
+    pub judged: u64,
+    /// Judged queries in time.
+    pub met: u64,
+}
+
 /// Measured flows of one workload and class.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupSums {
     /// Index of the workload.
     pub workload: u16,
@@ -160,11 +178,18 @@ impl Sums {
             queries: summary
                 .queries
                 .iter()
-                .map(|query| (query.workload, query.queries, query.in_time))
+                .map(|query| QuerySums {
+                    workload: query.workload,
+                    queries: query.queries,
+                    in_time: query.in_time,
+                    judged: query.judged,
+                    met: query.met,
+                })
                 .collect(),
             links: links(scenario, records),
             drops: summary.network.drops,
             utilisation: summary.network.utilisation,
+            queue_max_bytes: (!records.ports.is_empty()).then_some(summary.network.queue_max_bytes),
             flows,
             series: if keep.series && run == 0 {
                 series(scenario, records)

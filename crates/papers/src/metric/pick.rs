@@ -3,7 +3,7 @@
 use duetime_results::Class;
 
 use super::super::spread::{Pooled, Spread};
-use super::super::sums::{GroupSums, LinkSums, Sums};
+use super::super::sums::{GroupSums, LinkSums, QuerySums, Sums};
 use super::Rank;
 
 /// Selected seeds, and one workload or all.
@@ -149,14 +149,29 @@ impl Pick<'_> {
     }
 
     pub fn completeness(&self) -> Option<f64> {
-        let (mut queries, mut in_time) = (0, 0.0);
-        let rows = self.seeds.iter().flat_map(|sums| &sums.queries);
-        for &(workload, number, share) in rows {
-            if self.workload.is_none_or(|selected| selected == workload) {
-                queries += number;
-                in_time += share;
-            }
-        }
+        let queries: u64 = self.queries().map(|sums| sums.queries).sum();
+        let in_time: f64 = self.queries().map(|sums| sums.in_time).sum();
         (queries > 0).then(|| 100.0 * in_time / queries as f64)
+    }
+
+    /// Returns the percentage of judged queries that were late.
+    pub fn queries_missed(&self) -> Option<f64> {
+        let judged: u64 = self.queries().map(|sums| sums.judged).sum();
+        let met: u64 = self.queries().map(|sums| sums.met).sum();
+        (judged > 0).then(|| 100.0 * (judged - met) as f64 / judged as f64)
+    }
+
+    fn queries(&self) -> impl Iterator<Item = &QuerySums> {
+        let all = self.seeds.iter().flat_map(|sums| &sums.queries);
+        all.filter(|sums| {
+            self.workload
+                .is_none_or(|selected| selected == sums.workload)
+        })
+    }
+
+    /// Returns the largest queue of any port in any seed, in KB.
+    pub fn queue_max(&self) -> Option<f64> {
+        let largest = self.seeds.iter().filter_map(|sums| sums.queue_max_bytes);
+        Some(largest.max()? as f64 * 1e-3)
     }
 }

@@ -1,7 +1,7 @@
 use duetime_results::Class;
 
 use super::super::spread::Spread;
-use super::super::sums::GroupSums;
+use super::super::sums::{GroupSums, QuerySums};
 use super::*;
 
 /// Returns one seed with ten deadline flows, `met` of which met their deadline.
@@ -77,4 +77,32 @@ fn capacity_ends_at_first_failure() {
     let tightest = Metric::Tightest;
     assert_eq!(along(tightest, ["bad", "good", "bad", "good"]), Some(20.0));
     assert_eq!(along(tightest, ["good", "good", "good", "bad"]), None);
+}
+
+#[test]
+fn late_queries_are_pooled_and_largest_queue_is_of_any_seed() {
+    let seed = |judged: [u64; 2], met: [u64; 2], queue_max_bytes| Sums {
+        queries: (0..2)
+            .map(|i| QuerySums {
+                workload: i as u16,
+                judged: judged[i],
+                met: met[i],
+                ..QuerySums::default()
+            })
+            .collect(),
+        queue_max_bytes,
+        ..Sums::default()
+    };
+    let (a, b) = (
+        seed([10, 6], [9, 6], Some(3_000)),
+        seed([30, 0], [26, 0], Some(7_500)),
+    );
+    let missed = |workload| Metric::QueriesMissed.at(&[&a, &b], workload);
+    assert_eq!(missed(Some(0)), Some(12.5));
+    assert_eq!(missed(Some(1)), Some(0.0));
+    assert_eq!(missed(None), Some(100.0 * 5.0 / 46.0));
+    assert_eq!(missed(Some(2)), None);
+    assert_eq!(Metric::QueueMax.at(&[&a, &b], None), Some(7.5));
+    let bound = seed([1, 1], [1, 1], None);
+    assert_eq!(Metric::QueueMax.at(&[&bound], None), None);
 }

@@ -5,8 +5,8 @@ use duetime_scenario::nearest;
 use super::super::experiment::Experiment;
 use duetime_study::StudyError;
 
-/// Returns the indices of the experiments that `words` select: `all`, a paper, a paper and some of its experiments, or
-/// `d3/fig10`. The error for an unknown name suggests the nearest.
+/// Returns the indices of the experiments that `words` select: `all` of the papers', a paper, a paper and some of its
+/// experiments, or `d3/fig10`. `beyond` selects our own experiments. The error for an unknown name suggests the nearest.
 pub fn choose(experiments: &[Experiment], words: &[String]) -> Result<Vec<usize>, StudyError> {
     let mut papers: Vec<&str> = experiments
         .iter()
@@ -28,7 +28,9 @@ pub fn choose(experiments: &[Experiment], words: &[String]) -> Result<Vec<usize>
     let mut words = words.iter().map(String::as_str).peekable();
     while let Some(word) = words.next() {
         if word == "all" {
-            chosen.fill(true);
+            for (chosen, experiment) in chosen.iter_mut().zip(experiments) {
+                *chosen |= !experiment.is_beyond();
+            }
             continue;
         }
         if let Some(index) = experiments

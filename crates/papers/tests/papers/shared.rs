@@ -110,7 +110,13 @@ pub fn place(name: &str) -> PathBuf {
 /// Writes a library with one experiment, `test/burst`.
 pub fn papers(name: &str, experiment: &str, scenario: &str) -> PathBuf {
     let papers = place(name).join("papers");
-    let folder = papers.join("test/burst");
+    add(&papers, "test/burst", experiment, scenario);
+    papers
+}
+
+/// Adds the experiment `id` to a library.
+pub fn add(papers: &Path, id: &str, experiment: &str, scenario: &str) {
+    let folder = papers.join(id);
     fs::create_dir_all(&folder).expect("a folder");
     for (file, text) in [
         ("experiment.toml", experiment),
@@ -119,7 +125,6 @@ pub fn papers(name: &str, experiment: &str, scenario: &str) -> PathBuf {
     ] {
         fs::write(folder.join(file), text).expect("a file");
     }
-    papers
 }
 
 /// Returns a campaign of all experiments of a library.
