@@ -14,9 +14,10 @@ pub(super) fn beyond_md(
     rows: &[Row],
     experiments: &[&Experiment],
 ) -> String {
-    let quick = match results.campaign.quick {
-        true => " --quick",
-        false => "",
+    let quick = if results.campaign.quick {
+        " --quick"
+    } else {
+        ""
     };
     let mut out = format!(
         "# Experiments beyond the papers\n\n\
