@@ -82,14 +82,14 @@ fn capacity_ends_at_first_failure() {
 #[test]
 fn late_queries_are_pooled_and_largest_queue_is_of_any_seed() {
     let seed = |judged: [u64; 2], met: [u64; 2], queue_max_bytes| Sums {
-        queries: (0..2)
-            .map(|i| QuerySums {
-                workload: i as u16,
-                judged: judged[i],
-                met: met[i],
+        queries: [0, 1]
+            .map(|workload| QuerySums {
+                workload,
+                judged: judged[usize::from(workload)],
+                met: met[usize::from(workload)],
                 ..QuerySums::default()
             })
-            .collect(),
+            .into(),
         queue_max_bytes,
         ..Sums::default()
     };
