@@ -40,7 +40,8 @@ pub struct Config {
     /// First announced size of a message over its size, in thousandths. Sources of a real service that only estimate
     /// sizes are modelled by other values than 1,000.
     pub announced_permille: u32,
-    /// Share of the source hosts that announce a tenth of the time allowed, in thousandths.
+    /// Share of the source hosts that announce a tenth of the time allowed, in thousandths. The simulator's driver applies
+    /// it, since only a driver knows hosts.
     pub false_deadline_permille: u32,
 }
 

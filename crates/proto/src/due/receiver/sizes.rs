@@ -1,4 +1,5 @@
-//! Sizes of messages over their announced sizes, by source. A source that always announces twice the size is believed half.
+//! True over announced sizes, by source: a source that always announces twice the size is believed half. No source changes
+//! what the receiver expects of others.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +19,6 @@ struct Sums {
 #[derive(Debug)]
 pub(super) struct Sizes {
     by_source: BTreeMap<u32, Sums>,
-    /// Sums of all sources, for those without finished messages.
-    all: Sums,
     max_sources: usize,
 }
 
@@ -27,17 +26,12 @@ impl Sizes {
     pub const fn new(max_sources: usize) -> Self {
         Self {
             by_source: BTreeMap::new(),
-            all: Sums {
-                announced: 0,
-                sent: 0,
-            },
             max_sources,
         }
     }
 
     /// Records a finished message: the packets that its source announced first, and those that it had.
     pub fn record(&mut self, source: u32, announced: u64, sent: u64) {
-        self.all.add(announced, sent);
         if self.by_source.len() < self.max_sources || self.by_source.contains_key(&source) {
             let sums = self.by_source.entry(source).or_default();
             sums.add(announced, sent);
@@ -46,12 +40,11 @@ impl Sizes {
 
     /// Returns the number of packets to expect of a message.
     pub fn expect(&self, source: u32, announced: u64) -> u64 {
-        let sums = self.by_source.get(&source).unwrap_or(&self.all);
-        if sums.announced == 0 {
+        let Some(sums) = self.by_source.get(&source) else {
             return announced;
-        }
+        };
         let expected = u128::from(announced) * u128::from(sums.sent);
-        let expected = expected.div_ceil(u128::from(sums.announced));
+        let expected = expected.div_ceil(u128::from(sums.announced.max(1)));
         u64::try_from(expected).unwrap_or(u64::MAX).max(1)
     }
 }
@@ -82,8 +75,7 @@ mod tests {
     fn constant_errors_are_corrected_and_forgotten() {
         let mut sizes = Sizes::new(1);
         sizes.record(0, 1_000, 100);
-        // Unknown sources are expected to be as wrong as the others.
-        assert_eq!((sizes.expect(0, 500), sizes.expect(2, 500)), (50, 50));
+        assert_eq!((sizes.expect(0, 500), sizes.expect(2, 500)), (50, 500));
         for _ in 0..100 {
             sizes.record(0, 1_000, 1_000);
         }
