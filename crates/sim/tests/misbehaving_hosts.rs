@@ -10,12 +10,12 @@
 mod lab;
 
 use duetime_core::random::{Purpose, Streams};
-use duetime_core::{Bytes, Rate, Span};
+use duetime_core::{Rate, Span};
 use duetime_proto::d3;
 use duetime_results::{Estimate, FlowRecord, stats};
-use duetime_scenario::model::{Amount, Buffer, Protocol, Scenario, TraceFlow};
+use duetime_scenario::model::{Amount, Buffer, Protocol, Scenario};
 use duetime_sim::{Faults, MisbehavingHost, Misbehaviour, Options};
-use lab::{long, mbps, missed, run, star, trace};
+use lab::{DeadlineFlows, long, mbps, missed, run, star, trace};
 use std::thread;
 
 const SENDERS: u64 = 12;
@@ -39,19 +39,14 @@ fn scenario(load: f64, seed: u64, police: Option<Rate>) -> Scenario {
     scenario.switch.buffer = Buffer::Static(Amount::Bytes(128 * 1024));
     scenario.drain = Span::from_ms(500);
     let mut stream = Streams::new(seed, 0).stream(0, Purpose::Arrival);
-    let gap = Span::from_ps((26_000.0 * 8e12 / (load * rate.as_bps() as f64)) as u64);
-    let mut flows = Vec::new();
-    let mut at = stream.exponential(gap);
-    while at < duration {
-        flows.push(TraceFlow {
-            start: at,
-            source: 1 + stream.below(SENDERS) as u32,
-            destination: 0,
-            size: Bytes(stream.between(2_000, 50_000)),
-            deadline: Some(stream.exponential(Span::from_ms(30)).max(Span::from_ms(5))),
-        });
-        at += stream.exponential(gap);
-    }
+    let flows = DeadlineFlows {
+        senders: SENDERS,
+        rate,
+        load,
+        bytes: (2_000, 50_000),
+        deadline: (Span::from_ms(30), Span::from_ms(5)),
+    };
+    let flows = flows.draw(&mut stream, duration);
     scenario.workloads = vec![trace(flows), long([OFFENDER, 2, 3, 4])];
     scenario
 }

@@ -10,12 +10,12 @@
 mod lab;
 
 use duetime_core::random::{Purpose, Streams, mix};
-use duetime_core::{Bytes, Rate, Span};
+use duetime_core::{Rate, Span};
 use duetime_proto::due::Config;
 use duetime_results::FlowRecord;
-use duetime_scenario::model::{Amount, Buffer, Protocol, Scenario, TraceFlow};
+use duetime_scenario::model::{Amount, Buffer, Protocol, Scenario};
 use duetime_sim::Options;
-use lab::{missed, run, star, trace};
+use lab::{DeadlineFlows, missed, run, star, trace};
 
 const SENDERS: u64 = 20;
 const SECONDS: u64 = 2;
@@ -37,19 +37,14 @@ fn scenario(load: f64, seed: u64, config: Config) -> Scenario {
     scenario.switch.buffer = Buffer::Static(Amount::Bytes(128 * 1024));
     scenario.drain = Span::from_ms(500);
     let mut stream = Streams::new(seed, 0).stream(0, Purpose::Arrival);
-    let gap = Span::from_ps((50_000.0 * 8e12 / (load * rate.as_bps() as f64)) as u64);
-    let mut flows = Vec::new();
-    let mut at = stream.exponential(gap);
-    while at < duration {
-        flows.push(TraceFlow {
-            start: at,
-            source: 1 + stream.below(SENDERS) as u32,
-            destination: 0,
-            size: Bytes(stream.between(2_000, 98_000)),
-            deadline: Some(stream.exponential(Span::from_ms(10)).max(Span::from_ms(2))),
-        });
-        at += stream.exponential(gap);
-    }
+    let flows = DeadlineFlows {
+        senders: SENDERS,
+        rate,
+        load,
+        bytes: (2_000, 98_000),
+        deadline: (Span::from_ms(10), Span::from_ms(2)),
+    };
+    let flows = flows.draw(&mut stream, duration);
     scenario.workloads = vec![trace(flows)];
     scenario
 }

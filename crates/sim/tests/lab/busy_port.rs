@@ -1,7 +1,7 @@
 //! D3 port that is never idle, while requests are lost and hosts die. Every random draw has a separate stream, so that
 //! runs with and without faults have the same flows.
 
-use super::{missed, run, star, trace};
+use super::{DeadlineFlows, missed, run, star, trace};
 use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Bytes, Rate, Span, Time};
 use duetime_proto::d3;
@@ -74,20 +74,15 @@ impl BusyPort {
                 flows.push(long(*owner, death.at));
             }
         }
-        let mean = (self.bytes.0 + self.bytes.1) as f64 / 2.0;
-        let gap = Span::from_ps((mean * 8e12 / (self.load * self.rate.as_bps() as f64)) as u64);
+        let deadline_flows = DeadlineFlows {
+            senders: u64::from(SENDERS),
+            rate: self.rate,
+            load: self.load,
+            bytes: self.bytes,
+            deadline: self.deadline,
+        };
         let mut arrivals = streams.stream(0, Purpose::Arrival);
-        let mut at = arrivals.exponential(gap);
-        while at < Span::from_secs(self.seconds) {
-            flows.push(TraceFlow {
-                start: at,
-                source: 1 + arrivals.below(u64::from(SENDERS)) as u32,
-                destination: 0,
-                size: Bytes(arrivals.between(self.bytes.0, self.bytes.1)),
-                deadline: Some(arrivals.exponential(self.deadline.0).max(self.deadline.1)),
-            });
-            at += arrivals.exponential(gap);
-        }
+        flows.extend(deadline_flows.draw(&mut arrivals, Span::from_secs(self.seconds)));
         flows
     }
 

@@ -7,7 +7,8 @@ mod bare;
 pub mod busy_port;
 
 pub use bare::workload;
-use duetime_core::{Rate, Span, Time};
+use duetime_core::random::Stream;
+use duetime_core::{Bytes, Rate, Span, Time};
 use duetime_proto::{d3, tcp};
 use duetime_results::{FlowRecord, RunRecords, stats};
 use duetime_scenario::model::{
@@ -52,6 +53,41 @@ pub fn long(sources: impl IntoIterator<Item = u32>) -> Workload {
             jitter: Span::ZERO,
         },
     )
+}
+
+/// Deadline flows from hosts 1 to `senders` to host 0, which arrive as a Poisson process.
+#[derive(Clone, Copy, Debug)]
+pub struct DeadlineFlows {
+    pub senders: u64,
+    /// Rate of the receiver's link.
+    pub rate: Rate,
+    /// Share of the link that the flows offer.
+    pub load: f64,
+    /// Minimum and maximum of the uniform sizes.
+    pub bytes: (u64, u64),
+    /// Mean and floor of the exponential deadlines.
+    pub deadline: (Span, Span),
+}
+
+impl DeadlineFlows {
+    /// Draws the flows that start before `end`.
+    pub fn draw(&self, stream: &mut Stream, end: Span) -> Vec<TraceFlow> {
+        let mean = (self.bytes.0 + self.bytes.1) as f64 / 2.0;
+        let gap = Span::from_ps((mean * 8e12 / (self.load * self.rate.as_bps() as f64)) as u64);
+        let mut flows = Vec::new();
+        let mut at = stream.exponential(gap);
+        while at < end {
+            flows.push(TraceFlow {
+                start: at,
+                source: 1 + stream.below(self.senders) as u32,
+                destination: 0,
+                size: Bytes(stream.between(self.bytes.0, self.bytes.1)),
+                deadline: Some(stream.exponential(self.deadline.0).max(self.deadline.1)),
+            });
+            at += stream.exponential(gap);
+        }
+        flows
+    }
 }
 
 pub fn trace(mut flows: Vec<TraceFlow>) -> Workload {
