@@ -51,24 +51,29 @@ pub fn papers_md(results: &Results<'_>, rows: &[Row]) -> String {
         ("Missed orderings and trends", Kind::Predicted),
         ("Missed bounds of ours", Kind::LooserBound),
     ] {
-        table(
-            &mut out,
-            title,
-            "| experiment | check | bound | ours | verdict |\n|---|---|---|---|---|\n",
-            missed(kind),
-            |row, line, ours| {
-                let verdict = linked_verdict(row, line, &experiments);
-                vec![
-                    id(row),
-                    line.point.to_owned(),
-                    line.published.clone(),
-                    ours,
-                    verdict,
-                ]
-            },
-        );
+        checks(&mut out, title, missed(kind), &experiments);
     }
     out
+}
+
+/// Appends a table of checks with their verdicts.
+fn checks<'a>(
+    out: &mut String,
+    title: &str,
+    rows: impl Iterator<Item = &'a Row>,
+    experiments: &[&Experiment],
+) {
+    table(
+        out,
+        title,
+        "| experiment | check | bound | ours | verdict |\n|---|---|---|---|---|\n",
+        rows,
+        |row, line, ours| {
+            let verdict = linked_verdict(row, line, experiments);
+            let point = line.point.to_owned();
+            vec![id(row), point, line.published.clone(), ours, verdict]
+        },
+    );
 }
 
 /// Returns the title, how to read the tables, and the counts.

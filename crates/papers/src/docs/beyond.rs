@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::super::experiment::{Experiment, Measure};
 use super::super::results::Results;
 use super::super::rows::{Counts, Row};
-use super::{belongs, id, linked_verdict, push_row, table};
+use super::{belongs, checks, push_row};
 use duetime_study::text;
 
 /// Returns the document as Markdown. Its links are relative to `docs/`.
@@ -23,8 +23,7 @@ pub(super) fn beyond_md(
         "# Experiments beyond the papers\n\n\
          <!-- Made by `duetime paper beyond{quick} --write-docs docs/beyond.md`. -->\n\n\
          These experiments compare `due` ([due.md](due.md)) with CUBIC and DCTCP as Linux runs them, D2TCP, D3 and the best\n\
-         that any transport can do ([bound.md](bound.md)). Each check is a bound of ours that was set before the runs;\n\
-         {} hold. The notes of an experiment describe its setting and the cause of each miss;\n\
+         that any transport can do ([bound.md](bound.md)). Each check is a bound of ours; {} hold. The notes of an experiment describe its setting and the cause of each miss;\n\
          [papers/README.md](../papers/README.md) defines the metrics and explains how to run an experiment. Brackets: 95 %\n\
          interval over seeds.\n\n\
          ## Experiments\n\n\
@@ -41,22 +40,8 @@ pub(super) fn beyond_md(
             &[link, title.clone(), super::short(counts.looser_bounds)],
         );
     }
-    table(
-        &mut out,
-        "Checks",
-        "| experiment | check | bound | ours | verdict |\n|---|---|---|---|---|\n",
-        rows.iter().filter(|row| row.check),
-        |row, line, ours| {
-            let verdict = linked_verdict(row, line, experiments);
-            vec![
-                id(row),
-                line.point.to_owned(),
-                line.published.clone(),
-                ours,
-                verdict,
-            ]
-        },
-    );
+    let made = rows.iter().filter(|row| row.check);
+    checks(&mut out, "Checks", made, experiments);
     for (experiment, &index) in experiments.iter().zip(&results.campaign.chosen) {
         let _ = write!(out, "\n## {}\n", experiment.title);
         let drawn = experiment.figures.iter().map(|figure| &figure.measure);

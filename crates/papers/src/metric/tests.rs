@@ -79,9 +79,9 @@ fn capacity_ends_at_first_failure() {
     assert_eq!(along(tightest, ["good", "good", "good", "bad"]), None);
 }
 
-#[test]
-fn late_queries_are_pooled_and_largest_queue_is_of_any_seed() {
-    let seed = |judged: [u64; 2], met: [u64; 2], queue_max_bytes| Sums {
+/// Returns one seed with two workloads' queries, and the largest queue.
+fn queries(judged: [u64; 2], met: [u64; 2], queue_max_bytes: Option<u64>) -> Sums {
+    Sums {
         queries: [0, 1]
             .map(|workload| QuerySums {
                 workload,
@@ -92,17 +92,26 @@ fn late_queries_are_pooled_and_largest_queue_is_of_any_seed() {
             .into(),
         queue_max_bytes,
         ..Sums::default()
-    };
+    }
+}
+
+#[test]
+fn late_queries_are_pooled() {
     let (a, b) = (
-        seed([10, 6], [9, 6], Some(3_000)),
-        seed([30, 0], [26, 0], Some(7_500)),
+        queries([10, 6], [9, 6], None),
+        queries([30, 0], [26, 0], None),
     );
     let missed = |workload| Metric::QueriesMissed.at(&[&a, &b], workload);
     assert_eq!(missed(Some(0)), Some(12.5));
     assert_eq!(missed(Some(1)), Some(0.0));
     assert_eq!(missed(None), Some(100.0 * 5.0 / 46.0));
     assert_eq!(missed(Some(2)), None);
-    assert_eq!(Metric::QueueMax.at(&[&a, &b], None), Some(7.5));
-    let bound = seed([1, 1], [1, 1], None);
-    assert_eq!(Metric::QueueMax.at(&[&bound], None), None);
+}
+
+#[test]
+fn largest_queue_is_of_any_seed() {
+    let [small, large, unknown] =
+        [Some(3_000), Some(7_500), None].map(|bytes| queries([1, 1], [1, 1], bytes));
+    assert_eq!(Metric::QueueMax.at(&[&small, &large], None), Some(7.5));
+    assert_eq!(Metric::QueueMax.at(&[&unknown], None), None);
 }
