@@ -57,12 +57,19 @@ fn timeout<M: Debug>(machine: &mut M, now: Time, due: Time, call: impl FnOnce(&m
     }
 }
 
-/// Generates the driver's delays between steps, in microseconds.
+/// Generates the driver's delays between steps, in microseconds. One of at most 100 is 3 ms, so that [`MAX_STEPS`] last
+/// at least 3 s.
 fn delays() -> impl Strategy<Value = Vec<u64>> {
-    prop::collection::vec(prop_oneof![4 => 1_u64..60, 1 => 1_u64..3_000], 1..100)
+    prop::collection::vec(prop_oneof![4 => 1_u64..60, 1 => 1_u64..3_000], 1..100).prop_map(
+        |mut delays| {
+            delays.push(3_000);
+            delays
+        },
+    )
 }
 
-/// Number of steps, minutes of simulated time, after which a transfer counts as stuck.
+/// Number of steps after which a transfer counts as stuck. They must last for many of the longest retransmission
+/// timeouts, 100 ms.
 const MAX_STEPS: usize = 100_000;
 
 proptest! {
