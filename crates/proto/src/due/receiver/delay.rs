@@ -9,7 +9,7 @@ const MIN_PACKET_TIMES: u64 = 4;
 /// Limit of the retransmission timer, as a multiple of its minimum.
 const MAX_RESEND_FACTOR: u64 = 32;
 
-/// Delays from grant to arrival.
+/// Delays from grant to arrival, and the limits of the packets in flight that follow from them.
 #[derive(Debug)]
 pub(super) struct Delays {
     /// Delay of the network that windows assume, an upper limit of `typical`.
@@ -19,63 +19,95 @@ pub(super) struct Delays {
     floor: Span,
     smoothed: Span,
     deviation: Span,
-    /// Shortest delay by source.
-    shortest: BTreeMap<u32, Span>,
+    sources: BTreeMap<u32, Source>,
+    max_sources: usize,
     /// Average of the sources' shortest delays, weighted by packets.
     typical: Span,
-    max_sources: usize,
+    /// Limit of the packets in flight of a message at the assumed delay.
+    max_window: u64,
+    /// Limit of all packets in flight at the assumed delay, in thousandths of a packet.
+    max_cap: u64,
+    /// The same at the typical delay.
+    cap: u64,
+}
+
+/// What is known of a source.
+#[derive(Clone, Copy, Debug)]
+struct Source {
+    shortest: Span,
+    /// Limit of the packets in flight of a message at the shortest delay.
+    window: u64,
 }
 
 impl Delays {
-    pub fn new(assumed: Span, host_delay: Span, packet_time: Span, max_sources: usize) -> Self {
+    /// Creates delays for at most `max_sources` sources. `max_window`, in packets, and `max_cap`, in thousandths of a
+    /// packet, fit the assumed delay.
+    pub fn new(
+        (assumed, host_delay): (Span, Span),
+        packet_time: Span,
+        (max_window, max_cap): (u64, u64),
+        max_sources: usize,
+    ) -> Self {
         Self {
             assumed,
             host_delay,
             floor: packet_time * MIN_PACKET_TIMES,
             smoothed: assumed + host_delay,
             deviation: (assumed + host_delay) / 2,
-            shortest: BTreeMap::new(),
-            typical: assumed,
+            sources: BTreeMap::new(),
             max_sources,
+            typical: assumed,
+            max_window,
+            max_cap,
+            cap: max_cap,
         }
     }
 
-    /// Records the delay of a packet that was granted and sent once (Karn's rule). Returns the source's shortest delay,
-    /// which its window follows. It never grows, so a queue on the path does not enlarge the window.
-    pub fn record(&mut self, source: u32, delay: Span) -> Span {
+    /// Records the delay of a packet that was granted and sent once (Karn's rule). Returns the window of the source's
+    /// messages, which follows its shortest delay. It never grows, so a queue on the path does not enlarge it.
+    pub fn record(&mut self, source: u32, delay: Span) -> u64 {
         let difference = delay.as_ps().abs_diff(self.smoothed.as_ps());
         self.smoothed = average(self.smoothed, delay, 16);
         self.deviation = average(self.deviation, Span::from_ps(difference), 16);
         let delay = delay.max(self.floor);
-        let is_full = self.shortest.len() >= self.max_sources;
-        let shortest = match self.shortest.get_mut(&source) {
-            Some(shortest) => {
-                *shortest = delay.min(*shortest);
-                *shortest
+        let known = match self.sources.get(&source) {
+            Some(known) if known.shortest <= delay => *known,
+            None if self.sources.len() >= self.max_sources => {
+                return self.scale(self.typical, self.max_window);
             }
-            None if is_full => return self.typical,
-            None => {
-                self.shortest.insert(source, delay);
-                delay
+            _ => {
+                let window = self.scale(delay, self.max_window);
+                let known = Source {
+                    shortest: delay,
+                    window,
+                };
+                self.sources.insert(source, known);
+                known
             }
         };
-        self.typical = average(self.typical, shortest.min(self.assumed), 32);
-        shortest
+        let typical = average(self.typical, known.shortest.min(self.assumed), 32);
+        if typical != self.typical {
+            self.typical = typical;
+            self.cap = self.scale(typical, self.max_cap);
+        }
+        known.window
     }
 
-    /// Returns the delay that the window of a source assumes.
-    pub fn of_source(&self, source: u32) -> Span {
-        let shortest = self.shortest.get(&source);
-        shortest.copied().unwrap_or(self.typical)
+    /// Returns the limit of the packets in flight of a message from the source.
+    pub fn window(&self, source: u32) -> u64 {
+        self.sources.get(&source).map_or_else(
+            || self.scale(self.typical, self.max_window),
+            |known| known.window,
+        )
     }
 
-    /// Scales a number of packets, which fits the assumed delay, to the typical delay.
-    pub fn scale_to_typical(&self, packets: u64) -> u64 {
-        self.scale(self.typical, packets)
+    /// Returns the limit of all packets in flight, in thousandths of a packet.
+    pub const fn cap(&self) -> u64 {
+        self.cap
     }
 
     /// Scales a number of packets, which fits the assumed delay, to `delay`.
-    pub fn scale(&self, delay: Span, packets: u64) -> u64 {
+    fn scale(&self, delay: Span, packets: u64) -> u64 {
         let scaled = u128::from(packets) * u128::from((delay + self.host_delay).as_ps());
         let scaled = scaled / u128::from((self.assumed + self.host_delay).as_ps().max(1));
         (scaled as u64).clamp(1, packets.max(1))

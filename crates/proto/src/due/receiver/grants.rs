@@ -19,13 +19,11 @@ const LAXITY_ROUND_TRIPS: u64 = 8;
 const CREDIT_PER_PACKET: u64 = 1_000;
 
 /// Packets that were granted and have not arrived, and the limits of further grants.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Limits {
-    /// Limit of `in_flight` if all sources are as far as the farthest, in thousandths of a packet.
-    cap: u64,
-    /// Packets of messages that are not passed over.
+    /// Packets of messages whose sources are heard.
     pub in_flight: u64,
-    /// Packets of all messages.
+    /// Packets of all messages that are not written off.
     pub outstanding: u64,
     /// Credit of the background, in thousandths of a packet.
     credit: u64,
@@ -69,7 +67,7 @@ impl<T: Clone> Receiver<T> {
         if self.is_stale || now >= self.ranked_at + self.round_trip / 2 {
             self.rank(now);
         }
-        let cap = (self.delays.scale_to_typical(self.limits.cap) / PACKET).max(MIN_CAP);
+        let cap = (self.delays.cap() / PACKET).max(MIN_CAP);
         if self.limits.in_flight < cap && self.limits.outstanding < cap * SILENT_FACTOR {
             let has_background = self.order.urgent < self.order.messages.len();
             if has_background && self.limits.credit >= CREDIT_PER_PACKET {

@@ -89,14 +89,15 @@ impl<T: Clone> Receiver<T> {
         let round_trip = network + config.host_delay;
         let memory = FINISHED + round_trip * FINISHED_ROUND_TRIPS;
         let bdp_permille = |permille: u32| {
-            let packets = u128::from(round_trip.as_ps()) / u128::from(packet_time.as_ps());
-            packets as u64 * u64::from(permille)
+            (round_trip.as_ps() / packet_time.as_ps()).saturating_mul(permille.into())
         };
+        let window = (bdp_permille(config.window_permille) / 1_000).max(1);
+        let cap = bdp_permille(config.overcommit_permille);
         Self {
             classes: link.classes.max(1),
             packet_time,
             round_trip,
-            window: (bdp_permille(config.window_permille) / 1_000).max(1),
+            window,
             messages: Vec::new(),
             free: Vec::new(),
             index: BTreeMap::new(),
@@ -106,8 +107,13 @@ impl<T: Clone> Receiver<T> {
             order: Order::default(),
             is_stale: false,
             ranked_at: Time::ZERO,
-            limits: Limits::new(bdp_permille(config.overcommit_permille)),
-            delays: Delays::new(network, config.host_delay, packet_time, MAX_SOURCES),
+            limits: Limits::default(),
+            delays: Delays::new(
+                (network, config.host_delay),
+                packet_time,
+                (window, cap),
+                MAX_SOURCES,
+            ),
             arrivals: Arrivals::new(packet_time, round_trip),
             sizes: Sizes::new(MAX_SOURCES),
             last_arrival: Time::ZERO,
@@ -253,8 +259,7 @@ impl<T: Clone> Receiver<T> {
         if self.index.len() >= MAX_MESSAGES {
             return None;
         }
-        let delay = self.delays.of_source(id.source);
-        let window = self.delays.scale(delay, self.window);
+        let window = self.delays.window(id.source);
         let mut message = Incoming::new(tag, id, announcement, announced, window);
         message.packets = self.sizes.expect(id.source, announced);
         message.announcement.is_request &=
@@ -318,8 +323,7 @@ impl<T: Clone> Receiver<T> {
         }
         if let Some(granted_at) = arrival.granted_at {
             let source = message.id.source;
-            let shortest = self.delays.record(source, now.since(granted_at));
-            message.window = self.delays.scale(shortest, self.window);
+            message.window = self.delays.record(source, now.since(granted_at));
         }
         message.core.count(is_core_mark, self.window);
         true
