@@ -1,6 +1,6 @@
 //! State shared by all parts of a partition.
 
-use super::endpoint::Extra;
+use super::endpoint::Extras;
 use super::events::Events;
 use super::faults;
 use super::recorder::Recorder;
@@ -8,7 +8,6 @@ use crate::packet::{NONE, Packet};
 use crate::setup::Setup;
 use duetime_core::Time;
 use duetime_results::FlowEventKind;
-use slab::Slab;
 use std::sync::Arc;
 
 /// State shared by all parts of a partition: the run's setup, the clock with the pending events, the recorder, and the
@@ -23,7 +22,7 @@ pub struct Context {
     /// Records, samples and traces.
     pub recorder: Recorder,
     /// Protocol-specific packet contents, indexed by [`Packet::extra`].
-    pub extras: Slab<Extra>,
+    pub extras: Extras,
     /// State of injected faults, or `None` if the run has none.
     pub faults: Option<Box<faults::State>>,
 }
@@ -45,7 +44,7 @@ impl Context {
     #[inline]
     pub fn discard_extra(&mut self, packet: Packet) {
         if packet.extra != NONE {
-            self.extras.remove(packet.extra as usize);
+            self.extras.discard(&packet);
         }
     }
 }

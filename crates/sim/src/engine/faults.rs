@@ -69,8 +69,7 @@ impl Context {
         let Some(faults) = &mut self.faults else {
             return false;
         };
-        let extra = self.extras.get(packet.extra as usize);
-        if !is_request(&packet, extra) {
+        if !is_request(&packet, &self.extras) {
             return false;
         }
         let streams = &self.setup.streams;

@@ -36,12 +36,11 @@ use applications::Applications;
 use context::Context;
 use duetime_core::Time;
 use duetime_scenario::Scenario;
-use endpoint::{Endpoints, Family, Handle, dispatch};
+use endpoint::{Endpoints, Extras, Family, Handle, dispatch};
 use events::{Events, Single};
 use hosts::{Hosts, Owner};
 use prefetch::Prefetch;
 use recorder::Recorder;
-use slab::Slab;
 use std::sync::Arc;
 use wire::{Arrived, Wire, WireFaults};
 
@@ -107,7 +106,7 @@ impl Partition {
                 frame_overhead: setup.frame_overhead,
                 events: Events::new(setup, &subpartitions),
                 recorder: Recorder::new(scenario, setup, index, cut, observed, options.windows),
-                extras: Slab::new(),
+                extras: Extras::default(),
                 faults,
             },
         };

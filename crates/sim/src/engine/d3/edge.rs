@@ -3,7 +3,6 @@
 use super::port::{Answers, report};
 use super::{D3, router_options};
 use crate::engine::context::Context;
-use crate::engine::endpoint::Listed;
 use crate::output::AllocatorState;
 use crate::packet::Packet;
 use crate::setup::Setup;
@@ -39,8 +38,8 @@ impl EdgeState {
         let now = context.now();
         let setup = &*context.setup;
         let config = router_options(setup);
-        let extra = context.extras.get_mut(packet.extra as usize);
-        let inner = extra.and_then(D3::peek_mut).map(|extra| &mut extra.packet);
+        let extra = context.extras.peek_mut::<D3>(packet);
+        let inner = extra.map(|extra| &mut extra.packet);
         let flags = inner.as_ref().map(|inner| inner.flags).unwrap_or_default();
         let request = inner.and_then(|inner| inner.request.as_mut());
         if state.is_none() && request.is_none() {

@@ -2,7 +2,6 @@
 
 use super::{D3, Extra, router_options};
 use crate::engine::context::Context;
-use crate::engine::endpoint::Listed;
 use crate::output::AllocatorState;
 use crate::packet::Packet;
 use crate::setup::Setup;
@@ -70,7 +69,7 @@ impl Answers {
         outcome: Outcome,
         base: EncodedRate,
     ) {
-        let Some(&Extra { flow, deadline, .. }) = context.peek::<D3>(packet) else {
+        let Some(&Extra { flow, deadline, .. }) = context.extras.peek::<D3>(packet) else {
             return;
         };
         let Some(deadline) = deadline else {
@@ -149,7 +148,7 @@ impl PortState {
             // The packet starts at this host.
             return true;
         }
-        let claim = context.peek::<D3>(packet).and_then(|extra| {
+        let claim = context.extras.peek::<D3>(packet).and_then(|extra| {
             let request = extra.packet.request.as_ref()?;
             Some(Claim::from_request(extra.packet.flags, request.desired))
         });
@@ -188,8 +187,7 @@ impl PortState {
         {
             state.driver.sample(queue(config, port, now));
         }
-        let extra = context.extras.get_mut(packet.extra as usize);
-        let Some(extra) = extra.and_then(D3::peek_mut) else {
+        let Some(extra) = context.extras.peek_mut::<D3>(packet) else {
             return;
         };
         let inner = &mut extra.packet;

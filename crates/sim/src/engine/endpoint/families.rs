@@ -72,23 +72,13 @@ pub trait Listed: Sized {
     where
         Self: Endpoint;
 
-    /// Converts the family's packet contents to [`Extra`].
-    fn wrap(extra: <Self as Endpoint>::Extra) -> Extra
+    /// Returns the contents of the family's packets for modification.
+    fn extras(extras: &mut Extras) -> &mut Slab<<Self as Endpoint>::Extra>
     where
         Self: Endpoint;
 
-    /// Converts an [`Extra`] back to the family's packet contents, or returns `None` if it belongs to another family.
-    fn unwrap(extra: Extra) -> Option<<Self as Endpoint>::Extra>
-    where
-        Self: Endpoint;
-
-    /// Returns the family's packet contents, or `None` if they belong to another family.
-    fn peek(extra: &Extra) -> Option<&<Self as Endpoint>::Extra>
-    where
-        Self: Endpoint;
-
-    /// Returns the family's packet contents for modification, or `None` if they belong to another family.
-    fn peek_mut(extra: &mut Extra) -> Option<&mut <Self as Endpoint>::Extra>
+    /// Returns the contents of the family's packets for reading.
+    fn extras_ref(extras: &Extras) -> &Slab<<Self as Endpoint>::Extra>
     where
         Self: Endpoint;
 }
@@ -144,10 +134,34 @@ macro_rules! families {
             }
         }
 
-        /// Protocol-specific contents of a packet, in addition to its fixed fields.
+        /// Protocol-specific contents of packets, in addition to their fixed fields, by family and [`Packet::extra`].
+        #[derive(Default)]
+        pub struct Extras {
+            $($field: Slab<<$endpoint as Endpoint>::Extra>,)+
+        }
+
+        /// Protocol-specific contents of a packet that changes partitions.
         #[derive(Debug)]
         pub enum Extra {
             $(#[doc = stringify!($endpoint)] $family(<$endpoint as Endpoint>::Extra),)+
+        }
+
+        impl Extras {
+            /// Removes and returns the contents of a packet that has some.
+            pub fn remove(&mut self, packet: &Packet) -> Extra {
+                let index = packet.extra as usize;
+                match Family::of(packet) {
+                    $(Family::$family => Extra::$family(self.$field.remove(index)),)+
+                }
+            }
+
+            /// Stores the contents of a packet. Returns their index for [`Packet::extra`].
+            pub fn insert(&mut self, extra: Extra) -> u32 {
+                let index = match extra {
+                    $(Extra::$family(extra) => self.$field.insert(extra),)+
+                };
+                index as u32
+            }
         }
 
         $(impl Listed for $endpoint {
@@ -163,29 +177,14 @@ macro_rules! families {
                 &endpoints.$field
             }
 
-            fn wrap(extra: <Self as Endpoint>::Extra) -> Extra {
-                Extra::$family(extra)
+            #[inline(always)]
+            fn extras(extras: &mut Extras) -> &mut Slab<<Self as Endpoint>::Extra> {
+                &mut extras.$field
             }
 
-            fn unwrap(extra: Extra) -> Option<<Self as Endpoint>::Extra> {
-                match extra {
-                    Extra::$family(extra) => Some(extra),
-                    _ => None,
-                }
-            }
-
-            fn peek(extra: &Extra) -> Option<&<Self as Endpoint>::Extra> {
-                match extra {
-                    Extra::$family(extra) => Some(extra),
-                    _ => None,
-                }
-            }
-
-            fn peek_mut(extra: &mut Extra) -> Option<&mut <Self as Endpoint>::Extra> {
-                match extra {
-                    Extra::$family(extra) => Some(extra),
-                    _ => None,
-                }
+            #[inline(always)]
+            fn extras_ref(extras: &Extras) -> &Slab<<Self as Endpoint>::Extra> {
+                &extras.$field
             }
         })+
 
@@ -298,33 +297,53 @@ impl Endpoints {
     }
 }
 
-impl Context {
-    /// Stores the protocol-specific contents of a packet. Returns their index for [`Packet::extra`].
-    pub fn attach<T: Endpoint>(&mut self, extra: T::Extra) -> u32 {
-        self.extras.insert(T::wrap(extra)) as u32
+impl Extras {
+    /// Returns the contents of a packet, or `None` if it has none or is of another family.
+    #[inline]
+    pub fn peek<T: Endpoint>(&self, packet: &Packet) -> Option<&T::Extra> {
+        let is_of_family = Family::of(packet) == T::FAMILY;
+        let extra = T::extras_ref(self).get(packet.extra as usize);
+        extra.filter(|_| is_of_family)
     }
 
-    /// Removes and returns the protocol-specific contents of a packet, or `None` if it has none.
+    /// Returns the contents of a packet for modification, or `None` if it has none or is of another family.
+    #[inline]
+    pub fn peek_mut<T: Endpoint>(&mut self, packet: &Packet) -> Option<&mut T::Extra> {
+        let is_of_family = Family::of(packet) == T::FAMILY;
+        let extra = T::extras(self).get_mut(packet.extra as usize);
+        extra.filter(|_| is_of_family)
+    }
+
+    /// Frees the contents of a packet that has some and goes no further.
+    pub fn discard(&mut self, packet: &Packet) {
+        dispatch!(Family::of(packet), T => drop(T::extras(self).remove(packet.extra as usize)));
+    }
+}
+
+impl Context {
+    /// Stores the protocol-specific contents of a packet. Returns their index for [`Packet::extra`].
+    #[inline]
+    pub fn attach<T: Endpoint>(&mut self, extra: T::Extra) -> u32 {
+        T::extras(&mut self.extras).insert(extra) as u32
+    }
+
+    /// Removes and returns the protocol-specific contents of a packet of the family, or `None` if it has none.
+    #[inline]
     pub fn take<T: Endpoint>(&mut self, packet: &Packet) -> Option<T::Extra> {
         if packet.extra == NONE {
             return None;
         }
-        T::unwrap(self.extras.remove(packet.extra as usize))
-    }
-
-    /// Returns the protocol-specific contents of a packet, or `None` if it has none.
-    pub fn peek<T: Endpoint>(&self, packet: &Packet) -> Option<&T::Extra> {
-        T::peek(self.extras.get(packet.extra as usize)?)
+        Some(T::extras(&mut self.extras).remove(packet.extra as usize))
     }
 }
 
 /// Returns the packet as a capture would show it. `overhead` is the number of bytes around the IP packet.
-pub fn decode(packet: &Packet, extra: Option<&Extra>, overhead: u16) -> Decoded {
+pub fn decode(packet: &Packet, extras: &Extras, overhead: u16) -> Decoded {
     let overhead = u32::from(overhead);
-    dispatch!(Family::of(packet), T => T::decode(packet, extra.and_then(T::peek), overhead))
+    dispatch!(Family::of(packet), T => T::decode(packet, extras.peek::<T>(packet), overhead))
 }
 
 /// Returns true if the packet carries a request to routers.
-pub fn is_request(packet: &Packet, extra: Option<&Extra>) -> bool {
-    dispatch!(Family::of(packet), T => extra.and_then(T::peek).is_some_and(T::is_request))
+pub fn is_request(packet: &Packet, extras: &Extras) -> bool {
+    dispatch!(Family::of(packet), T => extras.peek::<T>(packet).is_some_and(T::is_request))
 }

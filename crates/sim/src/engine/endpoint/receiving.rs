@@ -89,7 +89,7 @@ impl<T: Endpoint> Table<T> {
         host: u32,
         packet: &Packet,
     ) -> Option<u32> {
-        let (reply, message) = T::opening(context.peek::<T>(packet)?)?;
+        let (reply, message) = T::opening(context.extras.peek::<T>(packet)?)?;
         let key = T::Receiver::key(&context.setup, message);
         if let Some(&known) = self.known.get(&key) {
             return Some(known);

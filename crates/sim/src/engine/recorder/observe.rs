@@ -219,8 +219,7 @@ impl Context {
         let wire = &self.setup.network.links[link as usize];
         let departed = arrival - wire.latency;
         let sending = wire.rate.transmit_cost().of(packet.wire_bytes());
-        let extra = self.extras.get(packet.extra as usize);
-        let decoded = decode(&packet, extra, self.frame_overhead);
+        let decoded = decode(&packet, &self.extras, self.frame_overhead);
         let Some(observed) = &mut self.recorder.observed else {
             return;
         };
@@ -273,8 +272,7 @@ impl Context {
         if self.recorder.observed.is_none() {
             return;
         }
-        let extra = self.extras.get(packet.extra as usize);
-        let decoded = decode(&packet, extra, self.frame_overhead);
+        let decoded = decode(&packet, &self.extras, self.frame_overhead);
         let kind = FlowEventKind::Received {
             host,
             seq: decoded.seq,

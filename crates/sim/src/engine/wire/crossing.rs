@@ -95,7 +95,7 @@ impl Crossings {
             if *extra != NONE {
                 let carried = messages.extras[*extra as usize].take();
                 let extra_of_packet = carried.expect("an extra belongs to one packet");
-                *extra = context.extras.insert(extra_of_packet) as u32;
+                *extra = context.extras.insert(extra_of_packet);
             }
             self.push_inbound(context, message);
         }
@@ -147,9 +147,7 @@ impl Crossings {
         }
         let messages = &mut self.outbound[usize::from(to)];
         if packet.extra != NONE {
-            messages
-                .extras
-                .push(Some(context.extras.remove(packet.extra as usize)));
+            messages.extras.push(Some(context.extras.remove(&packet)));
             message.packet.extra = messages.extras.len() as u32 - 1;
         }
         messages.packets.push(message);
