@@ -1,5 +1,5 @@
-//! Harm of wrong announcements to `due`: sizes that hosts only estimate, and deadlines that some hosts shorten to be served
-//! earlier. All numbers are means over runs with equal flows.
+//! Harm to `due` from hosts: sizes that they only estimate, deadlines that some shorten to be served earlier, and deaths. All
+//! numbers are means over runs with equal flows.
 #![expect(clippy::print_stdout, reason = "the test prints its measurements")]
 #![allow(
     clippy::cast_possible_truncation,
@@ -14,7 +14,7 @@ use duetime_core::{Rate, Span};
 use duetime_proto::due::Config;
 use duetime_results::FlowRecord;
 use duetime_scenario::model::{Amount, Buffer, Protocol, Scenario};
-use duetime_sim::Options;
+use duetime_sim::{Death, Faults, Options};
 use lab::{DeadlineFlows, missed, run, star, trace};
 
 const SENDERS: u64 = 20;
@@ -54,7 +54,7 @@ fn is_false(host: u32, config: &Config) -> bool {
     (mix(u64::from(host), 0x0f10) >> 32) % 1_000 < u64::from(config.false_deadline_permille)
 }
 
-/// Missed shares in % of honest hosts' flows and of the others'.
+/// Missed shares in % of the flows of good hosts and of the others.
 #[derive(Clone, Copy)]
 struct Missed {
     honest: f64,
@@ -62,14 +62,35 @@ struct Missed {
 }
 
 fn outcome(name: &str, load: f64, config: Config) -> Missed {
+    with_deaths(name, load, config, Vec::new(), |host| {
+        is_false(host, &config)
+    })
+}
+
+/// Runs the scenario with deaths of hosts. `is_other` returns true for sources that are counted apart.
+fn with_deaths(
+    name: &str,
+    load: f64,
+    config: Config,
+    deaths: Vec<Death>,
+    is_other: impl Fn(u32) -> bool,
+) -> Missed {
+    let faults = Faults {
+        deaths,
+        ..Faults::default()
+    };
+    let options = Options {
+        faults,
+        ..Options::default()
+    };
     let (mut honest, mut others) = (Vec::new(), Vec::new());
     for seed in 0..RUNS {
-        let output = run(&scenario(load, 70 + seed, config), &Options::default());
+        let output = run(&scenario(load, 70 + seed, config), &options);
         let (wrong, right): (Vec<FlowRecord>, Vec<FlowRecord>) = output
             .records
             .flows
             .into_iter()
-            .partition(|flow| is_false(flow.source, &config));
+            .partition(|flow| is_other(flow.source));
         honest.extend(right);
         others.extend(wrong);
     }
@@ -88,7 +109,7 @@ fn outcome(name: &str, load: f64, config: Config) -> Missed {
 }
 
 fn header() {
-    println!("| load | announcement | missed | missed by hosts with false deadlines |");
+    println!("| load | hosts | missed | missed by the others |");
     println!("|---|---|---|---|");
 }
 
@@ -140,5 +161,60 @@ fn false_deadlines_hurt_only_their_hosts() {
             // What cannot meet the announced deadline is postponed, so a false one does not pay.
             assert!(missed.others > right, "{name}: {} %", missed.others);
         }
+    }
+}
+
+/// Returns deaths of the hosts, one every `interval`.
+fn deaths(hosts: std::ops::RangeInclusive<u32>, interval: Span) -> Vec<Death> {
+    let count = Span::from_secs(SECONDS).as_ps() / interval.as_ps();
+    let hosts = hosts.cycle().zip(1..count);
+    let death = |(host, number)| Death {
+        at: interval * number,
+        host,
+    };
+    hosts.map(death).collect()
+}
+
+/// A source that dies leaves grants that it never uses. Its link time goes to others after the shortest timer.
+#[test]
+fn dying_sources_hurt_only_their_messages() {
+    header();
+    let config = Config::default();
+    for load in [0.7, 0.95] {
+        let is_mortal = |host| (1..=5).contains(&host);
+        let name = "a quarter of the sources";
+        let right = with_deaths(name, load, config, Vec::new(), is_mortal).honest;
+        let dying = deaths(1..=5, Span::from_ms(10));
+        let name = "a quarter of the sources, of which one dies every 10 ms";
+        let missed = with_deaths(name, load, config, dying, is_mortal);
+        let honest = missed.honest;
+        assert!(
+            honest <= right * 1.1 + 0.1,
+            "{load}: {honest} % instead of {right} %"
+        );
+        assert!(missed.others > right, "{load}: {} %", missed.others);
+    }
+}
+
+/// A receiver that restarts knows none of the messages in flight. Their sources announce them again.
+#[test]
+fn messages_survive_the_death_of_their_receiver() {
+    header();
+    let config = Config::default();
+    for load in [0.7, 0.95] {
+        let dying = deaths(0..=0, Span::from_ms(400));
+        let faults = Faults {
+            deaths: dying.clone(),
+            ..Faults::default()
+        };
+        let options = Options {
+            faults,
+            ..Options::default()
+        };
+        let output = run(&scenario(load, 70, config), &options);
+        let mut flows = output.records.flows.iter();
+        assert!(flows.all(|flow| flow.finish.is_some()), "{load}");
+        let name = "the receiver dies every 400 ms";
+        with_deaths(name, load, config, dying, |_| false);
     }
 }

@@ -124,6 +124,28 @@ fn silent_sources_are_passed_over() {
     );
 }
 
+/// Sources that die one after another are granted more than four times the limit in all. Their packets must not block
+/// others until the receiver forgets them.
+#[test]
+fn packets_of_dead_sources_stop_counting() {
+    let mut network = Network::new(31, Faults::default());
+    for source in 0..30 {
+        let at = Time::ZERO + Span::from_ms(2) * u64::from(source);
+        let due = at + Span::from_ms(20);
+        network.submit(at, source, source.into(), plain(1_000_000, Some(due)));
+        network.run(at + Span::from_us(400));
+        network.kill(source);
+    }
+    network.submit(at_us(60_000), 30, 30, plain(1_000_000, None));
+    network.run(at_us(200_000));
+    let ideal = RATE.transmit(700 * 1_500);
+    assert!(
+        network.delivered[&30] < at_us(61_000) + ideal,
+        "{}",
+        network.delivered[&30]
+    );
+}
+
 #[test]
 fn aborted_message_frees_the_link() {
     let mut network = Network::new(2, Faults::default());

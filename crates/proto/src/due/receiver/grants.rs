@@ -1,5 +1,6 @@
 //! Grants: which messages may send how many packets.
 
+use super::message::{Incoming, Standing};
 use super::order::{Entry, Pace};
 use super::{Receiver, STALL_ROUND_TRIPS};
 use crate::due::Config;
@@ -32,24 +33,34 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    pub const fn new(cap_permille: u64) -> Self {
-        Self {
-            cap: cap_permille,
-            in_flight: 0,
-            outstanding: 0,
-            credit: 0,
-            first_open: 0,
+    /// Counts packets of a message.
+    pub const fn add(&mut self, standing: Standing, packets: u64) {
+        if matches!(standing, Standing::Heard) {
+            self.in_flight += packets;
+        }
+        if !matches!(standing, Standing::WrittenOff) {
+            self.outstanding += packets;
         }
     }
 
-    pub const fn add(&mut self, packets: u64) {
-        self.in_flight += packets;
-        self.outstanding += packets;
+    /// Takes back what [`Self::add`] counted.
+    pub const fn remove(&mut self, standing: Standing, packets: u64) {
+        if matches!(standing, Standing::Heard) {
+            self.in_flight -= packets;
+        }
+        if !matches!(standing, Standing::WrittenOff) {
+            self.outstanding -= packets;
+        }
     }
 
-    pub const fn remove(&mut self, packets: u64) {
-        self.in_flight -= packets;
-        self.outstanding -= packets;
+    /// Changes how the packets in flight of a message count.
+    pub fn move_to<T>(&mut self, standing: Standing, message: &mut Incoming<T>) {
+        self.remove(message.standing, message.in_flight());
+        message.standing = standing;
+        if standing == Standing::WrittenOff {
+            message.withdraw();
+        }
+        self.add(standing, message.in_flight());
     }
 }
 
@@ -82,7 +93,7 @@ impl<T: Clone> Receiver<T> {
         if self.limits.in_flight + 1 >= cap {
             self.arrivals.note_demand();
         }
-        if self.limits.outstanding > 0 && self.timer == Time::MAX {
+        if !self.index.is_empty() && self.timer == Time::MAX {
             self.timer = now + self.round_trip * STALL_ROUND_TRIPS / 2;
         }
     }
@@ -98,7 +109,7 @@ impl<T: Clone> Receiver<T> {
             let Some(message) = self.messages[index as usize].as_mut() else {
                 continue;
             };
-            if message.is_passed_over {
+            if message.standing != Standing::Heard {
                 continue;
             }
             let window = message.window.min(message.core.packets());
@@ -109,15 +120,14 @@ impl<T: Clone> Receiver<T> {
             if packets == 0 {
                 continue;
             }
-            message.grant(now, packets);
-            self.limits.add(packets);
+            let reply = message.grant(now, packets);
+            self.limits.add(message.standing, packets);
             if !message.is_background {
                 let credit = u64::from(config.background_permille).saturating_mul(packets);
                 self.limits.credit = (self.limits.credit + credit).min(MAX_CREDIT);
             }
             has_granted = true;
-            let grant = message.current_grant();
-            self.replies.push_back((message.tag.clone(), grant));
+            self.replies.push_back((message.tag.clone(), reply));
         }
         has_granted
     }

@@ -29,8 +29,10 @@ pub(super) struct Incoming<T> {
     /// True if the last packet has arrived, so that `packets` is right.
     knows_last: bool,
     pub received: u64,
-    /// Packets below were granted.
+    /// Packets below were granted, and their grants not withdrawn.
     pub granted: u64,
+    /// Packets below were granted at some time, so that the source may have sent them.
+    offered: u64,
     /// Packets below have arrived.
     contiguous: u64,
     /// Packets that arrived behind a gap.
@@ -47,14 +49,24 @@ pub(super) struct Incoming<T> {
     pub wait: Span,
     /// Requests for missing packets since the last new packet.
     pub unanswered: u32,
-    /// True while the sender is silent and other messages use its share.
-    pub is_passed_over: bool,
+    pub standing: Standing,
     pub is_background: bool,
     pub class: u8,
     pub marks: u32,
     /// Limit of the packets in flight by the source's delay.
     pub window: u64,
     pub core: CoreWindow,
+}
+
+/// How the packets in flight of a message count, by the silence of its source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Standing {
+    /// They count.
+    Heard,
+    /// Other messages use their share of the link; they count only towards the total.
+    PassedOver,
+    /// They do not count.
+    WrittenOff,
 }
 
 /// Effect of a new packet.
@@ -86,6 +98,7 @@ impl<T> Incoming<T> {
             knows_last: false,
             received: 0,
             granted: UNSCHEDULED_PACKETS,
+            offered: UNSCHEDULED_PACKETS,
             contiguous: 0,
             beyond: BTreeSet::new(),
             highest: 0,
@@ -94,7 +107,7 @@ impl<T> Incoming<T> {
             asked_at: Time::ZERO,
             wait: Span::ZERO,
             unanswered: 0,
-            is_passed_over: false,
+            standing: Standing::Heard,
             is_background: false,
             class: 0,
             marks: 0,
@@ -177,13 +190,30 @@ impl<T> Incoming<T> {
         }
     }
 
-    /// Grants `packets` more.
-    pub fn grant(&mut self, now: Time, packets: u64) {
+    /// Grants `packets` more. Returns the packet that informs the source.
+    pub fn grant(&mut self, now: Time, packets: u64) -> Control {
         if self.in_flight() == 0 {
             self.heard_at = now;
         }
+        let from = self.granted;
         self.granted += packets;
+        if from < self.offered {
+            // The source may have sent these packets, so a grant would be no request.
+            self.offered = self.offered.max(self.granted);
+            return Control::Resend {
+                from,
+                to: self.granted,
+            };
+        }
+        self.offered = self.granted;
         self.grants.push_back((self.granted, now));
+        self.current_grant()
+    }
+
+    /// Withdraws the grants of packets behind the highest that arrived. One packet remains, if none is missing before.
+    pub fn withdraw(&mut self) {
+        self.granted = self.granted.min(self.highest.max(self.contiguous + 1));
+        self.grants.clear();
     }
 
     /// Returns the grant that is in force.

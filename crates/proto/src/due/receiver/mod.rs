@@ -14,7 +14,7 @@ use arrivals::Arrivals;
 use delay::Delays;
 use duetime_core::{Span, Time};
 use grants::Limits;
-use message::Incoming;
+use message::{Incoming, Standing};
 use order::Order;
 use recent::Recent;
 use sizes::Sizes;
@@ -24,6 +24,8 @@ use std::collections::{BTreeMap, VecDeque};
 const STALL_ROUND_TRIPS: u64 = 2;
 /// Round trips of silence after which missing packets are requested, at least.
 const RESEND_ROUND_TRIPS: u64 = 4;
+/// Requests without a new packet after which a message is written off.
+const WRITE_OFF_UNANSWERED: u32 = 2;
 /// Limit of the wait between requests, as a multiple of the first.
 const MAX_WAIT_FACTOR: u64 = 32;
 /// Requests without a new packet after which a message is forgotten. Its sender announces it again if it still exists.
@@ -212,9 +214,8 @@ impl<T: Clone> Receiver<T> {
                 continue;
             }
             let silence = now.since(message.heard_at).saturating_sub(transit);
-            if silence >= stall && !message.is_passed_over {
-                message.is_passed_over = true;
-                self.limits.in_flight -= message.in_flight();
+            if silence >= stall && message.standing == Standing::Heard {
+                self.limits.move_to(Standing::PassedOver, message);
             }
             let wait = message.wait.max(resend);
             if silence < wait || now.since(message.asked_at) < wait {
@@ -227,7 +228,14 @@ impl<T: Clone> Receiver<T> {
             message.unanswered += 1;
             message.wait = (wait * 2).min(min_wait * MAX_WAIT_FACTOR);
             message.asked_at = now;
-            for (from, to) in message.missing() {
+            if message.unanswered >= WRITE_OFF_UNANSWERED {
+                self.limits.move_to(Standing::WrittenOff, message);
+            }
+            // One packet shows whether a source that is written off exists.
+            let is_written_off = message.standing == Standing::WrittenOff;
+            let requests = if is_written_off { 1 } else { usize::MAX };
+            for (from, to) in message.missing().take(requests) {
+                let to = if is_written_off { from + 1 } else { to };
                 let request = Control::Resend { from, to };
                 self.replies.push_back((message.tag.clone(), request));
             }
@@ -268,7 +276,7 @@ impl<T: Clone> Receiver<T> {
         message.heard_at = now;
         message.asked_at = now;
         self.serial += 1;
-        self.limits.add(UNSCHEDULED_PACKETS);
+        self.limits.add(message.standing, UNSCHEDULED_PACKETS);
         let index = self.free.pop().unwrap_or(self.messages.len() as u32);
         if index as usize == self.messages.len() {
             self.messages.push(None);
@@ -300,20 +308,26 @@ impl<T: Clone> Receiver<T> {
         message.heard_at = now;
         message.wait = Span::ZERO;
         message.unanswered = 0;
-        if message.is_passed_over {
-            message.is_passed_over = false;
-            self.limits.in_flight += message.in_flight();
+        let returns = message.standing == Standing::WrittenOff;
+        if message.standing != Standing::Heard {
+            self.limits.move_to(Standing::Heard, message);
         }
         let packets = message.packets;
-        self.limits
-            .remove(message.resize(number, announced, is_last));
+        let cancelled = message.resize(number, announced, is_last);
+        self.limits.remove(message.standing, cancelled);
         if message.packets != packets {
             message.announcement.is_request &= message.packets <= MAX_REQUEST_PACKETS;
             self.is_stale = true;
         }
         let arrival = message.receive(number);
-        self.limits.remove(1);
-        if let Some((from, to)) = arrival.gap
+        self.limits.remove(message.standing, 1);
+        if returns {
+            for (from, to) in message.missing() {
+                let request = Control::Resend { from, to };
+                self.replies.push_back((message.tag.clone(), request));
+            }
+            message.asked_at = now;
+        } else if let Some((from, to)) = arrival.gap
             && self.classes == 1
         {
             // With one class packets stay in order, so a gap is a loss.
@@ -372,11 +386,7 @@ impl<T: Clone> Receiver<T> {
         let message = self.messages[index as usize].take()?;
         self.index.remove(&message.id);
         self.free.push(index);
-        if message.is_passed_over {
-            self.limits.outstanding -= message.in_flight();
-        } else {
-            self.limits.remove(message.in_flight());
-        }
+        self.limits.remove(message.standing, message.in_flight());
         self.is_stale = true;
         Some(message)
     }
