@@ -101,15 +101,24 @@ impl Journal {
 mod tests {
     use super::*;
 
-    fn folder(name: &str) -> Journal {
+    /// A journal whose folder is removed at the end of the test.
+    struct Scratch(Journal);
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0.path);
+        }
+    }
+
+    fn scratch(name: &str) -> Scratch {
         let path = std::env::temp_dir().join(format!("duetime-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        Journal::open(&path).expect("a folder")
+        Scratch(Journal::open(&path).expect("a folder"))
     }
 
     #[test]
     fn values_read_back() {
-        let folder = folder("point-read");
+        let scratch = scratch("point-read");
+        let folder = &scratch.0;
         assert_eq!(folder.read::<Vec<u32>>("a/0-2").unwrap(), None);
         folder.write("a/0-2", &vec![1, 2]).unwrap();
         assert_eq!(folder.read::<Vec<u32>>("a/0-2").unwrap(), Some(vec![1, 2]));
@@ -117,7 +126,8 @@ mod tests {
 
     #[test]
     fn truncation_and_changed_bytes_are_detected() {
-        let folder = folder("point-damage");
+        let scratch = scratch("point-damage");
+        let folder = &scratch.0;
         folder.write("p", &vec![10, 20, 30]).unwrap();
         let whole = fs::read(folder.file("p")).unwrap();
         for end in 0..whole.len() {
@@ -136,7 +146,8 @@ mod tests {
 
     #[test]
     fn write_failure_is_not_a_wrong_path() {
-        let folder = folder("point-blocked");
+        let scratch = scratch("point-blocked");
+        let folder = &scratch.0;
         fs::write(folder.file("a"), "not a folder").unwrap();
         let refused = folder.write("a/0-2", &1).unwrap_err();
         assert!(matches!(refused, StoreError::Unwritten { .. }), "{refused}");
@@ -148,8 +159,8 @@ mod tests {
 
     #[test]
     fn two_processes_exclude_each_other() {
-        let first = folder("point-lock");
-        let second = Journal::open(&first.path);
+        let first = scratch("point-lock");
+        let second = Journal::open(&first.0.path);
         assert!(matches!(second, Err(StoreError::Busy(_))));
     }
 }
