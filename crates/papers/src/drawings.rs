@@ -112,11 +112,13 @@ impl Artist<'_> {
         }
     }
 
-    /// Appends the figures that have points. They show the same measure, so their axes get the same ends.
+    /// Appends the figures that have points, with the series that have some. They show the same measure, so their axes
+    /// get the same ends.
     fn push(&self, mut sketches: Vec<Sketch>, drawn: &mut Vec<Drawn>) {
-        let has_points =
-            |panel: &Panel| panel.series.iter().any(|series| !series.points.is_empty());
-        sketches.retain(|sketch| has_points(&sketch.panel));
+        for Sketch { panel, .. } in &mut sketches {
+            panel.series.retain(|series| !series.points.is_empty());
+        }
+        sketches.retain(|sketch| !sketch.panel.series.is_empty());
         let mut panels: Vec<Panel> = sketches.iter().map(|sketch| sketch.panel.clone()).collect();
         if panels.len() > 1 {
             share_axes(&mut panels);
