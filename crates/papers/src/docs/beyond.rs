@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::experiment::{Experiment, Measure};
+use super::super::experiment::{Experiment, Measure, Panel};
 use super::super::results::Results;
 use super::super::rows::{Counts, Row};
 use super::{belongs, checks, push_row};
@@ -46,66 +46,86 @@ pub(super) fn beyond_md(
         let _ = write!(out, "\n## {}\n", experiment.title);
         let drawn = experiment.figures.iter().map(|figure| &figure.measure);
         for measure in std::iter::once(&experiment.measure).chain(drawn) {
-            for panel in 0..experiment.panels.len() {
-                values(&mut out, results, (index, panel), measure);
-            }
+            tables(&mut out, results, index, measure);
         }
     }
     out
 }
 
-/// Appends a table of a measure: one row per scheme, one column per axis value.
-fn values(
+/// A column of a table: its title, and the panel and the axis value whose results it contains.
+type Column = (String, usize, usize);
+
+/// Appends the tables of a measure: for each panel one with a column per axis value, or one with a column per panel if
+/// the measure has no axis.
+fn tables(out: &mut String, results: &Results<'_>, index: usize, measure: &Measure) {
+    let experiment = results.experiment(index);
+    let (axis, panels) = (&experiment.axis, &experiment.panels);
+    if !axis.exists() || measure.metric.spans_axis() {
+        let columns = panels.iter().enumerate();
+        let columns = columns.map(|(panel, Panel { label, .. })| (label.clone(), panel, 0));
+        return table(out, results, index, measure, ("", ""), columns.collect());
+    }
+    for (panel, Panel { label, .. }) in panels.iter().enumerate() {
+        let columns = axis.values.iter().enumerate();
+        let columns = columns.map(|(value, title)| (title.clone(), panel, value));
+        table(
+            out,
+            results,
+            index,
+            measure,
+            (label, &axis.label),
+            columns.collect(),
+        );
+    }
+}
+
+/// Appends a table with a row per scheme. Rows and columns without results are omitted.
+fn table(
     out: &mut String,
     results: &Results<'_>,
-    (index, panel): (usize, usize),
+    index: usize,
     measure: &Measure,
+    (panel, axis): (&str, &str),
+    mut columns: Vec<Column>,
 ) {
     let experiment = results.experiment(index);
-    let axis = &experiment.axis;
-    let swept = axis.exists() && !measure.metric.spans_axis();
-    let columns = if swept {
-        &axis.values[..]
-    } else {
-        &[String::new()]
+    let schemes = 0..experiment.schemes.len();
+    let cell = |scheme, &(_, panel, value): &Column| {
+        results.estimate(index, panel, scheme, value, measure)
     };
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    for (scheme, curve) in experiment.schemes.iter().enumerate() {
-        let value = |value| results.estimate(index, panel, scheme, value, measure);
-        let found: Vec<_> = (0..columns.len()).map(value).collect();
+    columns.retain(|column| schemes.clone().any(|scheme| cell(scheme, column).is_some()));
+    if columns.is_empty() {
+        return;
+    }
+    let mut title = capitalised(&measure.metric.label());
+    let unit = measure.metric.unit().unwrap_or(&experiment.axis.unit);
+    if !unit.is_empty() {
+        let _ = write!(title, " ({unit})");
+    }
+    if let Some(workload) = &measure.workload {
+        let _ = write!(title, " of `{workload}`");
+    }
+    if !panel.is_empty() {
+        let _ = write!(title, ", {}", panel.to_lowercase());
+    }
+    let _ = write!(out, "\n{title}:\n\n");
+    let titles = columns.iter().map(|(title, ..)| title.clone());
+    let head: Vec<String> = std::iter::once(axis.to_owned()).chain(titles).collect();
+    push_row(out, &head);
+    let _ = writeln!(out, "|---|{}", "---:|".repeat(columns.len()));
+    for scheme in schemes {
+        let found: Vec<_> = columns.iter().map(|column| cell(scheme, column)).collect();
         if found.iter().any(Option::is_some) {
             let shown = found.iter().map(|found| match found {
                 Some(estimate) => text::significant(estimate.value),
                 None => "–".to_owned(),
             });
-            rows.push(std::iter::once(curve.label.clone()).chain(shown).collect());
+            let label = experiment.schemes[scheme].label.clone();
+            push_row(
+                out,
+                &std::iter::once(label).chain(shown).collect::<Vec<_>>(),
+            );
         }
-    }
-    if rows.is_empty() {
-        return;
-    }
-    let unit = measure.metric.unit().unwrap_or(&axis.unit);
-    let mut title = format!("{} ({unit})", measure.metric.label());
-    if let Some(workload) = &measure.workload {
-        let _ = write!(title, " of `{workload}`");
-    }
-    let label = &experiment.panels[panel].label;
-    if !label.is_empty() {
-        let _ = write!(title, ", {}", label.to_lowercase());
-    }
-    let _ = write!(out, "\n{}:\n\n", capitalised(&title));
-    let first = if swept {
-        axis.label.clone()
-    } else {
-        String::new()
-    };
-    let head: Vec<String> = std::iter::once(first)
-        .chain(columns.iter().cloned())
-        .collect();
-    push_row(out, &head);
-    let _ = writeln!(out, "|---|{}", "---:|".repeat(columns.len()));
-    for row in &rows {
-        push_row(out, row);
     }
 }
 
