@@ -27,11 +27,11 @@ pub(super) struct Delays {
     max_window: u64,
     /// Limit of all packets in flight at the assumed delay, in thousandths of a packet.
     max_cap: u64,
-    /// The same at the typical delay.
+    /// Limit of all packets in flight at the typical delay, in thousandths of a packet.
     cap: u64,
 }
 
-/// What is known of a source.
+/// Measurements of a source.
 #[derive(Clone, Copy, Debug)]
 struct Source {
     shortest: Span,

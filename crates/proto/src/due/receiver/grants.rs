@@ -22,7 +22,7 @@ const CREDIT_PER_PACKET: u64 = 1_000;
 /// Packets that were granted and have not arrived, and the limits of further grants.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
-    /// Packets of messages whose sources are heard.
+    /// Packets of messages whose sources respond.
     pub in_flight: u64,
     /// Packets of all messages that are not written off.
     pub outstanding: u64,
@@ -35,7 +35,7 @@ pub(super) struct Limits {
 impl Limits {
     /// Counts packets of a message.
     pub const fn add(&mut self, standing: Standing, packets: u64) {
-        if matches!(standing, Standing::Heard) {
+        if matches!(standing, Standing::Responding) {
             self.in_flight += packets;
         }
         if !matches!(standing, Standing::WrittenOff) {
@@ -45,7 +45,7 @@ impl Limits {
 
     /// Takes back what [`Self::add`] counted.
     pub const fn remove(&mut self, standing: Standing, packets: u64) {
-        if matches!(standing, Standing::Heard) {
+        if matches!(standing, Standing::Responding) {
             self.in_flight -= packets;
         }
         if !matches!(standing, Standing::WrittenOff) {
@@ -109,7 +109,7 @@ impl<T: Clone> Receiver<T> {
             let Some(message) = self.messages[index as usize].as_mut() else {
                 continue;
             };
-            if message.standing != Standing::Heard {
+            if message.standing != Standing::Responding {
                 continue;
             }
             let window = message.window.min(message.core.packets());

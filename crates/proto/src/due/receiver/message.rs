@@ -58,11 +58,11 @@ pub(super) struct Incoming<T> {
     pub core: CoreWindow,
 }
 
-/// How the packets in flight of a message count, by the silence of its source.
+/// State of a message by the silence of its source, which decides how its packets in flight count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
     /// They count.
-    Heard,
+    Responding,
     /// Other messages use their share of the link; they count only towards the total.
     PassedOver,
     /// They do not count.
@@ -107,7 +107,7 @@ impl<T> Incoming<T> {
             asked_at: Time::ZERO,
             wait: Span::ZERO,
             unanswered: 0,
-            standing: Standing::Heard,
+            standing: Standing::Responding,
             is_background: false,
             class: 0,
             marks: 0,

@@ -214,7 +214,7 @@ impl<T: Clone> Receiver<T> {
                 continue;
             }
             let silence = now.since(message.heard_at).saturating_sub(transit);
-            if silence >= stall && message.standing == Standing::Heard {
+            if silence >= stall && message.standing == Standing::Responding {
                 self.limits.move_to(Standing::PassedOver, message);
             }
             let wait = message.wait.max(resend);
@@ -309,8 +309,8 @@ impl<T: Clone> Receiver<T> {
         message.wait = Span::ZERO;
         message.unanswered = 0;
         let returns = message.standing == Standing::WrittenOff;
-        if message.standing != Standing::Heard {
-            self.limits.move_to(Standing::Heard, message);
+        if message.standing != Standing::Responding {
+            self.limits.move_to(Standing::Responding, message);
         }
         let packets = message.packets;
         let cancelled = message.resize(number, announced, is_last);
