@@ -163,9 +163,10 @@ impl Artist<'_> {
 
     fn x(&self) -> Axis {
         let axis = &self.experiment.axis;
+        let unit = unit_after(&axis.label, &axis.unit);
         match &axis.places {
-            Some(_) if axis.log => Axis::log(&axis.label, &axis.unit),
-            Some(_) => Axis::linear(&axis.label, &axis.unit),
+            Some(_) if axis.log => Axis::log(&axis.label, unit),
+            Some(_) => Axis::linear(&axis.label, unit),
             None => Axis::names(&axis.label, axis.values.iter().cloned()),
         }
     }
@@ -183,12 +184,7 @@ impl Artist<'_> {
                 Some(unit) => unit.to_owned(),
                 None => self.experiment.axis.unit.clone(),
             });
-        // Labels copied from the papers can contain the unit.
-        let unit = if label.contains(&format!("({unit})")) {
-            ""
-        } else {
-            &unit
-        };
+        let unit = unit_after(&label, &unit);
         let axis = if drawing.y.log {
             Axis::log(&label, unit)
         } else {
@@ -385,5 +381,14 @@ fn suffix(number: usize, drawing: &Drawing) -> String {
         name
     } else {
         format!("{name}-{}", words.join("-"))
+    }
+}
+
+/// Returns the unit, or nothing if the label contains it: labels can be copied from the papers.
+fn unit_after<'a>(label: &str, unit: &'a str) -> &'a str {
+    if label.contains(&format!("({unit})")) || label.eq_ignore_ascii_case(unit) {
+        ""
+    } else {
+        unit
     }
 }
