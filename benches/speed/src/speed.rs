@@ -20,7 +20,7 @@ enum Limit {
 const W3_BEFORE: f64 = 5.6;
 
 /// Limits by workload and name of a row.
-const LIMITS: [(&str, &str, Limit); 8] = [
+const LIMITS: [(&str, &str, Limit); 9] = [
     ("w1", "dctcp", Limit::Instructions(345.0)),
     ("w1", "dctcp", Limit::FloorRatio(1.6)),
     ("w2", "dctcp", Limit::Instructions(405.0)),
@@ -28,6 +28,7 @@ const LIMITS: [(&str, &str, Limit); 8] = [
     ("w2", "dctcp", Limit::ResidentMb(24.0)),
     ("w2", "tcp, strict priority", Limit::Instructions(610.0)),
     ("w2", "d3", Limit::Instructions(660.0)),
+    ("w2", "due", Limit::Instructions(500.0)),
     ("w3", "dctcp", Limit::FloorRatio(0.6 * W3_BEFORE)),
 ];
 
@@ -80,7 +81,7 @@ const EXACT: &[&str] = &[
 const LINUX: &[&str] = &["--set", "tcp.profile=\"linux\""];
 const FIFO: &[&str] = &["--set", "host.nic=\"fifo\""];
 
-const CASES: [Case; 21] = [
+const CASES: [Case; 23] = [
     Case {
         standard: true,
         ..case("w1", "dctcp", "dctcp", &[])
@@ -105,6 +106,8 @@ const CASES: [Case; 21] = [
     case("w2", "dctcp, as in linux", "dctcp", LINUX),
     case("w1", "d3", "d3", &[]),
     case("w2", "d3", "d3", &[]),
+    case("w1", "due", "due", &[]),
+    case("w2", "due", "due", &[]),
     case("w1", "dctcp, shared buffer", "dctcp", SHARED),
     case("w2", "dctcp, shared buffer", "dctcp", SHARED),
     case("w1", "tcp, strict priority", "tcp-prio", SHARED),

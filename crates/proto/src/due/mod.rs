@@ -79,6 +79,7 @@ impl Config {
     }
 
     /// Returns the payload of packet `number` of a message, in bytes.
+    #[inline]
     pub fn payload_of(&self, message_bytes: u64, number: u64) -> u32 {
         let sent = number.saturating_mul(self.payload());
         message_bytes.saturating_sub(sent).min(self.payload()) as u32

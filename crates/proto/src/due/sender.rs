@@ -25,9 +25,10 @@ type Urgency = (u8, u64, u64);
 #[derive(Debug)]
 pub struct Sender<T> {
     messages: BTreeMap<u64, Outgoing<T>>,
-    /// Messages with packets to send, most urgent first.
-    ready: BTreeSet<(Urgency, u64)>,
+    ready: Ready,
     announce_interval: Span,
+    /// Interval while the receiver knows the message.
+    known_interval: Span,
     max_interval: Span,
     timer: Time,
 }
@@ -86,6 +87,40 @@ impl<T> Outgoing<T> {
     }
 }
 
+/// Messages with packets to send. The first is apart from the others, because there is often no other.
+#[derive(Debug, Default)]
+struct Ready {
+    /// The most urgent message.
+    first: Option<(Urgency, u64)>,
+    others: BTreeSet<(Urgency, u64)>,
+}
+
+impl Ready {
+    fn insert(&mut self, message: (Urgency, u64)) {
+        match self.first {
+            Some(first) if first < message => {
+                self.others.insert(message);
+            }
+            first => {
+                self.others.extend(first);
+                self.first = Some(message);
+            }
+        }
+    }
+
+    fn remove_first(&mut self) {
+        self.first = self.others.pop_first();
+    }
+
+    fn remove(&mut self, message: (Urgency, u64)) {
+        if self.first == Some(message) {
+            self.remove_first();
+        } else {
+            self.others.remove(&message);
+        }
+    }
+}
+
 /// Returns the number with its four highest bits and zeros.
 const fn round(packets: u64) -> u64 {
     let bits = u64::BITS - packets.leading_zeros();
@@ -98,11 +133,13 @@ impl<T> Sender<T> {
     pub fn new(config: &Config, link: &Link) -> Self {
         let round_trip = link.network_round_trip(config) + config.host_delay;
         let announce_interval = round_trip * ANNOUNCE_ROUND_TRIPS;
+        let max_interval = announce_interval.max(MAX_INTERVAL);
         Self {
             messages: BTreeMap::new(),
-            ready: BTreeSet::new(),
+            ready: Ready::default(),
             announce_interval,
-            max_interval: announce_interval.max(MAX_INTERVAL),
+            known_interval: (announce_interval * KNOWN_FACTOR).min(max_interval),
+            max_interval,
             timer: Time::MAX,
         }
     }
@@ -143,7 +180,7 @@ impl<T> Sender<T> {
     /// Processes a packet from a receiver. Returns the message that it completed, unless the message was aborted.
     pub fn input(&mut self, now: Time, number: u64, control: Control) -> Option<(T, Counters)> {
         let message = self.messages.get_mut(&number)?;
-        message.interval = (self.announce_interval * KNOWN_FACTOR).min(self.max_interval);
+        message.interval = self.known_interval;
         message.announce_at = now + message.interval;
         match control {
             Control::Grant { .. } | Control::Resend { .. } if message.is_aborted => {
@@ -168,7 +205,7 @@ impl<T> Sender<T> {
             }
             Control::Done => {
                 if let Some(urgency) = message.urgency {
-                    self.ready.remove(&(urgency, number));
+                    self.ready.remove((urgency, number));
                 }
                 let message = self.messages.remove(&number)?;
                 return (!message.is_aborted).then_some((message.tag, message.counters));
@@ -180,16 +217,21 @@ impl<T> Sender<T> {
 
     /// Returns the next packet with the message's announcement and the driver's data.
     pub fn poll_transmit(&mut self) -> Option<(Data, &Announcement, &T)> {
-        let &(_, number) = self.ready.first()?;
+        let (_, number) = self.ready.first?;
         let message = self.messages.get_mut(&number)?;
         let data = message.transmit(number);
-        message.reorder(number, &mut self.ready);
+        if message.has_packets() {
+            message.reorder(number, &mut self.ready);
+        } else {
+            message.urgency = None;
+            self.ready.remove_first();
+        }
         Some((data, &message.announcement, &message.tag))
     }
 
     /// Returns true if `poll_transmit` would return a packet.
     pub fn can_transmit(&self) -> bool {
-        !self.ready.is_empty()
+        self.ready.first.is_some()
     }
 
     /// Returns the time at which to call `timeout`, or [`Time::MAX`].
@@ -256,14 +298,19 @@ impl<T> Sender<T> {
 }
 
 impl<T> Outgoing<T> {
-    /// Moves the message to its position in `ready`.
-    fn reorder(&mut self, number: u64, ready: &mut BTreeSet<(Urgency, u64)>) {
+    /// Moves the message to its position in `ready`, which seldom changes.
+    #[inline]
+    fn reorder(&mut self, number: u64, ready: &mut Ready) {
         let urgency = self.has_packets().then(|| self.urgency());
-        if urgency == self.urgency {
-            return;
+        if urgency != self.urgency {
+            self.move_to(urgency, number, ready);
         }
+    }
+
+    #[inline(never)]
+    fn move_to(&mut self, urgency: Option<Urgency>, number: u64, ready: &mut Ready) {
         if let Some(old) = self.urgency {
-            ready.remove(&(old, number));
+            ready.remove((old, number));
         }
         if let Some(new) = urgency {
             ready.insert((new, number));

@@ -46,6 +46,7 @@ impl Arrivals {
     }
 
     /// Ends the period if it lasted a round trip.
+    #[inline]
     pub fn update(&mut self, now: Time) {
         let period = now.since(self.started);
         if period < self.round_trip {

@@ -36,6 +36,7 @@ impl CoreWindow {
 
     /// Counts a packet. After each window of packets, the window shrinks by alpha/2 if any was marked and grows by one
     /// packet otherwise, up to `max_packets`.
+    #[inline]
     pub fn count(&mut self, is_marked: bool, max_packets: u64) {
         self.arrived += 1;
         self.marked += u64::from(is_marked);

@@ -65,6 +65,7 @@ impl Delays {
 
     /// Records the delay of a packet that was granted and sent once (Karn's rule). Returns the window of the source's
     /// messages, which follows its shortest delay. It never grows, so a queue on the path does not enlarge it.
+    #[inline]
     pub fn record(&mut self, source: u32, delay: Span) -> u64 {
         let difference = delay.as_ps().abs_diff(self.smoothed.as_ps());
         self.smoothed = average(self.smoothed, delay, 16);
@@ -108,9 +109,13 @@ impl Delays {
 
     /// Scales a number of packets, which fits the assumed delay, to `delay`.
     fn scale(&self, delay: Span, packets: u64) -> u64 {
-        let scaled = u128::from(packets) * u128::from((delay + self.host_delay).as_ps());
-        let scaled = scaled / u128::from((self.assumed + self.host_delay).as_ps().max(1));
-        (scaled as u64).clamp(1, packets.max(1))
+        let (delay, assumed) = (delay + self.host_delay, self.assumed + self.host_delay);
+        let assumed = assumed.as_ps().max(1);
+        let scaled = match packets.checked_mul(delay.as_ps()) {
+            Some(product) => product / assumed,
+            None => (u128::from(packets) * u128::from(delay.as_ps()) / u128::from(assumed)) as u64,
+        };
+        scaled.clamp(1, packets.max(1))
     }
 
     /// Returns the silence after which a granted message is passed over. `min` is used while delays are short. Timers

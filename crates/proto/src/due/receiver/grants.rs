@@ -74,6 +74,7 @@ fn laxity_class(laxity: Span, unit: Span) -> u8 {
 impl<T: Clone> Receiver<T> {
     /// Grants packets while fewer than the cap are in flight, most urgent message first. The background receives its
     /// minimum share before.
+    #[inline]
     pub(super) fn schedule(&mut self, config: &Config, now: Time) {
         if self.is_stale || now >= self.ranked_at + self.round_trip / 2 {
             self.rank(now);
@@ -154,6 +155,7 @@ impl<T: Clone> Receiver<T> {
     }
 
     /// Orders the messages and assigns their classes.
+    #[inline(never)]
     fn rank(&mut self, now: Time) {
         self.is_stale = false;
         self.ranked_at = now;

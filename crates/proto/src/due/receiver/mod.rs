@@ -158,10 +158,10 @@ impl<T: Clone> Receiver<T> {
         let replies = self.replies.len();
         let is_core_mark = is_marked && is_after_gap && config.core_window;
         let size = (announced, is_last);
-        if !self.receive(now, index, number, size, is_marked, is_core_mark) {
+        let received = self.receive(now, index, number, size, is_marked, is_core_mark);
+        let Some(is_complete) = received else {
             return false;
-        }
-        let is_complete = self.get(index).is_some_and(|message| message.left() == 0);
+        };
         if is_complete {
             self.complete(now, index);
         }
@@ -288,7 +288,8 @@ impl<T: Clone> Receiver<T> {
     }
 
     /// Records a packet of a message and the size that it announces: the number of packets, and whether it is the last.
-    /// Returns false if the packet was not expected: it is a duplicate or was not granted.
+    /// Returns true if the message is complete, or `None` if the packet was not expected: it is a duplicate or was not
+    /// granted.
     fn receive(
         &mut self,
         now: Time,
@@ -297,13 +298,11 @@ impl<T: Clone> Receiver<T> {
         (announced, is_last): (u64, bool),
         is_marked: bool,
         is_core_mark: bool,
-    ) -> bool {
-        let Some(message) = self.messages[index as usize].as_mut() else {
-            return false;
-        };
+    ) -> Option<bool> {
+        let message = self.messages[index as usize].as_mut()?;
         message.marks += u32::from(is_marked);
         if !message.expects(number) {
-            return false;
+            return None;
         }
         message.heard_at = now;
         message.wait = Span::ZERO;
@@ -340,7 +339,7 @@ impl<T: Clone> Receiver<T> {
             message.window = self.delays.record(source, now.since(granted_at));
         }
         message.core.count(is_core_mark, self.window);
-        true
+        Some(message.left() == 0)
     }
 
     fn complete(&mut self, now: Time, index: u32) {

@@ -51,7 +51,9 @@ impl Receiver for Receiving {
             return 0;
         };
         let config = &*self.config;
-        if let Body::Payload { number, .. } = body {
+        if let Body::Payload { number, .. } = body
+            && context.recorder.is_observing()
+        {
             let kind = FlowEventKind::Delivered {
                 seq: number.saturating_mul(config.payload()),
                 len: config.payload_of(message.bytes, number),

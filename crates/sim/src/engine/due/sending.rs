@@ -21,6 +21,7 @@ pub struct Sending {
 
 impl Sending {
     /// Records a grant or a request for missing packets.
+    #[cold]
     fn observe(&self, context: &mut Context, flow: u32, control: Control) {
         let bytes = |packets: u64| packets.saturating_mul(self.config.payload());
         let event = match control {
@@ -87,7 +88,9 @@ impl Sender for Sending {
         let Some(Extra::Control { flow, control }) = context.take::<Due>(&packet) else {
             return;
         };
-        self.observe(context, packet.flow, control);
+        if context.recorder.is_observing() {
+            self.observe(context, packet.flow, control);
+        }
         if let Some((tag, counters)) = self.machine.input(context.now(), flow, control) {
             let (message, record) = tag;
             Self::complete_record(context, &message, record, counters, message.bytes);
@@ -110,15 +113,15 @@ impl Sender for Sending {
                 ..
             } => {
                 let len = config.payload_of(description.bytes, number);
-                let seq = number.saturating_mul(config.payload());
-                context.observe(
-                    hash,
-                    FlowEventKind::Sent {
+                if context.recorder.is_observing() {
+                    let seq = number.saturating_mul(config.payload());
+                    let sent = FlowEventKind::Sent {
                         seq,
                         len,
                         retransmit,
-                    },
-                );
+                    };
+                    context.observe(hash, sent);
+                }
                 (number, len)
             }
             Body::Abort => (0, 0),

@@ -8,6 +8,7 @@ use crate::engine::context::Context;
 use crate::engine::hosts::{Hosts, Owner};
 use crate::engine::wire::Wire;
 use crate::packet::{NONE, Packet};
+use crate::workload::Message;
 use duetime_core::Time;
 use duetime_link::Frame;
 
@@ -94,6 +95,19 @@ impl<T: Endpoint> Table<T> {
         if let Some(&known) = self.known.get(&key) {
             return Some(known);
         }
+        Some(self.open_receiver(context, hosts, (host, packet), (reply, message), key))
+    }
+
+    /// Creates the receiver of an opening packet that arrives at a host. Returns its index.
+    #[cold]
+    fn open_receiver(
+        &mut self,
+        context: &Context,
+        hosts: &mut Hosts,
+        (host, packet): (u32, &Packet),
+        (reply, message): (u32, &Message),
+        key: u64,
+    ) -> u32 {
         let transport = context.setup.workload_transport[usize::from(message.workload)];
         let machine = T::Receiver::open(context, self.config(transport), message);
         let index = self.receivers.vacant_key() as u32;
@@ -111,7 +125,7 @@ impl<T: Endpoint> Table<T> {
             is_known: true,
         });
         self.known.insert(key, index);
-        Some(index)
+        index
     }
 }
 
