@@ -316,7 +316,9 @@ impl Extras {
 
     /// Frees the contents of a packet that has some and goes no further.
     pub fn discard(&mut self, packet: &Packet) {
-        dispatch!(Family::of(packet), T => drop(T::extras(self).remove(packet.extra as usize)));
+        dispatch!(Family::of(packet), T => {
+            T::extras(self).remove(packet.extra as usize);
+        });
     }
 }
 
