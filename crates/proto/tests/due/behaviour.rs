@@ -91,11 +91,7 @@ fn background_receives_its_share() {
     network.submit(Time::ZERO, 1, 1, plain(800_000, None));
     network.run(at_us(400_000));
     // 800 KB at 5 % of 1 Gbps take 130 ms, the urgent message alone 167 ms.
-    assert!(
-        network.delivered[&1] < at_us(160_000),
-        "{}",
-        network.delivered[&1]
-    );
+    network.assert_delivered_before(1, at_us(160_000));
     assert!(network.delivered[&0] > network.delivered[&1]);
 }
 
@@ -117,11 +113,7 @@ fn silent_sources_are_passed_over() {
     }
     network.run(at_us(50_000));
     let ideal = RATE.transmit(700 * 1_500);
-    assert!(
-        network.delivered[&5] < at_us(3_000) + ideal,
-        "{}",
-        network.delivered[&5]
-    );
+    network.assert_delivered_before(5, at_us(3_000) + ideal);
 }
 
 /// Sources that die one after another are granted more than four times the limit in all. Their packets must not block
@@ -139,11 +131,7 @@ fn packets_of_dead_sources_stop_counting() {
     network.submit(at_us(60_000), 30, 30, plain(1_000_000, None));
     network.run(at_us(200_000));
     let ideal = RATE.transmit(700 * 1_500);
-    assert!(
-        network.delivered[&30] < at_us(61_000) + ideal,
-        "{}",
-        network.delivered[&30]
-    );
+    network.assert_delivered_before(30, at_us(61_000) + ideal);
 }
 
 #[test]
@@ -155,7 +143,7 @@ fn aborted_message_frees_the_link() {
     assert_eq!(network.senders[0].abort(|&message| message == 0), Some(0));
     network.run(at_us(10_000));
     assert_eq!(network.delivered.keys().collect::<Vec<_>>(), [&1]);
-    assert!(network.delivered[&1] < at_us(3_000));
+    network.assert_delivered_before(1, at_us(3_000));
     assert_eq!(network.senders[0].open().count(), 0);
 }
 

@@ -157,6 +157,16 @@ impl Network {
         }
     }
 
+    /// Asserts that a message was delivered before a time.
+    #[track_caller]
+    pub fn assert_delivered_before(&self, message: u64, time: Time) {
+        let delivered = self.delivered.get(&message);
+        assert!(
+            delivered.is_some_and(|&at| at < time),
+            "{delivered:?}, not before {time}"
+        );
+    }
+
     fn next_event(&self) -> Option<Time> {
         let timers = self
             .senders

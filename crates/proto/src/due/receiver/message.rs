@@ -59,13 +59,13 @@ pub(super) struct Incoming<T> {
 }
 
 /// State of a message by the silence of its source, which decides how its packets in flight count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// They count.
+    /// Its packets count.
     Responding,
-    /// Other messages use their share of the link; they count only towards the total.
+    /// Other messages use its share of the link. Its packets count towards the total only.
     PassedOver,
-    /// They do not count.
+    /// Its packets do not count.
     WrittenOff,
 }
 
@@ -226,8 +226,22 @@ impl<T> Incoming<T> {
         }
     }
 
+    /// Returns requests for the granted packets that are missing. If the message is written off, one packet shows
+    /// whether its source exists.
+    pub fn requests(&self) -> impl Iterator<Item = Control> + '_ {
+        let (max_requests, max_packets) = match self.standing {
+            Standing::WrittenOff => (1, 1),
+            _ => (usize::MAX, u64::MAX),
+        };
+        let ranges = self.missing().take(max_requests);
+        ranges.map(move |(from, to)| Control::Resend {
+            from,
+            to: to.min(from.saturating_add(max_packets)),
+        })
+    }
+
     /// Returns the ranges of granted packets that are missing.
-    pub fn missing(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+    fn missing(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let ends = self.beyond.iter().copied().chain([self.granted]);
         let mut from = self.contiguous;
         ends.filter_map(move |to| {

@@ -231,14 +231,9 @@ impl<T: Clone> Receiver<T> {
             if message.unanswered >= WRITE_OFF_UNANSWERED {
                 self.limits.move_to(Standing::WrittenOff, message);
             }
-            // One packet shows whether a source that is written off exists.
-            let is_written_off = message.standing == Standing::WrittenOff;
-            let requests = if is_written_off { 1 } else { usize::MAX };
-            for (from, to) in message.missing().take(requests) {
-                let to = if is_written_off { from + 1 } else { to };
-                let request = Control::Resend { from, to };
-                self.replies.push_back((message.tag.clone(), request));
-            }
+            let requests = message.requests();
+            let requests = requests.map(|request| (message.tag.clone(), request));
+            self.replies.extend(requests);
         }
         for index in forgotten {
             self.remove(index);
@@ -321,10 +316,9 @@ impl<T: Clone> Receiver<T> {
         let arrival = message.receive(number);
         self.limits.remove(message.standing, 1);
         if returns {
-            for (from, to) in message.missing() {
-                let request = Control::Resend { from, to };
-                self.replies.push_back((message.tag.clone(), request));
-            }
+            let requests = message.requests();
+            let requests = requests.map(|request| (message.tag.clone(), request));
+            self.replies.extend(requests);
             message.asked_at = now;
         } else if let Some((from, to)) = arrival.gap
             && self.classes == 1

@@ -1,5 +1,5 @@
-//! True over announced sizes, by source: a source that always announces twice the size is believed half. No source changes
-//! what the receiver expects of others.
+//! True over announced sizes, by source: a source that always announces twice the size is believed half. What a source
+//! announces does not affect the sizes that are expected of others.
 
 use std::collections::BTreeMap;
 
