@@ -29,6 +29,17 @@ pub struct Options {
     pub faults: Faults,
 }
 
+impl Options {
+    /// Returns the options of a run with faults.
+    #[must_use]
+    pub fn with_faults(faults: Faults) -> Self {
+        Self {
+            faults,
+            ..Self::default()
+        }
+    }
+}
+
 /// Selection of flows that are watched event by event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Watch {

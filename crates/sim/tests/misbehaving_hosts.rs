@@ -104,10 +104,7 @@ fn outcome(case: Case, run_number: u64) -> Outcome {
     };
     let output = run(
         &scenario(case.load, 5 + run_number, case.police),
-        &Options {
-            faults,
-            ..Options::default()
-        },
+        &Options::with_faults(faults),
     );
     let records = output.records;
     let is_offender = |flow: &&FlowRecord| flow.source == OFFENDER;

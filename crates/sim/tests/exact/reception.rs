@@ -133,10 +133,7 @@ fn dying_host_loses_held_packets() {
                 deaths,
                 ..Faults::default()
             };
-            let options = Options {
-                faults,
-                ..Options::default()
-            };
+            let options = Options::with_faults(faults);
             let output = duetime_sim::run(&slow, 0, 0, &options).expect("the scenario runs");
             finish(&output.records, 0)
         };

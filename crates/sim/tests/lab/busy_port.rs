@@ -111,10 +111,7 @@ impl BusyPort {
         };
         let records = run(
             &self.scenario(config, active),
-            &Options {
-                faults,
-                ..Options::default()
-            },
+            &Options::with_faults(faults),
         )
         .records;
         let mut by_host: Vec<Vec<Time>> = vec![Vec::new(); SENDERS as usize + 1];
