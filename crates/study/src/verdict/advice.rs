@@ -66,12 +66,14 @@ pub fn advise(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
                 "a smaller `rto_min`",
                 smaller_rto(transport, budget.unwrap_or(Span::from_ms(40))),
             );
-            tries.ecn(transport)
+            tries.ecn(transport);
+            tries.done()
         }
         Limit::TailLossProbe | Limit::LossRecovery => {
             let mut tries = Tries::default();
             tries.add("a deeper buffer", deeper_buffer(scenario));
-            tries.ecn(transport)
+            tries.ecn(transport);
+            tries.done()
         }
         Limit::Handshake => {
             let connection = scenario.workloads[usize::from(workload)].connection;
@@ -89,20 +91,22 @@ pub fn advise(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
         Limit::Queue if scenario.workloads.len() == 1 => {
             let mut tries = Tries::default();
             tries.add("faster host links", faster_host_links(scenario));
-            tries.names.push("smaller answers".to_owned());
-            tries.with("less load", true)
+            tries.name("smaller answers");
+            tries.name("less load");
+            tries.done()
         }
         Limit::Queue => {
             let mut tries = Tries::default();
+            // Before a priority class, since classes share the buffer: losses can replace the waits.
+            tries.ecn(transport);
             tries.add(
                 "a priority class for the queries",
                 lower_class(scenario, workload),
             );
-            let advice = tries.ecn(transport);
-            if advice.text.is_empty() {
+            if tries.names.is_empty() {
                 return without_settings("faster links, smaller answers or less load");
             }
-            advice
+            tries.done()
         }
         Limit::Transmission => {
             let mut tries = Tries::default();
@@ -110,7 +114,8 @@ pub fn advise(scenario: &Scenario, limit: Limit, workload: u16) -> Advice {
                 "cancelling spare answers",
                 cancelled_spares(scenario, workload),
             );
-            tries.with("faster links, smaller answers or a smaller fan-in", true)
+            tries.name("faster links, smaller answers or a smaller fan-in");
+            tries.done()
         }
         Limit::RoundTrips => {
             let mut tries = Tries::default();
@@ -173,44 +178,40 @@ fn without_settings(change: &str) -> Advice {
 struct Tries {
     names: Vec<String>,
     settings: Vec<(String, Vec<String>)>,
+    includes_dctcp: bool,
 }
 
 impl Tries {
     /// Adds a change with its setting and values, unless `setting` is `None`.
     fn add(&mut self, name: &str, setting: Option<(String, Vec<String>)>) {
         if let Some(setting) = setting {
-            self.names.push(name.to_owned());
+            self.name(name);
             self.settings.push(setting);
         }
     }
 
-    /// Adds a change without a setting if it applies, and returns the advice.
-    fn with(&mut self, name: &str, applies: bool) -> Advice {
-        if applies {
-            self.names.push(name.to_owned());
+    /// Adds a change without a setting.
+    fn name(&mut self, name: &str) {
+        self.names.push(name.to_owned());
+    }
+
+    /// Adds ECN marking for a transport that does not react to marks.
+    fn ecn(&mut self, transport: &Transport) {
+        if lacks_marks(transport) {
+            self.includes_dctcp = true;
+            self.name("ECN marking with `dctcp`");
         }
+    }
+
+    fn done(self) -> Advice {
         Advice {
-            text: if self.names.is_empty() {
-                String::new()
-            } else {
-                format!("Try {}", text::either(&self.names))
+            text: match &self.names[..] {
+                [] => String::new(),
+                names => format!("Try {}", text::either(names)),
             },
-            settings: self.settings.clone(),
-            includes_dctcp: false,
+            settings: self.settings,
+            includes_dctcp: self.includes_dctcp,
         }
-    }
-
-    /// Adds ECN marking for a transport that does not react to marks, and returns the advice.
-    fn ecn(&mut self, transport: &Transport) -> Advice {
-        let includes_dctcp = lacks_marks(transport);
-        Advice {
-            includes_dctcp,
-            ..self.with("ECN marking with `dctcp`", includes_dctcp)
-        }
-    }
-
-    fn done(&mut self) -> Advice {
-        self.with("", false)
     }
 }
 
