@@ -217,6 +217,7 @@ def test_sweep_figure_matches_summary(swept: Result) -> None:
     assert sorted(titles) == [f"oldi, switch.buffer = {size}" for size in ("1 MB", "100 KB")]
     assert figure.axes[0].get_xlabel() == "Fan in" and figure.axes[0].get_ylabel() == "Queries in time (%)"
     for ax in figure.axes:
+        assert list(ax.get_xticks()) == [2, 5, 8]
         buffer = title(ax).split("= ")[1]
         for name, colour in COLOURS.items():
             rows = [row for row in swept.summary.queries if row["transport"] == name and buffer in row["point"]]

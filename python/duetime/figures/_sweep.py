@@ -25,6 +25,9 @@ milliseconds, of queries if there are any; ``goodput``: mean over the flows with
 Measured: TypeAlias = tuple[str, dict[str, str], str, str, Estimate]
 """Transport, settings of the point, title of the panel, label of the axis, and value."""
 
+_MAX_TICKS = 8
+"""Number of values up to which each has a tick."""
+
 _LOG_RATIO = 20
 """Ratio of an axis's largest and smallest value from which the axis is logarithmic."""
 _PERCENTILES = ("p50", "p90", "p99", "p999")
@@ -99,10 +102,12 @@ def _ticks(ax: Axes, along: Axis) -> None:
         ax.set_xticks(range(len(along.values)), list(along.values))
         return
     values = [float(value) for value in along.values.values()]
-    if min(values) > 0 and max(values) >= _LOG_RATIO * min(values):
+    is_log = min(values) > 0 and max(values) >= _LOG_RATIO * min(values)
+    if is_log:
         ax.set_xscale("log")
-        ax.set_xticks(values)
         ax.xaxis.set_minor_formatter(NullFormatter())
+    if is_log or len(values) <= _MAX_TICKS:
+        ax.set_xticks(values)
     ax.xaxis.set_major_formatter(FuncFormatter(plain))
 
 
