@@ -2,7 +2,7 @@
 
 use super::network::{Faults, LATENCY, Network, RATE, at_us, plain};
 use duetime_core::{Span, Time};
-use duetime_proto::due::{Announcement, Config};
+use duetime_proto::due::{Announcement, Config, Control};
 
 /// A lone message needs its transmission time, one round trip for the first grant and the latency of its path.
 #[test]
@@ -179,4 +179,41 @@ fn wrong_sizes_cost_a_few_round_trips() {
         small < right + round_trip * doublings,
         "{small} instead of {right}"
     );
+}
+
+#[test]
+fn empty_and_late_messages_are_delivered() {
+    let mut network = Network::new(2, Faults::default());
+    network.submit(at_us(1_000), 0, 0, plain(0, None));
+    network.submit(at_us(1_000), 1, 1, plain(100_000, Some(at_us(500))));
+    network.run(at_us(10_000));
+    network.assert_delivered_before(0, at_us(1_200));
+    network.assert_delivered_before(1, at_us(2_500));
+    assert_eq!(
+        network.arrived,
+        1 + 100_000_u64.div_ceil(network.config.payload())
+    );
+}
+
+#[test]
+fn grants_beyond_the_message_send_no_more_than_it() {
+    let mut network = Network::new(1, Faults::default());
+    let sender = &mut network.senders[0];
+    sender.send(&network.config, Time::ZERO, 0, plain(10_000, None), 0);
+    let grant = Control::Grant {
+        up_to: u64::MAX,
+        arrived: u64::MAX,
+        class: 0,
+        is_background: false,
+    };
+    let resend = Control::Resend {
+        from: 0,
+        to: u64::MAX,
+    };
+    assert!(sender.input(Time::ZERO, 0, grant).is_none());
+    let sent = std::iter::from_fn(|| sender.poll_transmit().map(|_| ())).count();
+    assert_eq!(sent as u64, network.config.packets(10_000));
+    assert!(sender.input(Time::ZERO, 0, resend).is_none());
+    let resent = std::iter::from_fn(|| sender.poll_transmit().map(|_| ())).count();
+    assert_eq!(resent, sent);
 }

@@ -8,4 +8,5 @@
 
 mod behaviour;
 mod faults;
+mod forged;
 mod network;

@@ -96,6 +96,8 @@ pub struct Network {
     serial: u64,
     granted: BTreeMap<u64, u64>,
     counted: BTreeMap<u64, u64>,
+    /// Packets that were granted and have not arrived, of messages with a grant.
+    in_flight: i64,
 }
 
 impl Network {
@@ -129,6 +131,7 @@ impl Network {
             serial: 0,
             granted: BTreeMap::new(),
             counted: BTreeMap::new(),
+            in_flight: 0,
         }
     }
 
@@ -136,7 +139,6 @@ impl Network {
     pub fn submit(&mut self, at: Time, source: u32, message: u64, announcement: Announcement) {
         self.announcements.insert(message, announcement);
         self.submissions.push((at, source, message));
-        self.submissions.sort_by_key(|&(at, ..)| Reverse(at));
     }
 
     /// Stops a source: it sends and receives nothing from now on.
@@ -146,6 +148,7 @@ impl Network {
 
     /// Runs until nothing happens or `end` is reached.
     pub fn run(&mut self, end: Time) {
+        self.submissions.sort_by_key(|&(at, ..)| Reverse(at));
         loop {
             self.transmit();
             let Some(next) = self.next_event().filter(|&next| next <= end) else {
@@ -232,11 +235,15 @@ impl Network {
                     number: message,
                 };
                 *self.counted.entry(message).or_default() += 1;
-                if let (Some((number, _, true)), Some(granted)) =
-                    (payload, self.granted.get_mut(&message))
-                {
+                if let Some(granted) = self.granted.get_mut(&message) {
+                    self.in_flight -= 1;
                     // The last packet cancels grants for packets that do not exist.
-                    *granted = (number + 1).min(*granted);
+                    if let Some((number, _, true)) = payload
+                        && number + 1 < *granted
+                    {
+                        self.in_flight -= (*granted - number - 1) as i64;
+                        *granted = number + 1;
+                    }
                 }
                 self.receiver.input(
                     &self.config,
@@ -304,7 +311,12 @@ impl Network {
         }
         while let Some(((source, message), control)) = self.receiver.poll_transmit() {
             if let Control::Grant { up_to, .. } = control {
-                let granted = self.granted.entry(message).or_default();
+                let arrived = self.counted[&message];
+                let granted = self.granted.entry(message).or_insert_with(|| {
+                    self.in_flight -= arrived as i64;
+                    0
+                });
+                self.in_flight += up_to.saturating_sub(*granted) as i64;
                 *granted = up_to.max(*granted);
             }
             self.send(
@@ -316,13 +328,7 @@ impl Network {
                 },
             );
         }
-        let granted: u64 = self.granted.values().sum();
-        let counted: u64 = self
-            .granted
-            .keys()
-            .map(|message| self.counted[message])
-            .sum();
-        self.max_in_flight = self.max_in_flight.max(granted as i64 - counted as i64);
+        self.max_in_flight = self.max_in_flight.max(self.in_flight);
     }
 
     fn send(&mut self, arrival: Time, packet: Packet) {
