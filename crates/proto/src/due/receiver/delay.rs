@@ -108,6 +108,7 @@ impl Delays {
     }
 
     /// Scales a number of packets, which fits the assumed delay, to `delay`.
+    #[inline]
     fn scale(&self, delay: Span, packets: u64) -> u64 {
         let (delay, assumed) = (delay + self.host_delay, self.assumed + self.host_delay);
         let assumed = assumed.as_ps().max(1);

@@ -28,7 +28,7 @@ pub(super) struct Limits {
     pub outstanding: u64,
     /// Credit of the background, in thousandths of a packet.
     credit: u64,
-    /// Position of the first message in the order that can be granted packets.
+    /// Position in the order before which all messages are granted in full.
     first_open: usize,
 }
 
@@ -88,7 +88,6 @@ impl<T: Clone> Receiver<T> {
                     self.limits.credit -= CREDIT_PER_PACKET;
                 }
             }
-            self.skip_granted();
             self.grant_from(config, now, self.limits.first_open, cap);
         }
         if self.limits.in_flight + 1 >= cap {
@@ -103,7 +102,7 @@ impl<T: Clone> Receiver<T> {
     /// granted.
     fn grant_from(&mut self, config: &Config, now: Time, from: usize, cap: u64) -> bool {
         let mut has_granted = false;
-        for &index in &self.order.messages[from..] {
+        for (place, &index) in self.order.messages.iter().enumerate().skip(from) {
             if self.limits.in_flight >= cap {
                 break;
             }
@@ -119,10 +118,13 @@ impl<T: Clone> Receiver<T> {
                 .min(message.grantable())
                 .min(cap - self.limits.in_flight);
             if packets == 0 {
+                if place == self.limits.first_open && message.granted >= message.packets {
+                    self.limits.first_open += 1;
+                }
                 continue;
             }
             let reply = message.grant(now, packets);
-            self.limits.add(message.standing, packets);
+            self.limits.add(Standing::Responding, packets);
             if !message.is_background {
                 let credit = u64::from(config.background_permille).saturating_mul(packets);
                 self.limits.credit = (self.limits.credit + credit).min(MAX_CREDIT);
@@ -131,19 +133,6 @@ impl<T: Clone> Receiver<T> {
             self.replies.push_back((message.tag.clone(), reply));
         }
         has_granted
-    }
-
-    /// Moves `first_open` past the messages that are granted in full.
-    fn skip_granted(&mut self) {
-        while let Some(&index) = self.order.messages.get(self.limits.first_open) {
-            if self
-                .get(index)
-                .is_some_and(|message| message.granted < message.packets)
-            {
-                return;
-            }
-            self.limits.first_open += 1;
-        }
     }
 
     /// Replies with the message's current grant.

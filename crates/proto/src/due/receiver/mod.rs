@@ -308,13 +308,13 @@ impl<T: Clone> Receiver<T> {
         }
         let packets = message.packets;
         let cancelled = message.resize(number, announced, is_last);
-        self.limits.remove(message.standing, cancelled);
         if message.packets != packets {
+            self.limits.remove(message.standing, cancelled);
             message.announcement.is_request &= message.packets <= MAX_REQUEST_PACKETS;
             self.is_stale = true;
         }
         let arrival = message.receive(number);
-        self.limits.remove(message.standing, 1);
+        self.limits.remove(Standing::Responding, 1);
         if returns {
             let requests = message.requests();
             let requests = requests.map(|request| (message.tag.clone(), request));

@@ -2,7 +2,7 @@
 
 use super::{Due, Extra, announcement, host_link, transport};
 use crate::engine::context::Context;
-use crate::engine::endpoint::{Binding, Listed, Receiver, flow_hash};
+use crate::engine::endpoint::{Binding, Listed, Receiver};
 use crate::packet::{Packet, REVERSE};
 use crate::setup::Setup;
 use crate::workload::Message;
@@ -12,8 +12,15 @@ use duetime_proto::tcp::Flags;
 use duetime_results::FlowEventKind;
 use std::sync::Arc;
 
-/// Message and the index of its sender.
-type Tag = (Arc<Message>, u32);
+/// Message, with its sender and the path of its packets.
+#[derive(Clone)]
+struct Tag {
+    message: Arc<Message>,
+    /// Index of the sender.
+    sender: u32,
+    /// Hash that selects the path, as in [`Packet::flow`].
+    flow_hash: u32,
+}
 
 /// Receiving end of all messages into a host.
 pub struct Receiving {
@@ -65,10 +72,12 @@ impl Receiver for Receiving {
             number: message.flow,
         };
         let announced = || {
-            Some((
-                announcement(config, &message),
-                (Arc::clone(&message), reply),
-            ))
+            let tag = Tag {
+                message: Arc::clone(&message),
+                sender: reply,
+                flow_hash: packet.flow,
+            };
+            Some((announcement(config, &message), tag))
         };
         let is_marked = packet.tcp_flags().contains(Flags::CE);
         let now = context.now();
@@ -80,8 +89,7 @@ impl Receiver for Receiving {
 
     fn take_delivered(&mut self) -> Option<(Message, u32)> {
         let delivered = self.machine.take_delivered()?;
-        let (message, _) = delivered.tag;
-        Some((Message::clone(&message), delivered.marks))
+        Some((Message::clone(&delivered.tag.message), delivered.marks))
     }
 
     fn poll_transmit(
@@ -90,22 +98,22 @@ impl Receiver for Receiving {
         context: &mut Context,
         _index: u32,
     ) -> Option<Packet> {
-        let ((message, sender), control) = self.machine.poll_transmit()?;
+        let (tag, control) = self.machine.poll_transmit()?;
         let number = match control {
             Control::Grant { up_to, .. } => up_to,
             Control::Resend { from, .. } => from,
             Control::Done => 0,
         };
         let mut packet = Packet::new(
-            message.source,
-            sender,
-            flow_hash(message.flow),
+            tag.message.source,
+            tag.sender,
+            tag.flow_hash,
             number.saturating_mul(self.config.payload()) as u32,
             HEADER_BYTES as u16 + context.frame_overhead,
             REVERSE | Packet::label(Due::FAMILY as u16, 0),
         );
         packet.extra = context.attach::<Due>(Extra::Control {
-            flow: message.flow,
+            flow: tag.message.flow,
             control,
         });
         Some(packet)

@@ -13,9 +13,19 @@ use duetime_proto::tcp::Flags;
 use duetime_results::{FlowEventKind, Timer};
 use std::sync::Arc;
 
+/// Message, with its record and the path of its packets.
+#[derive(Clone)]
+struct Tag {
+    message: Arc<Message>,
+    /// Index of the flow record.
+    record: u32,
+    /// Hash that selects the path, as in [`Packet::flow`].
+    flow_hash: u32,
+}
+
 /// Sending end of all messages of a host.
 pub struct Sending {
-    machine: due::Sender<(Arc<Message>, u32)>,
+    machine: due::Sender<Tag>,
     config: Arc<Config>,
 }
 
@@ -42,15 +52,9 @@ impl Sending {
         context.observe(flow, event);
     }
 
-    fn complete_record(
-        context: &mut Context,
-        message: &Message,
-        record: u32,
-        counters: Counters,
-        bytes: u64,
-    ) {
-        let flow = &mut context.recorder.records.flows[record as usize];
-        flow.delivered_bytes = bytes.min(message.bytes);
+    fn complete_record(context: &mut Context, tag: &Tag, counters: Counters, bytes: u64) {
+        let flow = &mut context.recorder.records.flows[tag.record as usize];
+        flow.delivered_bytes = bytes.min(tag.message.bytes);
         flow.retransmits = counters.retransmissions;
         flow.timeouts = counters.timeouts;
     }
@@ -78,8 +82,14 @@ impl Sender for Sending {
             up_to: UNSCHEDULED_PACKETS * self.config.payload(),
             is_background: false,
         };
-        context.observe(flow_hash(number), permitted);
-        let tag = (Arc::new(message), record);
+        let flow_hash = flow_hash(number);
+        context.observe(flow_hash, permitted);
+        let message = Arc::new(message);
+        let tag = Tag {
+            message,
+            record,
+            flow_hash,
+        };
         self.machine
             .send(&self.config, context.now(), number, description, tag);
     }
@@ -92,8 +102,7 @@ impl Sender for Sending {
             self.observe(context, packet.flow, control);
         }
         if let Some((tag, counters)) = self.machine.input(context.now(), flow, control) {
-            let (message, record) = tag;
-            Self::complete_record(context, &message, record, counters, message.bytes);
+            Self::complete_record(context, &tag, counters, tag.message.bytes);
         }
     }
 
@@ -104,8 +113,7 @@ impl Sender for Sending {
         index: u32,
     ) -> Option<Packet> {
         let config = &*self.config;
-        let (data, description, (message, _)) = self.machine.poll_transmit()?;
-        let hash = flow_hash(message.flow);
+        let (data, description, tag) = self.machine.poll_transmit()?;
         let (number, payload) = match data.body {
             Body::Payload {
                 number,
@@ -120,7 +128,7 @@ impl Sender for Sending {
                         len,
                         retransmit,
                     };
-                    context.observe(hash, sent);
+                    context.observe(tag.flow_hash, sent);
                 }
                 (number, len)
             }
@@ -132,15 +140,15 @@ impl Sender for Sending {
             Flags::default()
         };
         let mut packet = Packet::new(
-            message.destination,
+            tag.message.destination,
             NONE,
-            hash,
+            tag.flow_hash,
             number as u32,
             (HEADER_BYTES + payload) as u16 + context.frame_overhead,
             Packet::label(Due::FAMILY as u16, data.class) | Packet::tcp(ecn),
         );
         packet.extra = context.attach::<Due>(Extra::Data {
-            message: Arc::clone(message),
+            message: Arc::clone(&tag.message),
             body: data.body,
             reply: index,
         });
@@ -156,9 +164,9 @@ impl Sender for Sending {
     }
 
     fn timeout(&mut self, _binding: &mut Binding, context: &mut Context) {
-        for (message, _) in self.machine.timeout(context.now()) {
+        for tag in self.machine.timeout(context.now()) {
             let timer = FlowEventKind::Timer(Timer::Announcement);
-            context.observe(flow_hash(message.flow), timer);
+            context.observe(tag.flow_hash, timer);
         }
     }
 
@@ -168,9 +176,9 @@ impl Sender for Sending {
         context: &mut Context,
         matches: &dyn Fn(&Message) -> bool,
     ) -> Option<(u32, Aborted)> {
-        let (message, record) = self.machine.abort(|(message, _)| matches(message))?;
-        context.recorder.abandoned(&message);
-        Some((record, Aborted::Closing))
+        let tag = self.machine.abort(|tag| matches(&tag.message))?;
+        context.recorder.abandoned(&tag.message);
+        Some((tag.record, Aborted::Closing))
     }
 
     fn needs_settling(&self) -> bool {
@@ -184,9 +192,9 @@ impl Sender for Sending {
     }
 
     fn finish(&mut self, context: &mut Context) {
-        for ((message, record), counters, packets) in self.machine.open() {
+        for (tag, counters, packets) in self.machine.open() {
             let bytes = packets.saturating_mul(self.config.payload());
-            Self::complete_record(context, message, *record, counters, bytes);
+            Self::complete_record(context, tag, counters, bytes);
         }
     }
 }
