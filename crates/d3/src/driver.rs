@@ -7,12 +7,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, IoSliceMut, Read};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::net::UnixStream;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 
 /// Maximum number of bytes that one system call sends to a peer.
 const MAX_RUN_BYTES: usize = 65_000;
 /// Maximum number of datagrams to collect before received ones are processed.
 const MAX_DATAGRAMS: usize = 256;
+/// Maximum number of system calls that receive datagrams before others are sent, so that a flood does not stop the
+/// endpoint.
+const MAX_RECEIVES: usize = 8;
 /// Time that a closed endpoint remains to send remaining data and to answer repeated FINs.
 const LINGER: Span = Span::from_secs(10);
 /// Maximum wait for space in a full socket, in nanoseconds.
@@ -36,11 +40,10 @@ struct Run {
 }
 
 impl Driver {
-    /// Runs until all handles are dropped and all data is sent.
+    /// Runs until all handles are dropped and all data is sent. After an error, or a panic, all calls fail.
     pub fn run(mut self) {
-        if let Err(error) = self.drive() {
-            self.shared.lock().fail(&error);
-        }
+        let shared = Arc::clone(&self.shared);
+        guard(&shared, || self.drive());
     }
 
     fn drive(&mut self) -> io::Result<()> {
@@ -123,6 +126,8 @@ impl Driver {
                         Some(&timeout),
                     )?;
                 }
+                // The error of a report about another datagram.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && retry => {}
                 Err(error) if quinn_udp::is_msg_size_err(&error) => {
                     let mut state = self.shared.lock();
                     state.endpoint.too_long(self.shared.now(), run.peer);
@@ -136,7 +141,7 @@ impl Driver {
     }
 
     fn receive(&self, buffer: &mut [u8]) -> io::Result<()> {
-        loop {
+        for _ in 0..MAX_RECEIVES {
             let length = buffer.len() / BATCH_SIZE;
             let mut pieces: [IoSliceMut<'_>; BATCH_SIZE] = {
                 let mut chunks = buffer.chunks_mut(length);
@@ -148,8 +153,10 @@ impl Driver {
                 Ok(count) => count,
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock => return Ok(()),
-                    // ICMP: nothing is bound to the peer's port.
-                    io::ErrorKind::ConnectionRefused | io::ErrorKind::Interrupted => continue,
+                    io::ErrorKind::Interrupted => continue,
+                    // The error of a report about a sent datagram.
+                    _ if self.take_reports() > 0 => continue,
+                    io::ErrorKind::ConnectionRefused => continue,
                     _ => return Err(error),
                 },
             };
@@ -165,6 +172,23 @@ impl Driver {
                 return Ok(());
             }
         }
+        Ok(())
+    }
+
+    /// Processes the network's reports about sent datagrams. Returns their number.
+    fn take_reports(&self) -> usize {
+        #[cfg(target_os = "linux")]
+        {
+            let (taken, closed) = crate::reports::take(&self.socket);
+            let mut state = self.shared.lock();
+            let now = self.shared.now();
+            for peer in closed {
+                state.endpoint.port_closed(now, peer);
+            }
+            taken
+        }
+        #[cfg(not(target_os = "linux"))]
+        0
     }
 
     /// Sleeps until a datagram arrives, the application wakes the driver, or `until`.
@@ -183,6 +207,9 @@ impl Driver {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+        if wanted[0].revents().contains(PollFlags::ERR) {
+            self.take_reports();
+        }
         if !wanted[1].revents().is_empty() {
             let mut wakeups = [0; 64];
             match (&self.wakeup).read(&mut wakeups) {
@@ -193,6 +220,17 @@ impl Driver {
         }
         Ok(())
     }
+}
+
+/// Runs the thread's loop. After an error or a panic, all calls fail.
+fn guard(shared: &Shared, run: impl FnOnce() -> io::Result<()>) {
+    let error = match panic::catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => error,
+        // The message of the panic is on stderr.
+        Err(_) => io::Error::other("the endpoint's thread panicked"),
+    };
+    shared.lock().fail(&error);
 }
 
 /// Adds a datagram after the collected ones. It joins the last run if the kernel can send both in one call.
@@ -221,6 +259,28 @@ fn extend(runs: &mut Vec<Run>, peer: SocketAddr, bytes: usize, max_segments: usi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Options, Rate, StreamError};
+    use duetime_proto::d3::endpoint::Endpoint;
+    use std::thread;
+
+    #[test]
+    fn panic_of_the_thread_ends_all_calls() {
+        let endpoint = Endpoint::new(Options::new(Rate::from_gbps(1)), [1, 2]).unwrap();
+        let (wakeup, _woken) = UnixStream::pair().unwrap();
+        let shared = Arc::new(Shared::new(endpoint, wakeup));
+        let accept = |shared: &Shared| {
+            let blocked = shared.wait(None, None, |_, _| Err::<(), _>(StreamError::Blocked));
+            blocked.unwrap_err().to_string()
+        };
+        let waiting = thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || accept(&shared)
+        });
+        guard(&shared, || panic!("a panic for the test"));
+        let text = "the endpoint's thread panicked";
+        assert_eq!(waiting.join().unwrap(), text);
+        assert_eq!(accept(&shared), text);
+    }
 
     #[test]
     fn equal_datagrams_share_a_run() {

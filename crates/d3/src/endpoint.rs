@@ -69,6 +69,8 @@ impl Endpoint {
         // Smaller buffers work too.
         let _ = state.set_send_buffer_size(UdpSockRef::from(&socket), SOCKET_BUFFER);
         let _ = state.set_recv_buffer_size(UdpSockRef::from(&socket), SOCKET_BUFFER);
+        #[cfg(target_os = "linux")]
+        crate::reports::enable(&socket)?;
         let (wakeup, woken) = UnixStream::pair()?;
         wakeup.set_nonblocking(true)?;
         woken.set_nonblocking(true)?;
@@ -108,7 +110,7 @@ impl Endpoint {
         flow: Flow,
         policy: &Policy,
     ) -> io::Result<Stream> {
-        let stream = self.start(one_address(address)?, flow, policy)?;
+        let stream = self.start(address, flow, policy)?;
         let id = stream.id();
         self.handle
             .shared
@@ -116,13 +118,30 @@ impl Endpoint {
         Ok(stream)
     }
 
+    /// Returns the first address of the endpoint's family.
+    fn peer_address(&self, address: impl ToSocketAddrs) -> io::Result<SocketAddr> {
+        let local = self.handle.address;
+        let mut addresses = address.to_socket_addrs()?;
+        let family = |ipv4| if ipv4 { "IPv4" } else { "IPv6" };
+        addresses
+            .find(|peer| peer.is_ipv4() == local.is_ipv4())
+            .ok_or_else(|| {
+                let text = format!(
+                    "the peer has no {} address, but the endpoint is bound to {local}",
+                    family(local.is_ipv4())
+                );
+                io::Error::new(io::ErrorKind::InvalidInput, text)
+            })
+    }
+
     /// Opens a stream without waiting for a reply.
     pub(crate) fn start(
         &self,
-        peer: SocketAddr,
+        address: impl ToSocketAddrs,
         flow: Flow,
         policy: &Policy,
     ) -> io::Result<Stream> {
+        let peer = self.peer_address(address)?;
         let id = self
             .handle
             .shared

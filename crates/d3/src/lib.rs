@@ -68,6 +68,8 @@ pub mod c;
 mod driver;
 #[cfg(unix)]
 mod endpoint;
+#[cfg(target_os = "linux")]
+mod reports;
 #[cfg(unix)]
 mod shared;
 #[cfg(unix)]

@@ -29,8 +29,8 @@ pub struct State {
     pub planned: Time,
     /// True if all handles are dropped.
     pub closing: bool,
-    /// Kind of the error that broke the socket.
-    pub broken: Option<io::ErrorKind>,
+    /// Kind and text of the error that ended the endpoint's thread.
+    broken: Option<(io::ErrorKind, String)>,
 }
 
 /// Threads and tasks that wait for a stream or for an incoming one.
@@ -75,8 +75,8 @@ impl Shared {
         result
     }
 
-    /// Repeats the call until it returns something other than [`StreamError::Blocked`], or returns an error after
-    /// `timeout`.
+    /// Repeats the call until it returns something other than [`StreamError::Blocked`]. Returns an error after
+    /// `timeout`, or if the endpoint's thread has ended.
     pub fn wait<T>(
         &self,
         stream: Option<StreamId>,
@@ -86,6 +86,7 @@ impl Shared {
         let end = timeout.map(|timeout| Instant::now() + timeout);
         let mut state = self.lock();
         loop {
+            state.check()?;
             match call(&mut state.endpoint, self.now()) {
                 Err(StreamError::Blocked) => {}
                 result => {
@@ -94,7 +95,6 @@ impl Shared {
                 }
             }
             self.notify(&mut state);
-            state.check()?;
             let wait = state.waits.entry(stream).or_default().clone();
             state = match end {
                 None => wait
@@ -122,12 +122,12 @@ impl Shared {
         call: impl FnOnce(&mut Endpoint, Time) -> Result<T, StreamError>,
     ) -> Poll<io::Result<T>> {
         let mut state = self.lock();
+        state.check()?;
         let result = call(&mut state.endpoint, self.now());
         self.notify(&mut state);
         if !matches!(result, Err(StreamError::Blocked)) {
             return Poll::Ready(result.map_err(io_error));
         }
-        state.check()?;
         let wait = state.waits.entry(stream).or_default().clone();
         let mut tasks = wait.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         if !tasks.iter().any(|task| task.will_wake(context.waker())) {
@@ -193,17 +193,17 @@ impl State {
         }
     }
 
-    /// Records a socket error and wakes all waiters.
+    /// Records the error that ended the endpoint's thread, and wakes all waiters.
     pub fn fail(&mut self, error: &io::Error) {
-        self.broken = Some(error.kind());
+        self.broken = Some((error.kind(), error.to_string()));
         for wait in self.waits.values() {
             wait.wake();
         }
     }
 
     fn check(&self) -> io::Result<()> {
-        match self.broken {
-            Some(kind) => Err(io::Error::new(kind, "the endpoint's socket failed")),
+        match &self.broken {
+            Some((kind, text)) => Err(io::Error::new(*kind, text.clone())),
             None => Ok(()),
         }
     }

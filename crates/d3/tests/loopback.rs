@@ -193,6 +193,60 @@ fn connecting_without_listener_is_refused() {
     assert_eq!(stream_error(&refused), Some(StreamError::Refused));
 }
 
+/// Returns an address to which no socket is bound.
+fn closed_port(host: &str) -> SocketAddr {
+    let socket = UdpSocket::bind((host, 0)).unwrap();
+    socket.local_addr().unwrap()
+}
+
+#[test]
+fn closed_ports_refuse() {
+    for host in ["127.0.0.1", "::1"] {
+        let endpoint = Endpoint::bind((host, 0), Options::new(GIGABIT)).unwrap();
+        let refused = endpoint.connect(closed_port(host), flow(1)).unwrap_err();
+        assert_eq!(stream_error(&refused), Some(StreamError::Refused), "{host}");
+    }
+}
+
+#[test]
+fn closed_ports_do_not_end_other_streams() {
+    let (listener, address) = listening();
+    let serving = serve(listener, 1);
+    let endpoint = endpoint();
+    let sent = bytes(2_000_000, 7);
+    let mut stream = endpoint.connect(address, flow(sent.len())).unwrap();
+    for piece in sent.chunks(100_000) {
+        stream.write_all(piece).unwrap();
+        let refused = endpoint
+            .connect(closed_port("127.0.0.1"), flow(1))
+            .unwrap_err();
+        assert_eq!(stream_error(&refused), Some(StreamError::Refused));
+    }
+    stream.finish().unwrap();
+    let mut received = Vec::new();
+    stream.read_to_end(&mut received).unwrap();
+    received.reverse();
+    assert!(received == sent);
+    serving.join().unwrap().unwrap();
+}
+
+#[test]
+fn addresses_of_the_wrong_family_are_invalid() {
+    let (listener, v4) = listening();
+    let v6 = SocketAddr::from(([0, 0, 0, 0, 0, 0, 0, 1], v4.port()));
+    let refused = endpoint().connect(v6, flow(1)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+    let text = refused.to_string();
+    assert!(
+        text.contains("no IPv4 address") && text.contains("127.0.0.1:"),
+        "{text}"
+    );
+    // Of a name's addresses, the first of the right family is used.
+    let stream = endpoint().connect(&[v6, v4][..], flow(1)).unwrap();
+    assert_eq!(stream.peer_addr(), v4);
+    drop(listener);
+}
+
 #[test]
 fn silent_peers_time_out() {
     let options = Options {

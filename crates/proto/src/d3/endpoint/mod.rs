@@ -298,13 +298,25 @@ impl Endpoint {
     /// Fails all streams to `peer` with [`StreamError::TooLong`]. Called when a datagram to `peer` is too long for the
     /// interface.
     pub fn too_long(&mut self, now: Time, peer: SocketAddr) {
+        self.fail_all(now, StreamError::TooLong, |stream| stream.peer == peer);
+    }
+
+    /// Fails the streams that wait for a first reply of `peer` with [`StreamError::Refused`]. Called when the network
+    /// reports that the peer's port is closed. Other streams continue, since anyone can forge a report.
+    pub fn port_closed(&mut self, now: Time, peer: SocketAddr) {
+        self.fail_all(now, StreamError::Refused, |stream| {
+            stream.peer == peer && stream.phase == Phase::Opening
+        });
+    }
+
+    fn fail_all(&mut self, now: Time, error: StreamError, is_affected: impl Fn(&Stream) -> bool) {
         let ids = self
             .streams
             .iter()
-            .filter(|(_, stream)| stream.peer == peer);
+            .filter(|(_, stream)| is_affected(stream));
         let ids: Vec<u64> = ids.map(|(id, _)| *id).collect();
         for id in ids {
-            self.fail(now, id, StreamError::TooLong);
+            self.fail(now, id, error);
             self.settle(now, id);
         }
     }
