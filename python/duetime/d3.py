@@ -23,7 +23,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-from ctypes import POINTER, c_char_p, c_int, c_size_t, c_ssize_t, c_uint64, c_void_p
+import time
+from ctypes import POINTER, c_char_p, c_int, c_size_t, c_ssize_t, c_uint32, c_uint64, c_void_p
 from typing import Any
 
 from ._errors import DuetimeError
@@ -31,6 +32,12 @@ from ._errors import DuetimeError
 __all__ = ["D3Error", "Socket", "Statistics", "Stream"]
 
 _DEFAULT_PATH = "target/release/libduetime_d3.so"
+
+_BLOCKED = 13
+"""Code ``D3_BLOCKED`` of the library."""
+
+_SLICE_MS = 100
+"""Maximum time of a waiting call of the library, so that Ctrl-C ends a wait."""
 
 
 class D3Error(DuetimeError):
@@ -63,15 +70,29 @@ class Statistics(ctypes.Structure):
     ]
 
 
+class _Options(ctypes.Structure):
+    """Options of a socket, ``d3_options_t``."""
+
+    _fields_ = [
+        ("bits_per_second", c_uint64),
+        ("slowest_bits_per_second", c_uint64),
+        ("mtu", c_uint32),
+        ("backlog", c_int),
+    ]
+
+
 _FUNCTIONS: dict[str, tuple[Any, ...]] = {
-    "d3_socket_slowest": (c_void_p, c_char_p, c_uint64, c_uint64, c_int),
+    "d3_socket_with": (c_void_p, c_char_p, POINTER(_Options)),
     "d3_port": (c_int, c_void_p),
     "d3_connect": (c_void_p, c_void_p, c_char_p, c_uint64, c_uint64),
-    "d3_accept": (c_void_p, c_void_p),
+    "d3_accept_within": (c_void_p, c_void_p, c_uint64),
     "d3_open": (c_int, c_void_p, c_uint64, c_uint64),
-    "d3_send": (c_ssize_t, c_void_p, c_char_p, c_size_t),
+    "d3_set_timeouts": (c_int, c_void_p, c_uint64, c_uint64),
+    "d3_peer": (c_int, c_void_p, c_char_p, c_size_t),
+    "d3_send": (c_ssize_t, c_void_p, c_void_p, c_size_t),
     "d3_recv": (c_ssize_t, c_void_p, c_char_p, c_size_t),
     "d3_finish": (c_int, c_void_p),
+    "d3_abort": (c_int, c_void_p),
     "d3_close": (c_int, c_void_p),
     "d3_statistics": (c_int, c_void_p, POINTER(Statistics)),
     "d3_socket_close": (None, c_void_p),
@@ -84,18 +105,27 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
 class Stream:
     """Bidirectional stream; each direction is a flow with a length and a deadline.
 
-    At the end of a ``with`` block, the flow is finished, and the stream is closed after the peer has received the flow.
+    At the end of a ``with`` block, the flow is finished, and the stream is closed after the peer has received the flow. If an
+    exception ends the block, the flow is aborted.
     """
 
     def __init__(self, pointer: int) -> None:
         """Use :meth:`Socket.connect` or :meth:`Socket.accept`."""
         self._pointer = pointer
+        self._is_aborted = False
+        _call("d3_set_timeouts", pointer, _SLICE_MS, _SLICE_MS)
 
     def __enter__(self) -> Stream:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        _call("d3_close", self._pointer)
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            _library().d3_abort(self._pointer)
+        if kind is not None or self._is_aborted:
+            # It cannot deliver the flow, but frees the stream.
+            _library().d3_close(self._pointer)
+        else:
+            _call("d3_close", self._pointer)
 
     def open(self, length: int, deadline_us: int = 0) -> None:
         """Declare the outgoing flow of an accepted stream.
@@ -105,20 +135,52 @@ class Stream:
         """
         _call("d3_open", self._pointer, length, deadline_us)
 
-    def send(self, data: bytes) -> None:
-        """Send all bytes. Waits for space in the send buffer."""
-        _call("d3_send", self._pointer, data, len(data))
+    def peer(self) -> str:
+        """Return the peer's address and port, such as ``"10.0.0.2:7000"``."""
+        out = ctypes.create_string_buffer(64)
+        _call("d3_peer", self._pointer, out, len(out))
+        return out.value.decode()
+
+    def send(self, data: bytes, timeout: float | None = None) -> None:
+        """Send all bytes. Waits for space in the send buffer.
+
+        :param timeout: maximum time in seconds; default: no limit.
+        :raises TimeoutError: the time passed. Part of the bytes may have been sent.
+        """
+        end = _end(timeout)
+        buffer = ctypes.create_string_buffer(data, len(data))
+        sent = 0
+        while sent < len(data):
+            sent += _wait(end, "d3_send", self._pointer, ctypes.byref(buffer, sent), len(data) - sent)
 
     def finish(self) -> None:
         """End the outgoing flow. The peer can still send."""
         _call("d3_finish", self._pointer)
 
-    def read(self) -> bytes:
-        """Return the peer's bytes up to the end of its flow."""
+    def abort(self) -> None:
+        """Abort the outgoing flow. Unsent bytes are dropped, and the peer gets an error."""
+        _call("d3_abort", self._pointer)
+        self._is_aborted = True
+
+    def receive(self, length: int = 1 << 16, timeout: float | None = None) -> bytes:
+        """Return at least one byte of the peer and at most ``length``, or ``b""`` at the end of its flow.
+
+        :param timeout: maximum time in seconds; default: no limit.
+        :raises TimeoutError: the time passed.
+        """
+        buffer = ctypes.create_string_buffer(length)
+        received: int = _wait(_end(timeout), "d3_recv", self._pointer, buffer, length)
+        return buffer.raw[:received]
+
+    def read(self, timeout: float | None = None) -> bytes:
+        """Return the peer's bytes up to the end of its flow.
+
+        :param timeout: maximum time between bytes in seconds; default: no limit.
+        :raises TimeoutError: the time passed. The bytes before are lost; use :meth:`receive` to keep them.
+        """
         parts: list[bytes] = []
-        buffer = ctypes.create_string_buffer(1 << 16)
-        while length := _call("d3_recv", self._pointer, buffer, len(buffer)):
-            parts.append(buffer.raw[:length])
+        while part := self.receive(timeout=timeout):
+            parts.append(part)
         return b"".join(parts)
 
     def statistics(self) -> Statistics:
@@ -137,6 +199,7 @@ class Socket:
         bits_per_second: int,
         backlog: int = 0,
         slowest_bits_per_second: int | None = None,
+        mtu: int = 1500,
     ) -> None:
         """Create an endpoint.
 
@@ -145,11 +208,12 @@ class Socket:
         :param backlog: maximum number of streams that wait for :meth:`accept`; 0: do not accept streams.
         :param slowest_bits_per_second: rate of the network's slowest link; default: the interface's rate. All endpoints and
             routers of a network must use the same.
+        :param mtu: largest IP packet, in bytes. Packets are not fragmented.
         :raises OSError: the C library cannot be loaded.
         :raises D3Error: the address is invalid or in use.
         """
-        slowest = slowest_bits_per_second or bits_per_second
-        self._pointer: int = _call("d3_socket_slowest", address.encode(), bits_per_second, slowest, backlog)
+        options = _Options(bits_per_second, slowest_bits_per_second or 0, mtu, backlog)
+        self._pointer: int = _call("d3_socket_with", address.encode(), options)
 
     def __enter__(self) -> Socket:
         return self
@@ -171,9 +235,13 @@ class Socket:
         """
         return Stream(_call("d3_connect", self._pointer, address.encode(), length, deadline_us))
 
-    def accept(self) -> Stream:
-        """Wait for a stream from a peer and return it."""
-        return Stream(_call("d3_accept", self._pointer))
+    def accept(self, timeout: float | None = None) -> Stream:
+        """Wait for a stream from a peer and return it.
+
+        :param timeout: maximum time in seconds; default: no limit.
+        :raises TimeoutError: the time passed.
+        """
+        return Stream(_wait(_end(timeout), "d3_accept_within", self._pointer, _SLICE_MS))
 
 
 @functools.cache
@@ -201,3 +269,20 @@ def _call(name: str, *arguments: object) -> Any:
     if result is None or result == -1:
         raise D3Error(library.d3_error(), library.d3_message().decode())
     return result
+
+
+def _end(timeout: float | None) -> float | None:
+    """Return the time at which a wait ends, or ``None``."""
+    return None if timeout is None else time.monotonic() + timeout
+
+
+def _wait(end: float | None, name: str, *arguments: object) -> Any:
+    """Repeat a call of the library that waits for at most :data:`_SLICE_MS`, until it succeeds or ``end`` has passed."""
+    while True:
+        try:
+            return _call(name, *arguments)
+        except D3Error as error:
+            if error.args[0] != _BLOCKED:
+                raise
+        if end is not None and time.monotonic() >= end:
+            raise TimeoutError("the time of the call passed")

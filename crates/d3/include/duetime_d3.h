@@ -27,8 +27,16 @@ enum {
     D3_FINISHED = 9,     /* the flow is already finished */
     D3_ALREADY_OPEN = 10,/* the flow is already declared */
     D3_ABORTED = 11,     /* the flow was aborted */
-    D3_TOO_LONG = 12     /* packets of the configured length exceed the interface's MTU */
+    D3_TOO_LONG = 12,    /* packets of the configured length exceed the interface's MTU */
+    D3_BLOCKED = 13      /* a timeout of d3_set_timeouts or d3_accept_within passed */
 };
+
+typedef struct {
+    uint64_t bits_per_second;         /* rate of the interface */
+    uint64_t slowest_bits_per_second; /* rate of the network's slowest link; 0: the interface's */
+    uint32_t mtu;                     /* largest IP packet in bytes; 0: 1500 */
+    int backlog;                      /* streams that wait for d3_accept; 0: accept none */
+} d3_options_t;
 
 typedef struct {
     uint64_t granted_bps;     /* rate granted for the current round trip */
@@ -40,16 +48,19 @@ typedef struct {
 } d3_statistics_t;
 
 d3_socket_t *d3_socket(const char *address, uint64_t bits_per_second, int backlog);
-d3_socket_t *d3_socket_slowest(const char *address, uint64_t bits_per_second,
-                               uint64_t slowest_bits_per_second, int backlog);
+d3_socket_t *d3_socket_with(const char *address, const d3_options_t *options);
 int d3_port(const d3_socket_t *socket);
 d3_stream_t *d3_connect(const d3_socket_t *socket, const char *address, uint64_t bytes,
                         uint64_t deadline_us);
 d3_stream_t *d3_accept(const d3_socket_t *socket);
+d3_stream_t *d3_accept_within(const d3_socket_t *socket, uint64_t timeout_ms);
 int d3_open(const d3_stream_t *stream, uint64_t bytes, uint64_t deadline_us);
+int d3_set_timeouts(const d3_stream_t *stream, uint64_t receive_ms, uint64_t send_ms);
+int d3_peer(const d3_stream_t *stream, char *out, size_t length);
 ssize_t d3_send(const d3_stream_t *stream, const void *data, size_t length);
 ssize_t d3_recv(const d3_stream_t *stream, void *data, size_t length);
 int d3_finish(const d3_stream_t *stream);
+int d3_abort(const d3_stream_t *stream);
 int d3_close(d3_stream_t *stream);
 int d3_statistics(const d3_stream_t *stream, d3_statistics_t *out);
 void d3_socket_close(d3_socket_t *socket);

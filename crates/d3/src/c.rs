@@ -51,6 +51,20 @@ thread_local! {
     static MESSAGE: RefCell<CString> = RefCell::default();
 }
 
+/// Options of an endpoint in C's layout.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct D3Options {
+    /// Rate of the interface.
+    pub bits_per_second: u64,
+    /// Rate of the network's slowest link; 0: the interface's.
+    pub slowest_bits_per_second: u64,
+    /// Largest IP packet in bytes; 0: 1,500.
+    pub mtu: u32,
+    /// Number of streams that wait for [`d3_accept`]; 0: the endpoint accepts no streams.
+    pub backlog: c_int,
+}
+
 /// Creates an endpoint on `address`, such as `"0.0.0.0:7000"`, on an interface of `bits_per_second`. Accepts streams if
 /// `backlog` is above zero.
 #[unsafe(no_mangle)]
@@ -59,24 +73,39 @@ pub unsafe extern "C" fn d3_socket(
     bits_per_second: u64,
     backlog: c_int,
 ) -> *mut Socket {
+    let options = D3Options {
+        bits_per_second,
+        slowest_bits_per_second: 0,
+        mtu: 0,
+        backlog,
+    };
     // SAFETY: the caller passes a C string.
-    unsafe { d3_socket_slowest(address, bits_per_second, bits_per_second, backlog) }
+    unsafe { d3_socket_with(address, &raw const options) }
 }
 
-/// Like [`d3_socket`], in a network whose slowest link has another rate.
+/// Creates an endpoint with options.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn d3_socket_slowest(
+pub unsafe extern "C" fn d3_socket_with(
     address: *const c_char,
-    bits_per_second: u64,
-    slowest_bits_per_second: u64,
-    backlog: c_int,
+    options: *const D3Options,
 ) -> *mut Socket {
     pointer(|| {
         // SAFETY: the caller passes a C string.
         let address = unsafe { text(address) }?;
-        let [uplink, slowest] = [bits_per_second, slowest_bits_per_second].map(Rate::from_bps);
-        let endpoint = Endpoint::bind(address, Options::new(uplink).slowest_link(slowest))?;
-        let listener = usize::try_from(backlog).ok().filter(|backlog| *backlog > 0);
+        // SAFETY: the caller passes a structure.
+        let given = unsafe { options.as_ref() }.ok_or_else(null)?;
+        let slowest = match given.slowest_bits_per_second {
+            0 => given.bits_per_second,
+            slowest => slowest,
+        };
+        let [uplink, slowest] = [given.bits_per_second, slowest].map(Rate::from_bps);
+        let mut options = Options::new(uplink).slowest_link(slowest);
+        if given.mtu > 0 {
+            options.config.wire.mtu = given.mtu;
+        }
+        let endpoint = Endpoint::bind(address, options)?;
+        let listener = usize::try_from(given.backlog).ok();
+        let listener = listener.filter(|backlog| *backlog > 0);
         Ok(Socket {
             listener: listener.map(|backlog| endpoint.listen(backlog)),
             endpoint,
@@ -114,12 +143,20 @@ pub unsafe extern "C" fn d3_connect(
 /// Waits for the next stream.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn d3_accept(socket: *const Socket) -> *mut Stream {
+    // SAFETY: the pointer comes from `d3_socket`.
+    unsafe { d3_accept_within(socket, 0) }
+}
+
+/// Waits for the next stream, at most `timeout_ms` milliseconds; 0: without limit.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn d3_accept_within(socket: *const Socket, timeout_ms: u64) -> *mut Stream {
     pointer(|| {
         // SAFETY: the pointer comes from `d3_socket`.
         let socket = unsafe { socket.as_ref() }.ok_or_else(null)?;
         let no_backlog =
             || io::Error::new(io::ErrorKind::InvalidInput, "the socket has no backlog");
-        Ok(socket.listener.as_ref().ok_or_else(no_backlog)?.accept()?.0)
+        let listener = socket.listener.as_ref().ok_or_else(no_backlog)?;
+        Ok(listener.accept_within(milliseconds(timeout_ms))?.0)
     })
 }
 
@@ -133,7 +170,47 @@ pub unsafe extern "C" fn d3_open(stream: *const Stream, bytes: u64, deadline_us:
     })
 }
 
-/// Submits all `length` bytes and returns `length`.
+/// Limits the waits of [`d3_recv`] and [`d3_send`] on a stream, in milliseconds; 0: without limit.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn d3_set_timeouts(
+    stream: *const Stream,
+    receive_ms: u64,
+    send_ms: u64,
+) -> c_int {
+    number(|| {
+        // SAFETY: the pointer comes from `d3_connect` or `d3_accept`.
+        let stream = unsafe { stream.as_ref() }.ok_or_else(null)?;
+        stream.set_read_timeout(milliseconds(receive_ms));
+        stream.set_write_timeout(milliseconds(send_ms));
+        Ok(0)
+    })
+}
+
+/// Writes the peer's address, such as `10.0.0.2:7000`, to `out` as a C string of at most `length` bytes. Returns its
+/// length without the final zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn d3_peer(stream: *const Stream, out: *mut c_char, length: usize) -> c_int {
+    number(|| {
+        // SAFETY: the pointer comes from `d3_connect` or `d3_accept`.
+        let stream = unsafe { stream.as_ref() }.ok_or_else(null)?;
+        if out.is_null() {
+            return Err(null());
+        }
+        let address = stream.peer_addr().to_string();
+        if address.len() >= length {
+            let text = format!("the address has {} characters and a zero", address.len());
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        // SAFETY: the caller passes `length` writable bytes, which the address and a zero fit.
+        unsafe {
+            ptr::copy_nonoverlapping(address.as_ptr().cast::<c_char>(), out, address.len());
+            out.add(address.len()).write(0);
+        }
+        c_int::try_from(address.len()).map_err(io::Error::other)
+    })
+}
+
+/// Submits all `length` bytes and returns `length`, or fewer if the timeout of [`d3_set_timeouts`] passed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn d3_send(
     stream: *const Stream,
@@ -151,8 +228,15 @@ pub unsafe extern "C" fn d3_send(
         }
         // SAFETY: the caller passes `length` readable bytes and does not modify them during the call.
         let data = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), length) };
-        stream.write_all(data)?;
-        Ok(length)
+        let mut sent = 0;
+        while sent < length {
+            match stream.write(&data[sent..]) {
+                Ok(bytes) => sent += bytes,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && sent > 0 => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(sent)
     })
 }
 
@@ -182,6 +266,16 @@ pub unsafe extern "C" fn d3_finish(stream: *const Stream) -> c_int {
         // SAFETY: the pointer comes from `d3_connect` or `d3_accept`.
         let stream = unsafe { stream.as_ref() }.ok_or_else(null)?;
         stream.finish().map(|()| 0)
+    })
+}
+
+/// Aborts the outgoing flow: unsent bytes are dropped, and the peer gets an error.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn d3_abort(stream: *const Stream) -> c_int {
+    number(|| {
+        // SAFETY: the pointer comes from `d3_connect` or `d3_accept`.
+        let stream = unsafe { stream.as_ref() }.ok_or_else(null)?;
+        stream.abort().map(|()| 0)
     })
 }
 
@@ -250,6 +344,10 @@ fn flow(bytes: u64, deadline_us: u64) -> Flow {
     )
 }
 
+fn milliseconds(timeout_ms: u64) -> Option<Duration> {
+    (timeout_ms > 0).then(|| Duration::from_millis(timeout_ms))
+}
+
 fn null() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "a pointer is NULL")
 }
@@ -291,7 +389,9 @@ fn size(call: impl FnOnce() -> io::Result<usize>) -> isize {
 
 fn record(error: &io::Error) {
     ERROR.set(match stream_error(error) {
-        None | Some(StreamError::Blocked | StreamError::NoStream) => SYSTEM,
+        None if error.kind() == io::ErrorKind::WouldBlock => 13,
+        Some(StreamError::Blocked) => 13,
+        None | Some(StreamError::NoStream) => SYSTEM,
         Some(StreamError::Quenched) => 2,
         Some(StreamError::PeerAborted) => 3,
         Some(StreamError::Refused) => 4,

@@ -10,6 +10,7 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Requested size of the kernel's socket buffers in each direction; the kernel may limit it.
 const SOCKET_BUFFER: usize = 4 << 20;
@@ -174,7 +175,12 @@ impl Endpoint {
 impl Listener {
     /// Waits for the next stream.
     pub fn accept(&self) -> io::Result<(Stream, SocketAddr)> {
-        let accepted = self.endpoint.handle.shared.wait(None, None, accept)?;
+        self.accept_within(None)
+    }
+
+    /// Waits for the next stream, and fails with [`io::ErrorKind::WouldBlock`] after `timeout`.
+    pub fn accept_within(&self, timeout: Option<Duration>) -> io::Result<(Stream, SocketAddr)> {
+        let accepted = self.endpoint.handle.shared.wait(None, timeout, accept)?;
         Ok(self.stream(accepted))
     }
 

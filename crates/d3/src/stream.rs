@@ -6,6 +6,7 @@ use crate::{Endpoint, Flow, Options, Policy, Rate, Statistics, io_error};
 use duetime_proto::d3::endpoint::StreamId;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Bidirectional byte stream between two endpoints. References also implement `Read` and `Write`, so one thread can
@@ -15,8 +16,25 @@ pub struct Stream {
     endpoint: Endpoint,
     id: StreamId,
     peer: SocketAddr,
-    read_timeout: Option<Duration>,
-    write_timeout: Option<Duration>,
+    read_timeout: Timeout,
+    write_timeout: Timeout,
+}
+
+/// Timeout in nanoseconds; 0: none.
+#[derive(Debug, Default)]
+struct Timeout(AtomicU64);
+
+impl Timeout {
+    fn set(&self, timeout: Option<Duration>) {
+        let nanoseconds = |timeout: Duration| u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        let nanoseconds = timeout.map_or(0, |timeout| nanoseconds(timeout).max(1));
+        self.0.store(nanoseconds, Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Option<Duration> {
+        let nanoseconds = self.0.load(Ordering::Relaxed);
+        (nanoseconds > 0).then(|| Duration::from_nanos(nanoseconds))
+    }
 }
 
 impl Drop for Stream {
@@ -43,8 +61,8 @@ impl Stream {
             endpoint,
             id,
             peer,
-            read_timeout: None,
-            write_timeout: None,
+            read_timeout: Timeout::default(),
+            write_timeout: Timeout::default(),
         }
     }
 
@@ -106,13 +124,13 @@ impl Stream {
     }
 
     /// Makes reads fail with [`io::ErrorKind::WouldBlock`] after `timeout`; `None` waits without limit.
-    pub fn set_read_timeout(&mut self, timeout: Option<Duration>) {
-        self.read_timeout = timeout;
+    pub fn set_read_timeout(&self, timeout: Option<Duration>) {
+        self.read_timeout.set(timeout);
     }
 
     /// Makes writes fail with [`io::ErrorKind::WouldBlock`] after `timeout`; `None` waits without limit.
-    pub fn set_write_timeout(&mut self, timeout: Option<Duration>) {
-        self.write_timeout = timeout;
+    pub fn set_write_timeout(&self, timeout: Option<Duration>) {
+        self.write_timeout.set(timeout);
     }
 
     pub(crate) fn id(&self) -> StreamId {
@@ -128,7 +146,7 @@ impl Read for &Stream {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let id = self.id;
         self.shared()
-            .wait(Some(id), self.read_timeout, |endpoint, now| {
+            .wait(Some(id), self.read_timeout.get(), |endpoint, now| {
                 endpoint.read(now, id, out)
             })
     }
@@ -138,7 +156,7 @@ impl Write for &Stream {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         let id = self.id;
         self.shared()
-            .wait(Some(id), self.write_timeout, |endpoint, now| {
+            .wait(Some(id), self.write_timeout.get(), |endpoint, now| {
                 endpoint.write(now, id, data)
             })
     }

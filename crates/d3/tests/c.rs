@@ -133,6 +133,16 @@ fn python_programs_exchange_data() {
     }
     assert!(server.wait().expect("ended").success());
 
+    // Waits have a limit, and end at an interrupt.
+    let program = examples.join("../../tests/waits.py");
+    let waits = python(program.to_str().expect("text")).output();
+    let waits = waits.expect("python3 runs");
+    assert!(
+        waits.status.success(),
+        "{}",
+        String::from_utf8_lossy(&waits.stderr)
+    );
+
     // Failures raise an exception with the library's message.
     let refused = python("client.py")
         .args(["nonsense", "query"])

@@ -48,10 +48,20 @@ int main(void)
     MUST(pthread_create(&serving, NULL, serve, server) == 0);
 
     /* A faster interface in the same network. */
-    d3_socket_t *client = d3_socket_slowest("127.0.0.1:0", 10ull * GIGABIT, GIGABIT, 0);
+    d3_options_t options = {
+        .bits_per_second = 10ull * GIGABIT, .slowest_bits_per_second = GIGABIT, .mtu = 1280};
+    d3_socket_t *client = d3_socket_with("127.0.0.1:0", &options);
     MUST(client != NULL);
     d3_stream_t *stream = d3_connect(client, address, 5, 5000000);
     MUST(stream != NULL);
+    char peer[32];
+    MUST(d3_peer(stream, peer, sizeof peer) == (int)strlen(address));
+    MUST(strcmp(peer, address) == 0);
+    MUST(d3_peer(stream, peer, strlen(address)) == -1 && d3_error() == D3_SYSTEM);
+    /* The server answers after the query. */
+    MUST(d3_set_timeouts(stream, 1, 0) == 0);
+    MUST(d3_recv(stream, peer, 1) == -1 && d3_error() == D3_BLOCKED);
+    MUST(d3_set_timeouts(stream, 0, 0) == 0);
     MUST(d3_send(stream, "query", 5) == 5);
     MUST(d3_finish(stream) == 0);
     MUST(d3_send(stream, "more", 4) == -1 && d3_error() == D3_FINISHED);
@@ -67,12 +77,25 @@ int main(void)
     MUST(d3_close(stream) == 0);
     MUST(pthread_join(serving, NULL) == 0);
 
+    /* An aborted flow. */
+    MUST(d3_accept_within(server, 1) == NULL && d3_error() == D3_BLOCKED);
+    stream = d3_connect(client, address, ANSWER, 0);
+    d3_stream_t *accepted = d3_accept(server);
+    MUST(stream != NULL && accepted != NULL);
+    MUST(d3_abort(stream) == 0);
+    MUST(d3_recv(accepted, received, 1) == -1 && d3_error() == D3_PEER_ABORTED);
+    d3_close(accepted);
+    d3_close(stream);
+
     /* Calls that must fail. */
     snprintf(address, sizeof address, "127.0.0.1:%d", d3_port(client));
     MUST(d3_connect(server, address, 1, 0) == NULL && d3_error() == D3_REFUSED);
     MUST(d3_accept(client) == NULL && d3_error() == D3_SYSTEM);
     MUST(d3_socket("nonsense", GIGABIT, 0) == NULL && d3_error() == D3_SYSTEM);
     MUST(d3_socket(NULL, GIGABIT, 0) == NULL);
+    MUST(d3_socket_with("127.0.0.1:0", NULL) == NULL && d3_error() == D3_SYSTEM);
+    options.mtu = 10;
+    MUST(d3_socket_with("127.0.0.1:0", &options) == NULL && d3_error() == D3_SYSTEM);
     MUST(d3_recv(NULL, received, 1) == -1 && strlen(d3_message()) > 0);
     d3_socket_close(client);
     d3_socket_close(server);

@@ -88,7 +88,7 @@ impl Connection {
         flow: Flow,
         timeout: Duration,
     ) -> io::Result<Self> {
-        let mut stream = endpoint.connect(to, flow)?;
+        let stream = endpoint.connect(to, flow)?;
         stream.set_read_timeout(Some(timeout));
         stream.set_write_timeout(Some(timeout));
         Ok(Self::D3(stream))

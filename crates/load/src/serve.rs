@@ -62,7 +62,7 @@ impl Server {
             .name("load-d3".to_owned())
             .spawn(move || {
                 loop {
-                    let accepted = d3.accept().map(|(mut stream, _)| {
+                    let accepted = d3.accept().map(|(stream, _)| {
                         stream.set_read_timeout(Some(TIMEOUT));
                         stream.set_write_timeout(Some(TIMEOUT));
                         Connection::D3(stream)
