@@ -229,15 +229,21 @@ static __always_inline void grow(struct tcp_sock *tp, struct state *state, u32 a
 	state->cwnd = tp->snd_cwnd;
 }
 
-/* Sets the rate that sizes the kernel's bursts, with the kernel's own formula. */
+/* Sets the pacing rate as the kernel does (tcp_update_pacing_rate): the window per round trip, times the percentage of a
+ * sysctl, at most SO_MAX_PACING_RATE. srtt_us is in 1/8 us. */
 static __always_inline void set_pacing_rate(struct tcp_sock *tp, struct state *state)
 {
-	u32 srtt = tp->srtt_us;
-	u64 rate = (u64)tp->mss_cache * (state->cwnd < state->ssthresh / 2 ? 16000000 : 9600000);
+	struct sock *sk = &tp->inet_conn.icsk_inet.sk;
+	struct net *net = sk->__sk_common.skc_net.net;
+	u32 percent = state->cwnd < state->ssthresh / 2 ? net->ipv4.sysctl_tcp_pacing_ss_ratio :
+							  net->ipv4.sysctl_tcp_pacing_ca_ratio;
+	u64 rate = (u64)tp->mss_cache * percent * (8 * 1000000 / 100);
+	u64 max_rate = sk->sk_max_pacing_rate;
 
-	if (srtt == 0)
+	if (tp->srtt_us == 0)
 		return;
-	tp->inet_conn.icsk_inet.sk.sk_pacing_rate = rate * larger(state->cwnd, tp->packets_out) / srtt;
+	rate = rate * larger(state->cwnd, tp->packets_out) / tp->srtt_us;
+	sk->sk_pacing_rate = rate < max_rate ? rate : max_rate;
 }
 
 static __always_inline void end_window(struct tcp_sock *tp, struct state *state)

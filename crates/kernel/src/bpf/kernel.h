@@ -110,6 +110,7 @@ struct sock_common {
 struct sock {
 	struct sock_common __sk_common;
 	unsigned long sk_pacing_rate;
+	unsigned long sk_max_pacing_rate;
 };
 
 struct inet_sock {

@@ -9,6 +9,7 @@ mod loss;
 mod machine;
 mod marks;
 mod option;
+mod pacing;
 mod policy;
 mod verifier;
 #[path = "../wire/mod.rs"]
