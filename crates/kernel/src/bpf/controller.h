@@ -362,7 +362,12 @@ static __always_inline void start(struct tcp_sock *tp, struct state *state)
 static __always_inline void initialise(struct tcp_sock *tp, u32 algorithm)
 {
 	struct flow *flow;
+	char reno[] = "reno";
 
+	/* Without ECN the peer would not report marks, but the kernel would send ECT for this controller, so that switches
+	 * would mark instead of dropping. Reno does not, and otherwise behaves alike. */
+	if (!(tp->ecn_flags & TCP_ECN_OK) && !bpf_setsockopt(tp, IPPROTO_TCP, TCP_CONGESTION, reno, sizeof(reno)))
+		return;
 	begin(tp, state_of(tp));
 	flow = bpf_sk_storage_get(&duetime_flows, (void *)tp, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (!flow)

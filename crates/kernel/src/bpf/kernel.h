@@ -39,6 +39,7 @@ typedef u32 __wsum;
 
 #define TCP_CONG_NON_RESTRICTED 1
 #define TCP_CONG_NEEDS_ECN 2
+#define TCP_CONGESTION 13
 
 #define TCP_INFINITE_SSTHRESH 0x7fffffff
 

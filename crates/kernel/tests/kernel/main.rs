@@ -9,8 +9,8 @@ mod loss;
 mod machine;
 mod marks;
 mod option;
-mod pacing;
 mod policy;
+mod programs;
 mod verifier;
 #[path = "../wire/mod.rs"]
 mod wire;

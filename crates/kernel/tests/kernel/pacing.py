@@ -1,4 +1,4 @@
-"""Checks that `SO_MAX_PACING_RATE` limits a controller's pacing rate. pacing.rs runs `pacing.py CONTROL`."""
+"""Checks that `SO_MAX_PACING_RATE` limits a controller's pacing rate. programs.rs runs `pacing.py CONTROL`."""
 
 import socket
 import struct
