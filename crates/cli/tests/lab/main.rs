@@ -160,11 +160,7 @@ fn interrupted_testbed_leaves_nothing() {
         before,
         "a testbed leaves traces while it runs"
     );
-    let interrupt = Command::new("kill")
-        .args(["-INT", &up.0.id().to_string()])
-        .status();
-    assert!(interrupt.expect("kill").success());
-    assert!(up.0.wait().expect("the process ends").success());
+    up.interrupt();
     assert_eq!(Traces::now(), before);
 }
 
@@ -195,6 +191,17 @@ fn clean_removes_file_of_killed_testbed() {
 /// Running testbed, killed if the test ends first.
 struct Up(Child);
 
+impl Up {
+    /// Ends the testbed as Ctrl-C does.
+    fn interrupt(&mut self) {
+        let interrupt = Command::new("kill")
+            .args(["-INT", &self.0.id().to_string()])
+            .status();
+        assert!(interrupt.expect("kill").success());
+        assert!(self.0.wait().expect("the process ends").success());
+    }
+}
+
 impl Drop for Up {
     fn drop(&mut self) {
         let _ = self.0.kill();
@@ -219,6 +226,30 @@ fn start_up(scenario: &str) -> Up {
         sleep(Duration::from_millis(50));
     }
     up
+}
+
+#[test]
+fn runs_need_the_kernels_controllers_for_themselves() {
+    let Some(machine) = Machine::take("attached controllers") else {
+        return;
+    };
+    let scenario = machine.file("burst.toml", BURST);
+    let mut up = start_up(&scenario);
+    let out = machine.path("refused");
+    let run = [
+        "lab",
+        "run",
+        &scenario,
+        "--transport",
+        "d2tcp",
+        "--out",
+        &out,
+    ];
+    let output = output_of(&run);
+    assert_eq!(output.code, Some(1), "{}{}", output.out, output.err);
+    let text = "already registered: another process has attached it";
+    assert!(output.err.contains(text), "{}", output.err);
+    up.interrupt();
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The kernel's congestion controllers, attached with the parameters of a run.
 
 use std::os::fd::BorrowedFd;
+#[cfg(feature = "bpf")]
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 #[cfg(feature = "bpf")]
 use std::time::Instant;
@@ -14,13 +16,17 @@ use crate::LabError;
 use crate::linux::socket::has_congestion_control;
 use crate::linux::transport::{Kernel, Stack};
 
-/// Maximum wait for another process that has the controllers attached.
+/// Maximum wait for the kernel to free the controllers of a run that has just ended.
 #[cfg(feature = "bpf")]
-const ATTACH_TIMEOUT: Duration = Duration::from_mins(5);
+const FREE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Locked while a run of this process has the controllers attached: runs of one process wait for each other.
+#[cfg(feature = "bpf")]
+static ATTACHED: Mutex<()> = Mutex::new(());
 
 /// Handle that keeps the controllers in the kernel.
 #[cfg(feature = "bpf")]
-type Loaded = duetime_kernel::Attachment;
+type Loaded = (duetime_kernel::Attachment, MutexGuard<'static, ()>);
 #[cfg(not(feature = "bpf"))]
 type Loaded = ();
 
@@ -72,14 +78,17 @@ fn load(
         policy: policy.cloned(),
         ..duetime_kernel::Options::default()
     };
+    let turn = ATTACHED.lock().unwrap_or_else(PoisonError::into_inner);
     let began = Instant::now();
     loop {
-        match Loaded::attach(&options) {
-            // Another testbed run or test has them attached and will end soon.
-            Err(duetime_kernel::Error::Attached { .. }) if began.elapsed() < ATTACH_TIMEOUT => {
+        match duetime_kernel::Attachment::attach(&options) {
+            Err(duetime_kernel::Error::Attached { .. }) if began.elapsed() < FREE_TIMEOUT => {
                 std::thread::sleep(Duration::from_millis(200));
             }
-            result => return result.map_err(|error| LabError::Kernel(error.to_string())),
+            result => {
+                let attachment = result.map_err(|error| LabError::Kernel(error.to_string()))?;
+                return Ok((attachment, turn));
+            }
         }
     }
 }
