@@ -226,8 +226,8 @@ impl<T> Incoming<T> {
         }
     }
 
-    /// Returns requests for the granted packets that are missing. If the message is written off, one packet shows
-    /// whether its source exists.
+    /// Returns requests for the granted packets that are missing; for one packet only if the message is written off, since
+    /// its source may be dead.
     pub fn requests(&self) -> impl Iterator<Item = Control> + '_ {
         let (max_requests, max_packets) = match self.standing {
             Standing::WrittenOff => (1, 1),
