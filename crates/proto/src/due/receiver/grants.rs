@@ -118,6 +118,7 @@ impl<T: Clone> Receiver<T> {
                 .min(message.grantable())
                 .min(cap - self.limits.in_flight);
             if packets == 0 {
+                // The next grants start behind messages that are granted in full.
                 if place == self.limits.first_open && message.granted >= message.packets {
                     self.limits.first_open += 1;
                 }

@@ -226,17 +226,20 @@ impl<T> Incoming<T> {
         }
     }
 
-    /// Returns requests for the granted packets that are missing; for one packet only if the message is written off, since
-    /// its source may be dead.
-    pub fn requests(&self) -> impl Iterator<Item = Control> + '_ {
+    /// Returns requests for the granted packets that are missing, with the driver's data. If the message is written off,
+    /// requests one packet only, since its source may be dead.
+    pub fn requests(&self) -> impl Iterator<Item = (T, Control)> + '_
+    where
+        T: Clone,
+    {
         let (max_requests, max_packets) = match self.standing {
             Standing::WrittenOff => (1, 1),
             _ => (usize::MAX, u64::MAX),
         };
         let ranges = self.missing().take(max_requests);
-        ranges.map(move |(from, to)| Control::Resend {
-            from,
-            to: to.min(from.saturating_add(max_packets)),
+        ranges.map(move |(from, to)| {
+            let to = to.min(from.saturating_add(max_packets));
+            (self.tag.clone(), Control::Resend { from, to })
         })
     }
 

@@ -231,9 +231,7 @@ impl<T: Clone> Receiver<T> {
             if message.unanswered >= WRITE_OFF_UNANSWERED {
                 self.limits.move_to(Standing::WrittenOff, message);
             }
-            let requests = message.requests();
-            let requests = requests.map(|request| (message.tag.clone(), request));
-            self.replies.extend(requests);
+            self.replies.extend(message.requests());
         }
         for index in forgotten {
             self.remove(index);
@@ -316,9 +314,7 @@ impl<T: Clone> Receiver<T> {
         let arrival = message.receive(number);
         self.limits.remove(Standing::Responding, 1);
         if returns {
-            let requests = message.requests();
-            let requests = requests.map(|request| (message.tag.clone(), request));
-            self.replies.extend(requests);
+            self.replies.extend(message.requests());
             message.asked_at = now;
         } else if let Some((from, to)) = arrival.gap
             && self.classes == 1
