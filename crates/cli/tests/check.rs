@@ -79,6 +79,42 @@ fn overloaded_uplinks_are_named() {
 }
 
 #[test]
+fn keys_that_override_a_profile_are_named() {
+    let sandbox = Sandbox::new("check-profile");
+    let tables = r#"
+[tcp]
+profile = "paper"
+rto_min = "5 ms"
+initial_window = 2
+
+[dctcp]
+initial_alpha = 0.5
+
+[d3]
+profile = "d2tcp-authors"
+base_rate = "header-only"
+
+[[variant]]
+name = "small"
+base = "cubic"
+hystart = false
+initial_window = 1
+"#;
+    sandbox.file("profile.toml", &format!("{OVERSUBSCRIBED}{tables}"));
+    let out = sandbox.duetime("check profile.toml").ok();
+    for line in [
+        "`tcp.rto_min`, `dctcp.initial_alpha`, `variant.initial_window` override `tcp.profile = \"paper\"`\n",
+        "`d3.base_rate` overrides `d3.profile = \"d2tcp-authors\"`\n",
+    ] {
+        assert!(out.contains(line), "`{line}` in:\n{out}");
+    }
+    let linux = sandbox
+        .duetime("check profile.toml --set tcp.rto_min=10ms")
+        .ok();
+    assert!(!linux.contains("`tcp.rto_min`"), "{linux}");
+}
+
+#[test]
 fn overload_is_reported_once_per_output() {
     let sandbox = Sandbox::new("overload");
     sandbox.file("over.toml", OVERSUBSCRIBED);

@@ -65,7 +65,7 @@ pub use sources::{NoFiles, Sources, TraceRow};
 pub use spans::{is_json, recorded};
 pub use sweep::Axis;
 pub use text::decode;
-pub use transports::About;
+pub use transports::{About, ProfileOverride};
 
 /// Reads a scenario from `text`. Errors call the file `file_name`. `overrides` are (key path, value) pairs that are set
 /// in order (see [`Document::set`]). `sources` reads the files that the scenario names.
@@ -86,5 +86,11 @@ impl Document {
     /// Resolves all defaults and checks the scenario.
     pub fn resolve(&self, sources: &dyn Sources) -> Result<Scenario, Diagnostic> {
         resolve::scenario(self, sources)
+    }
+
+    /// Returns the keys of transports that change what a `profile` of the same or a more general table sets. The keys
+    /// win. Fails on tables of transports that [`resolve`](Self::resolve) refuses.
+    pub fn profile_overrides(&self) -> Result<Vec<ProfileOverride>, Diagnostic> {
+        resolve::profile_overrides(self)
     }
 }

@@ -8,6 +8,7 @@ use crate::names::{NAMES, is_name};
 use crate::place::Place;
 use crate::sources::Sources;
 use crate::table::Reader;
+use crate::transports::ProfileOverride;
 use crate::values::Readable;
 use crate::{transports, workloads};
 use duetime_core::Span;
@@ -53,6 +54,11 @@ pub(crate) fn scenario(document: &Document, sources: &dyn Sources) -> Result<Sce
     crate::sweep::axes(document)?;
     crate::check::check(&scenario, document)?;
     Ok(scenario)
+}
+
+/// Returns the keys that change what a profile sets.
+pub(crate) fn profile_overrides(document: &Document) -> Result<Vec<ProfileOverride>> {
+    transports::profile_overrides(&Reader::open(Place::root(document), &SCENARIO)?)
 }
 
 /// Returns the name of the scenario, or that of the file if it has none.

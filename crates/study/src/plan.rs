@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use duetime_scenario::{Diagnostic, Document, Scenario, Sources};
+use duetime_scenario::{Diagnostic, Document, ProfileOverride, Scenario, Sources};
 use duetime_sim::unknown_link;
 use duetime_store::{Files, RunKey, point_id};
 
@@ -102,6 +102,21 @@ impl Plan {
     /// Returns the name of the scenario.
     pub fn name(&self) -> &str {
         &self.base.name
+    }
+
+    /// Returns the keys of the scenario, without the settings of any point, that change what a transport's `profile`
+    /// sets.
+    pub fn profile_overrides(&self) -> Vec<ProfileOverride> {
+        let file = self.request.file.display().to_string();
+        let Ok(mut document) = Document::parse(&self.request.text, &file) else {
+            return Vec::new();
+        };
+        for (key, value) in &self.request.settings {
+            if document.set(key, value).is_err() {
+                return Vec::new();
+            }
+        }
+        document.profile_overrides().unwrap_or_default()
     }
 
     /// Returns the axes of the sweep: each key with its distinct values, in the order of the points.

@@ -3,7 +3,8 @@
 use std::io::Write;
 
 use duetime_analysis::{Description, LoadDescription, ServersDescription};
-use duetime_study::{About, Effort, Warning, text, warnings};
+use duetime_scenario::ProfileOverride;
+use duetime_study::{About, Effort, text, warnings};
 use serde_json::json;
 
 use super::at_once;
@@ -20,6 +21,7 @@ pub fn check(args: &args::Check) -> Result<(), Failure> {
     let warnings = warnings::of_plan(&plan, &described);
     let effort = Effort::of(&plan, &described, at_once(None, 1));
     let [(_, description)] = described;
+    let overrides = plan.profile_overrides();
     let mut to = stdout();
     if args.show.json {
         let line = json!({
@@ -30,19 +32,22 @@ pub fn check(args: &args::Check) -> Result<(), Failure> {
                 .map(|(name, kind, expected)| json!({ "workload": name, "kind": kind, "expected": expected }))
                 .collect::<Vec<_>>(),
             "effort": effort,
+            "profile_overrides": overrides
+                .iter()
+                .map(|found| json!({ "key": found.key, "profile": found.profile, "name": found.name }))
+                .collect::<Vec<_>>(),
             "warnings": warnings,
         });
         writeln!(to, "{line}")?;
     } else {
         let widths = Widths::of_stdout(args.tables.wide);
-        human(
-            &mut to,
-            widths,
-            plan.name(),
-            &description,
-            effort,
-            &warnings,
-        )?;
+        human(&mut to, widths, plan.name(), &description, effort)?;
+        for line in overriding(&overrides) {
+            writeln!(to, "{}", widths.wrapped(&line))?;
+        }
+        for warning in &warnings {
+            writeln!(to, "\n{}", widths.wrapped(&warning.line()))?;
+        }
     }
     // Other warnings are suspicions; only a scenario that cannot measure anything is an error.
     if description.measures_nothing() {
@@ -61,7 +66,6 @@ fn human(
     name: &str,
     description: &Description,
     effort: Option<Effort>,
-    warnings: &[Warning],
 ) -> Result<(), Failure> {
     writeln!(to, "{name}: offered load of the busiest links")?;
     links(to, widths, &description.load)?;
@@ -103,10 +107,29 @@ fn human(
         let runs = if effort.runs == 1 { "run" } else { "runs" };
         writeln!(to, "{} {runs}: {effort}", effort.runs)?;
     }
-    for warning in warnings {
-        writeln!(to, "\n{}", widths.wrapped(&warning.line()))?;
-    }
     Ok(())
+}
+
+/// Says, for each profile, which keys win over it.
+fn overriding(overrides: &[ProfileOverride]) -> Vec<String> {
+    let mut profiles: Vec<(&str, &str)> = Vec::new();
+    for found in overrides {
+        let profile = (found.profile.as_str(), found.name.as_str());
+        if !profiles.contains(&profile) {
+            profiles.push(profile);
+        }
+    }
+    let line = |(profile, name): (&str, &str)| {
+        let keys = overrides.iter().filter(|found| found.profile == profile);
+        let keys: Vec<String> = keys.map(|found| format!("`{}`", found.key)).collect();
+        let verb = if keys.len() == 1 {
+            "overrides"
+        } else {
+            "override"
+        };
+        format!("{} {verb} `{profile} = \"{name}\"`", keys.join(", "))
+    };
+    profiles.into_iter().map(line).collect()
 }
 
 fn links(to: &mut impl Write, widths: Widths, load: &LoadDescription) -> Result<(), Failure> {

@@ -57,6 +57,35 @@ impl<C> Options<C> {
         Ok(config)
     }
 
+    /// Returns the keys that change what a `profile` of the same or a more general layer sets, each with the place of
+    /// that profile. Fails as [`over`](Self::over) does.
+    pub fn profile_overrides<'a>(&self, layers: Layers<'_, 'a>) -> Result<Vec<[Place<'a>; 2]>>
+    where
+        C: Clone + PartialEq,
+    {
+        let mut config = (self.base)();
+        let mut profile = None;
+        let mut found = Vec::new();
+        for reader in layers {
+            (self.profile)(&mut config, reader)?;
+            profile = reader.find("profile").or(profile);
+            for (key, field) in self.keys.iter().zip(self.fields) {
+                let Some(place) = reader.find(key.name) else {
+                    continue;
+                };
+                let before = config.clone();
+                (field.set)(&mut config, &place, &key.kind)?;
+                if let Some(profile) = &profile
+                    && key.name != "profile"
+                    && config != before
+                {
+                    found.push([place, profile.clone()]);
+                }
+            }
+        }
+        Ok(found)
+    }
+
     /// Returns the resolved form.
     pub fn resolved(&self, config: &C) -> Map<String, Value> {
         let resolved = |(key, field): (&Key, &Field<C>)| {

@@ -89,6 +89,17 @@ macro_rules! transports {
             })
         }
 
+        /// Returns the keys of a window protocol that change what a `profile` sets, or `None` for other transports.
+        fn window_profile_overrides<'a>(base: &str, layers: Layers<'_, 'a>) -> Result<Option<Vec<[Place<'a>; 2]>>> {
+            Ok(match base {
+                $(stringify!($name) $(| $also)? => Some([
+                    tcp::OPTIONS.profile_overrides(layers)?,
+                    $($($module::OPTIONS.profile_overrides(layers)?,)+)?
+                ].concat()),)+
+                _ => None,
+            })
+        }
+
         /// Returns the description of a window protocol.
         const fn about_window(controller: &CongestionControl) -> About {
             match controller {
@@ -159,29 +170,43 @@ const fn with_variant_keys<const N: usize>(
     all
 }
 
+/// Tables of options that the file has.
+struct OptionTables<'a>(Vec<(&'static str, Reader<'a>)>);
+
+impl<'a> OptionTables<'a> {
+    fn open(reader: &Reader<'a>) -> Result<Self> {
+        let mut opened = Vec::new();
+        for key in OPTIONS {
+            if let (Some(place), Kind::Table(table)) = (reader.get(key.name), &key.kind) {
+                opened.push((key.name, Reader::open(place, table)?));
+            }
+        }
+        Ok(Self(opened))
+    }
+
+    fn get(&self, name: &str) -> Option<&Reader<'a>> {
+        let mut opened = self.0.iter();
+        opened.find_map(|(table, reader)| (*table == name).then_some(reader))
+    }
+
+    /// Returns the tables that configure a transport, from the general to the specific.
+    fn layers<'l>(&'l self, base: &str, variant: Option<&'l Reader<'a>>) -> Vec<&'l Reader<'a>> {
+        let tables = layers_of(base).iter().rev();
+        tables
+            .filter_map(|name| self.get(name))
+            .chain(variant)
+            .collect()
+    }
+}
+
 /// Reads all transports that the file can name: the built-in ones and its variants.
 pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
-    let mut opened = Vec::new();
-    for key in OPTIONS {
-        if let (Some(place), Kind::Table(table)) = (reader.get(key.name), &key.kind) {
-            opened.push((key.name, Reader::open(place, table)?));
-        }
-    }
-    let table = |name: &str| {
-        opened
-            .iter()
-            .find(|(table, _)| *table == name)
-            .map(|(_, reader)| reader)
-    };
-    let classes = (table("priority")).map_or(Ok(2), |reader| reader.value("classes"))?;
-    let build = |base: &str, last: Option<&Reader<'_>>| -> Result<Transport> {
-        let layers: Vec<&Reader<'_>> = (layers_of(base).iter().rev())
-            .filter_map(|name| table(name))
-            .chain(last)
-            .collect();
+    let opened = OptionTables::open(reader)?;
+    let classes = (opened.get("priority")).map_or(Ok(2), |reader| reader.value("classes"))?;
+    let build = |base: &str, variant: Option<&Reader<'_>>| -> Result<Transport> {
         Ok(Transport {
             name: base.to_owned(),
-            protocol: protocol(base, &layers)?,
+            protocol: protocol(base, &opened.layers(base, variant))?,
             priorities: if base.ends_with("-prio") { classes } else { 1 },
         })
     };
@@ -220,6 +245,50 @@ fn protocol(base: &str, layers: Layers<'_, '_>) -> Result<Protocol> {
                 .with(|config| config.host.ignore_deadlines = base != "d3"),
         ),
     })
+}
+
+/// A key of a transport that changes what a profile sets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProfileOverride {
+    /// Path of the key, such as `tcp.rto_min`.
+    pub key: String,
+    /// Path of the profile, such as `tcp.profile`.
+    pub profile: String,
+    /// Name of the profile, such as `paper`.
+    pub name: String,
+}
+
+/// Returns the keys that change what a profile of the file sets, each once, for all transports that the file can name.
+pub(crate) fn profile_overrides(reader: &Reader<'_>) -> Result<Vec<ProfileOverride>> {
+    let opened = OptionTables::open(reader)?;
+    let mut found = Vec::new();
+    let mut add = |base: &str, variant: Option<&Reader<'_>>| -> Result<()> {
+        let layers = opened.layers(base, variant);
+        let places = match window_profile_overrides(base, &layers)? {
+            Some(places) => places,
+            None if base == "due" => return Ok(()),
+            None => d3::OPTIONS.profile_overrides(&layers)?,
+        };
+        for [key, profile] in places {
+            let overridden = ProfileOverride {
+                key: key.path,
+                name: profile.node.str().unwrap_or_default().to_owned(),
+                profile: profile.path,
+            };
+            if !found.contains(&overridden) {
+                found.push(overridden);
+            }
+        }
+        Ok(())
+    };
+    for name in TRANSPORTS {
+        add(name, None)?;
+    }
+    for place in tables(reader, "variant")? {
+        let (base, reader) = Reader::open_tagged(place, "base", VARIANTS)?;
+        add(base, Some(&reader))?;
+    }
+    Ok(found)
 }
 
 /// Reads the transports that `transport` lists.
