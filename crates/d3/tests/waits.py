@@ -1,11 +1,15 @@
 """Waits of `duetime.d3` end at a timeout, at an interrupt, and when the peer aborts."""
 
 import _thread
+import signal
 import threading
 
 from duetime.d3 import D3Error, Socket
 
 RATE_BPS = 1_000_000_000
+
+# Shells start background commands with the signal ignored, which Python keeps.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def raises(kind, call, *arguments, **named):
