@@ -64,6 +64,11 @@ impl Section {
         format!("{}/{}", self.paper, self.experiment)
     }
 
+    /// Returns true for our own experiments, which have bounds instead of published values.
+    pub fn is_beyond(&self) -> bool {
+        self.paper == "beyond"
+    }
+
     /// Returns the displayed name, such as `D2TCP, Figure 10`.
     pub fn display_name(&self) -> String {
         format!(
