@@ -186,6 +186,10 @@
 //! assert!(answer == [7; 100_000]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! ## `due`
+//!
+//! [`due::endpoint`] carries messages between socket addresses over one socket, with the same calls for its driver.
 
 #![forbid(unsafe_code)]
 #![allow(
