@@ -75,7 +75,7 @@ mod receiving;
 mod sending;
 mod sources;
 
-pub use crate::d3::endpoint::Transmit;
+pub use crate::Transmit;
 pub use messages::{Event, Failure, Incoming, Outcome, Outgoing, SendError};
 pub use options::{Options, OptionsError, Totals};
 
