@@ -29,9 +29,9 @@
 //!
 //! # Messages
 //!
-//! A [`Message`] is delivered as a whole, or not at all. It may have a deadline ([`within`](Message::within)) and belong to
-//! a query ([`of_query`](Message::of_query)). Messages to one socket arrive in the order in which they complete, which
-//! is not the order in which they were sent.
+//! A [`Message`] is delivered as a whole or not at all. It may have a deadline ([`within`](Message::within)) and belong
+//! to a query ([`of_query`](Message::of_query)). Messages to one socket arrive in the order in which they complete, not
+//! in the order in which they were sent.
 //! - Messages that can meet their deadlines come first, so that as many queries as possible are complete in time.
 //!   Late messages are delivered too, after the others.
 //! - [`Socket::send`] returns as soon as the message is submitted. [`Sending::wait`] waits until the peer's socket has
@@ -61,7 +61,7 @@ mod sending;
 mod socket;
 
 pub use duetime_core::{Rate, Span};
-pub use duetime_proto::due::endpoint::{Failure, Options, OptionsError};
+pub use duetime_proto::due::endpoint::{Failure, Options, OptionsError, Totals};
 #[cfg(unix)]
 pub use error::failure;
 pub use message::{Message, Received};

@@ -23,7 +23,7 @@ impl Message {
         }
     }
 
-    /// Creates a request: a message without a deadline that another host waits for, such as a query. Its receiver grants
+    /// Creates a request: a message without a deadline that another host waits for, such as a query. Receivers grant
     /// requests of at most four packets before all other messages.
     pub fn request(bytes: impl Into<Vec<u8>>) -> Self {
         Self {

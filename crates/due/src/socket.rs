@@ -2,15 +2,15 @@
 
 use crate::error::options_error;
 use crate::protocol::{Key, Messages, Submission};
-use crate::{Message, Options, Received, Sending};
+use crate::{Message, Options, Received, Sending, Totals};
 use duetime_proto::due::endpoint::Endpoint;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// UDP socket that sends and receives messages. Clones are the same socket. It closes when all clones and all [`Sending`]s
-/// are dropped; messages under way are still sent for up to 10 s while the process runs.
+/// UDP socket that sends and receives messages. Clones are the same socket. It closes when all clones and all
+/// [`Sending`]s are dropped; messages under way are then sent for up to 10 s, while the process runs.
 #[derive(Clone, Debug)]
 pub struct Socket {
     pub(crate) shared: Arc<duetime_udp::Socket<Messages>>,
@@ -35,8 +35,8 @@ impl Socket {
         Ok(self.shared.local_addr())
     }
 
-    /// Submits a message to `peer`. Waits while more than `max_outgoing_bytes` or `max_outgoing` messages are under way;
-    /// the deadline includes this wait. Fails with [`io::ErrorKind::InvalidInput`] if the message is longer than
+    /// Submits a message to `peer`. Waits while `max_outgoing_bytes` or `max_outgoing` messages are under way; the
+    /// deadline includes this wait. Fails with [`io::ErrorKind::InvalidInput`] if the message is longer than
     /// `max_message_bytes` or if `peer` has no address of the socket's family.
     pub fn send(&self, peer: impl ToSocketAddrs, message: Message) -> io::Result<Sending> {
         let mut submission = self.submission(peer, message)?;
@@ -55,6 +55,11 @@ impl Socket {
     pub fn receive_timeout(&self, timeout: Duration) -> io::Result<Option<Received>> {
         self.shared
             .wait_timeout(&Key::Incoming, timeout, Messages::receive)
+    }
+
+    /// Returns the counters of datagrams and messages.
+    pub fn totals(&self) -> Totals {
+        self.shared.call(|messages, _| messages.0.totals())
     }
 
     pub(crate) fn submission(

@@ -1,9 +1,9 @@
 //! UDP sockets for protocols that are written as state machines without I/O or clock.
 //!
 //! A type that implements [`Protocol`] decides which datagrams to send and when its timers expire. [`Socket::bind`]
-//! opens a UDP socket and starts a thread that owns the clock and moves the datagrams, several per system call where the
-//! kernel can. The application's threads and tasks share the protocol with that thread: [`Socket::call`] calls it,
-//! [`Socket::wait`] and [`Socket::poll`] repeat a call until it succeeds.
+//! opens a UDP socket and starts a thread that owns the clock and moves the datagrams, several per system call if the
+//! kernel supports it. The application's threads and tasks share the protocol with that thread: [`Socket::call`] calls
+//! it, [`Socket::wait`] and [`Socket::poll`] repeat a call until it is ready.
 //!
 //! `duetime-d3` and `duetime-due` build their sockets on this crate.
 
@@ -27,8 +27,8 @@ use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Endpoint of a protocol over datagrams, without I/O or clock. Time is an argument and never goes back. No datagram may
-/// cause a panic.
+/// Endpoint of a protocol over datagrams, without I/O or clock. Time is an argument and never goes back. No datagram
+/// may cause a panic.
 pub trait Protocol: Debug + Send + 'static {
     /// Condition that threads and tasks of the application wait for, such as a change of one stream.
     type Key: Ord + Clone + Debug + Send;

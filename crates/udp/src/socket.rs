@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 /// Requested size of the kernel's socket buffers in each direction; the kernel may limit it.
 const SOCKET_BUFFER: usize = 4 << 20;
 
-/// UDP socket whose thread runs an endpoint of protocol `P`. When it is dropped, the thread sends the remaining data for
-/// up to 10 s and ends.
+/// UDP socket whose thread runs an endpoint of protocol `P`. When the socket is dropped, the thread sends the remaining
+/// data for up to 10 s and ends.
 #[derive(Debug)]
 pub struct Socket<P: Protocol> {
     shared: Arc<Shared<P>>,
@@ -114,8 +114,8 @@ impl<P: Protocol> Socket<P> {
         self.shared.wait_until(end, key, call)
     }
 
-    /// Calls the protocol for a task. If the call is not ready, the task is woken at the next event of `key`. Returns an
-    /// error if the socket's thread has ended.
+    /// Calls the protocol for a task. If the call is not ready, the task is woken at the next event of `key`. Returns
+    /// an error if the socket's thread has ended.
     pub fn poll<T>(
         &self,
         key: &P::Key,
