@@ -266,9 +266,10 @@ impl Body<'_> {
 
 impl Announced {
     fn flags(&self) -> u8 {
-        u8::from(self.left.is_some()) * HAS_DEADLINE
-            | u8::from(self.query.is_some()) * HAS_QUERY
-            | u8::from(self.is_request) * IS_REQUEST
+        let flag = |is_set: bool, flag| if is_set { flag } else { 0 };
+        flag(self.left.is_some(), HAS_DEADLINE)
+            | flag(self.query.is_some(), HAS_QUERY)
+            | flag(self.is_request, IS_REQUEST)
     }
 
     fn encode(&self, out: &mut [u8; ANNOUNCEMENT_BYTES]) {
@@ -332,7 +333,7 @@ impl Layout {
     }
 
     fn checked(self) -> Option<Self> {
-        (self.packets() <= u64::from(u32::MAX)).then_some(self)
+        u32::try_from(self.packets()).is_ok().then_some(self)
     }
 
     /// Returns the size of the message in bytes.

@@ -15,7 +15,7 @@ pub(super) type Process = (SocketAddr, u64);
 #[derive(Debug)]
 pub(super) struct Sources {
     numbers: BTreeMap<Process, u32>,
-    sources: BTreeMap<u32, Source>,
+    by_number: BTreeMap<u32, Source>,
     /// Sources that had no messages when they were added, once each, with the time of the next check.
     idle: VecDeque<(Time, u32)>,
     /// Number of sources per address.
@@ -40,7 +40,7 @@ impl Sources {
     pub const fn new(max: usize, memory: Span) -> Self {
         Self {
             numbers: BTreeMap::new(),
-            sources: BTreeMap::new(),
+            by_number: BTreeMap::new(),
             idle: VecDeque::new(),
             addresses: BTreeMap::new(),
             next: 0,
@@ -50,7 +50,7 @@ impl Sources {
     }
 
     pub fn len(&self) -> usize {
-        self.sources.len()
+        self.by_number.len()
     }
 
     pub fn find(&self, process: &Process) -> Option<u32> {
@@ -61,14 +61,14 @@ impl Sources {
     pub fn add(&mut self, process: Process) -> Option<u32> {
         let max_per_address = (self.max / ADDRESS_SHARE).max(1);
         let count = self.addresses.entry(process.0.ip()).or_default();
-        if *count >= max_per_address || self.sources.len() >= self.max {
+        if *count >= max_per_address || self.by_number.len() >= self.max {
             if *count == 0 {
                 self.addresses.remove(&process.0.ip());
             }
             return None;
         }
         *count += 1;
-        while self.sources.contains_key(&self.next) {
+        while self.by_number.contains_key(&self.next) {
             self.next = self.next.wrapping_add(1);
         }
         let number = self.next;
@@ -80,7 +80,7 @@ impl Sources {
             idle_since: Time::ZERO,
             is_queued: false,
         };
-        self.sources.insert(number, source);
+        self.by_number.insert(number, source);
         self.numbers.insert(process, number);
         Some(number)
     }
@@ -91,7 +91,7 @@ impl Sources {
             && at <= now
         {
             self.idle.pop_front();
-            let Some(source) = self.sources.get_mut(&number) else {
+            let Some(source) = self.by_number.get_mut(&number) else {
                 continue;
             };
             source.is_queued = source.messages == 0;
@@ -104,7 +104,7 @@ impl Sources {
                 continue;
             }
             let process = source.process;
-            self.sources.remove(&number);
+            self.by_number.remove(&number);
             self.numbers.remove(&process);
             let address = process.0.ip();
             if let Some(count) = self.addresses.get_mut(&address) {
@@ -119,27 +119,27 @@ impl Sources {
     }
 
     pub fn is_proven(&self, number: u32) -> bool {
-        self.sources
+        self.by_number
             .get(&number)
             .is_some_and(|source| source.is_proven)
     }
 
     pub fn prove(&mut self, number: u32) {
-        if let Some(source) = self.sources.get_mut(&number) {
+        if let Some(source) = self.by_number.get_mut(&number) {
             source.is_proven = true;
         }
     }
 
     /// Counts a new message.
     pub fn start(&mut self, number: u32) {
-        if let Some(source) = self.sources.get_mut(&number) {
+        if let Some(source) = self.by_number.get_mut(&number) {
             source.messages += 1;
         }
     }
 
     /// Counts the end of a message.
     pub fn end(&mut self, now: Time, number: u32) {
-        let Some(source) = self.sources.get_mut(&number) else {
+        let Some(source) = self.by_number.get_mut(&number) else {
             return;
         };
         source.messages = source.messages.saturating_sub(1);
