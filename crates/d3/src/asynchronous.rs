@@ -20,7 +20,7 @@ impl Endpoint {
         let stream = self.start(peer, flow, policy)?;
         let id = stream.id();
         poll_fn(|context| {
-            let shared = &self.handle.shared;
+            let shared = &self.shared;
             shared.poll(Some(id), context, |endpoint, _| endpoint.connection(id))
         })
         .await?;
@@ -31,7 +31,7 @@ impl Endpoint {
 impl Listener {
     /// Waits for the next stream.
     pub async fn accept_async(&self) -> io::Result<(Stream, SocketAddr)> {
-        let shared = &self.endpoint().handle.shared;
+        let shared = &self.endpoint().shared;
         let accepted = poll_fn(|context| shared.poll(None, context, accept)).await?;
         Ok(self.stream(accepted))
     }

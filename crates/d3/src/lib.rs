@@ -65,11 +65,7 @@ mod asynchronous;
 #[cfg(all(unix, feature = "c"))]
 pub mod c;
 #[cfg(unix)]
-mod driver;
-#[cfg(unix)]
 mod endpoint;
-#[cfg(target_os = "linux")]
-mod reports;
 #[cfg(unix)]
 mod shared;
 #[cfg(unix)]

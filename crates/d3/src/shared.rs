@@ -1,116 +1,71 @@
-//! State shared by the application's threads and the endpoint's thread: the protocol's endpoint and its waiters.
+//! D3's endpoint on a UDP socket, shared by the streams.
 
-use crate::{Flow, StreamError, io_error};
-use duetime_core::{Span, Time};
-use duetime_proto::Message;
+use crate::{Flow, Options, StreamError, io_error};
+use duetime_core::Time;
 use duetime_proto::d3::endpoint::{Endpoint, Event, StreamId};
-use std::collections::BTreeMap;
-use std::io::{self, Write};
-use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::task::Waker;
+use duetime_proto::d3::wire::{UDP_IPV4_BYTES, UDP_IPV6_BYTES};
+use duetime_proto::{Message, Transmit};
+use duetime_udp::{Protocol, Socket, span};
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::task::Poll;
 #[cfg(feature = "tokio")]
-use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::task::{Context, ready};
+use std::time::Duration;
 
+/// Socket of all streams of an endpoint. Its calls wait for a stream, or for an incoming one (`None`).
 #[derive(Debug)]
 pub struct Shared {
-    state: Mutex<State>,
-    /// Wakes the endpoint's thread.
-    wakeup: UnixStream,
-    clock: Instant,
+    socket: Socket<Streams>,
 }
 
+/// Implements the driver's trait for the protocol's endpoint.
 #[derive(Debug)]
-pub struct State {
-    pub endpoint: Endpoint,
-    waits: BTreeMap<Option<StreamId>, Arc<Wait>>,
-    /// Time at which the thread next runs without a wake-up.
-    pub planned: Time,
-    /// True if all handles are dropped.
-    pub closing: bool,
-    /// Kind and text of the error that ended the endpoint's thread.
-    broken: Option<(io::ErrorKind, String)>,
-}
-
-/// Threads and tasks that wait for a stream or for an incoming one.
-#[derive(Debug, Default)]
-struct Wait {
-    threads: Condvar,
-    tasks: Mutex<Vec<Waker>>,
-}
+struct Streams(Endpoint);
 
 impl Shared {
-    pub fn new(endpoint: Endpoint, wakeup: UnixStream) -> Self {
-        Self {
-            state: Mutex::new(State {
-                endpoint,
-                waits: BTreeMap::new(),
-                planned: Time::ZERO,
-                closing: false,
-                broken: None,
-            }),
-            wakeup,
-            clock: Instant::now(),
-        }
+    pub fn bind(address: impl ToSocketAddrs, mut options: Options) -> io::Result<Self> {
+        let socket = Socket::bind(address, "d3", |address, secret| {
+            if options.config.wire.header_bytes == UDP_IPV4_BYTES && address.is_ipv6() {
+                options.config.wire.header_bytes = UDP_IPV6_BYTES;
+            }
+            let endpoint = Endpoint::new(options, secret)
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+            Ok(Streams(endpoint))
+        })?;
+        Ok(Self { socket })
     }
 
-    /// Returns the time since the endpoint was created.
-    pub fn now(&self) -> Time {
-        let elapsed = self.clock.elapsed().as_nanos();
-        Time::ZERO + Span::from_ns(u64::try_from(elapsed).unwrap_or(u64::MAX / 1_000))
+    pub fn local_addr(&self) -> SocketAddr {
+        self.socket.local_addr()
     }
 
-    /// Locks the state, even after a panic in another thread, because the endpoint is consistent between calls.
-    pub fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub fn peer_address(&self, address: impl ToSocketAddrs) -> io::Result<SocketAddr> {
+        self.socket.peer_address(address)
     }
 
     /// Calls the endpoint and wakes all affected threads.
     pub fn call<T>(&self, call: impl FnOnce(&mut Endpoint, Time) -> T) -> T {
-        let mut state = self.lock();
-        let now = self.now();
-        let result = call(&mut state.endpoint, now);
-        self.notify(&mut state);
-        result
+        self.socket.call(|streams, now| call(&mut streams.0, now))
     }
 
-    /// Repeats the call until it returns something other than [`StreamError::Blocked`]. Returns an error after
-    /// `timeout`, or if the endpoint's thread has ended.
+    /// Repeats the call until it returns something other than [`StreamError::Blocked`]. Fails with
+    /// [`io::ErrorKind::WouldBlock`] after `timeout`, and with another error if the endpoint's thread has ended.
     pub fn wait<T>(
         &self,
         stream: Option<StreamId>,
         timeout: Option<Duration>,
         mut call: impl FnMut(&mut Endpoint, Time) -> Result<T, StreamError>,
     ) -> io::Result<T> {
-        let end = timeout.map(|timeout| Instant::now() + timeout);
-        let mut state = self.lock();
-        loop {
-            state.check()?;
-            match call(&mut state.endpoint, self.now()) {
-                Err(StreamError::Blocked) => {}
-                result => {
-                    self.notify(&mut state);
-                    return result.map_err(io_error);
-                }
+        let call = |streams: &mut Streams, now| unless_blocked(call(&mut streams.0, now));
+        let result = match timeout {
+            None => self.socket.wait(&stream, call)?,
+            Some(timeout) => {
+                let result = self.socket.wait_timeout(&stream, timeout, call)?;
+                result.ok_or(io::ErrorKind::WouldBlock)?
             }
-            self.notify(&mut state);
-            let wait = state.waits.entry(stream).or_default().clone();
-            state = match end {
-                None => wait
-                    .threads
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner),
-                Some(end) => {
-                    let left = end.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return Err(io::ErrorKind::WouldBlock.into());
-                    }
-                    let woken = wait.threads.wait_timeout(state, left);
-                    woken.unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-        }
+        };
+        result.map_err(io_error)
     }
 
     /// Calls the endpoint for a task, which is woken when another call may succeed.
@@ -121,100 +76,73 @@ impl Shared {
         context: &mut Context<'_>,
         call: impl FnOnce(&mut Endpoint, Time) -> Result<T, StreamError>,
     ) -> Poll<io::Result<T>> {
-        let mut state = self.lock();
-        state.check()?;
-        let result = call(&mut state.endpoint, self.now());
-        self.notify(&mut state);
-        if !matches!(result, Err(StreamError::Blocked)) {
-            return Poll::Ready(result.map_err(io_error));
-        }
-        let wait = state.waits.entry(stream).or_default().clone();
-        let mut tasks = wait.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        if !tasks.iter().any(|task| task.will_wake(context.waker())) {
-            tasks.push(context.waker().clone());
-        }
-        Poll::Pending
+        let result = self.socket.poll(&stream, context, |streams, now| {
+            unless_blocked(call(&mut streams.0, now))
+        });
+        Poll::Ready(ready!(result)?.map_err(io_error))
     }
 
     /// Releases a stream of the application.
     pub fn release(&self, id: StreamId) {
-        let mut state = self.lock();
-        state.waits.remove(&Some(id));
-        let now = self.now();
-        state.endpoint.release(now, id);
-        self.notify(&mut state);
-    }
-
-    /// Ends the thread when all data is sent. Called when all handles are dropped.
-    pub fn close(&self) {
-        let mut state = self.lock();
-        state.closing = true;
-        state.endpoint.listen(0);
-        self.notify(&mut state);
+        self.socket.forget(&Some(id));
+        self.call(|endpoint, now| endpoint.release(now, id));
     }
 
     /// Converts a flow to the protocol's message.
     pub fn message(now: Time, flow: Flow) -> Message {
-        let span = |deadline: Duration| {
-            Span::from_ns(
-                u64::try_from(deadline.as_nanos())
-                    .unwrap_or(u64::MAX)
-                    .min(1 << 50),
-            )
-        };
         Message {
             length: flow.length,
             deadline: flow.deadline.map(|deadline| now + span(deadline)),
         }
     }
+}
 
-    /// Wakes the threads and tasks affected by a call, and the endpoint's thread if necessary.
-    fn notify(&self, state: &mut State) {
-        state.notify();
-        if state.closing || state.endpoint.next_timeout() < state.planned {
-            state.planned = Time::ZERO;
-            // If the pipe is full, the thread is being woken already.
-            let _ = (&self.wakeup).write(&[1]);
-        }
+fn unless_blocked<T>(result: Result<T, StreamError>) -> Poll<Result<T, StreamError>> {
+    match result {
+        Err(StreamError::Blocked) => Poll::Pending,
+        result => Poll::Ready(result),
     }
 }
 
-impl State {
-    /// Wakes the waiters of all pending events.
-    pub fn notify(&mut self) {
-        while let Some(event) = self.endpoint.poll_event() {
-            let stream = match event {
-                Event::Incoming => None,
-                Event::Changed(id) => Some(id),
-            };
-            if let Some(wait) = self.waits.get(&stream) {
-                wait.wake();
-            }
+impl Protocol for Streams {
+    type Key = Option<StreamId>;
+
+    fn input(&mut self, now: Time, peer: SocketAddr, datagram: &[u8]) {
+        self.0.input(now, peer, datagram);
+    }
+
+    fn timeout(&mut self, now: Time) {
+        self.0.timeout(now);
+    }
+
+    fn next_timeout(&self) -> Time {
+        self.0.next_timeout()
+    }
+
+    fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        self.0.poll_transmit(now, out)
+    }
+
+    fn poll_event(&mut self) -> Option<Self::Key> {
+        match self.0.poll_event()? {
+            Event::Incoming => Some(None),
+            Event::Changed(id) => Some(Some(id)),
         }
     }
 
-    /// Records the error that ended the endpoint's thread, and wakes all waiters.
-    pub fn fail(&mut self, error: &io::Error) {
-        self.broken = Some((error.kind(), error.to_string()));
-        for wait in self.waits.values() {
-            wait.wake();
-        }
+    fn too_long(&mut self, now: Time, peer: SocketAddr) {
+        self.0.too_long(now, peer);
     }
 
-    fn check(&self) -> io::Result<()> {
-        match &self.broken {
-            Some((kind, text)) => Err(io::Error::new(*kind, text.clone())),
-            None => Ok(()),
-        }
+    fn port_closed(&mut self, now: Time, peer: SocketAddr) {
+        self.0.port_closed(now, peer);
     }
-}
 
-impl Wait {
-    fn wake(&self) {
-        self.threads.notify_all();
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-        for task in tasks.drain(..) {
-            task.wake();
-        }
+    fn is_sending(&self) -> bool {
+        self.0.is_sending()
+    }
+
+    fn stop(&mut self) {
+        self.0.listen(0);
     }
 }

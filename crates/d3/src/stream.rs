@@ -138,7 +138,7 @@ impl Stream {
     }
 
     pub(crate) fn shared(&self) -> &Shared {
-        &self.endpoint.handle.shared
+        &self.endpoint.shared
     }
 }
 

@@ -186,6 +186,10 @@
 //! assert!(answer == [7; 100_000]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! ## `due`
+//!
+//! [`due::endpoint`] carries messages between socket addresses over one socket, with the same calls for its driver.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -201,6 +205,7 @@ pub mod due;
 pub mod tcp;
 pub mod window;
 
+use core::net::SocketAddr;
 use duetime_core::Time;
 
 /// Message that an application submits to a sender.
@@ -248,4 +253,13 @@ impl From<u64> for Length {
     fn from(bytes: u64) -> Self {
         Self::Bytes(bytes)
     }
+}
+
+/// Datagram to send, which an endpoint has appended to a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Destination address.
+    pub peer: SocketAddr,
+    /// Length in bytes.
+    pub bytes: usize,
 }

@@ -7,9 +7,13 @@
 //!
 //! One [`Sender`] and one [`Receiver`] per host serve all of its messages. Both count packets, not bytes. `T` is the
 //! driver's own data of a message, such as the address for replies.
+//!
+//! [`endpoint`] drives both for messages between socket addresses, in the datagrams of [`wire`].
 
+pub mod endpoint;
 mod receiver;
 mod sender;
+pub mod wire;
 
 pub use receiver::{Delivered, Receiver};
 pub use sender::{Counters, Sender};

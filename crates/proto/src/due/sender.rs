@@ -1,5 +1,7 @@
 //! Sender of all messages of a host. It transmits what is granted, the most urgent message first.
 
+mod single;
+
 use super::{Announcement, Body, Config, Control, Data, Link, UNSCHEDULED_PACKETS};
 use duetime_core::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet};

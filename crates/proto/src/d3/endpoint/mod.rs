@@ -51,6 +51,7 @@ mod outgoing;
 mod ring;
 mod stream;
 
+pub use crate::Transmit;
 pub use options::{Options, OptionsError, Statistics, StreamError, Totals};
 
 use super::wire::Header;
@@ -73,15 +74,6 @@ impl StreamId {
     pub const fn as_u64(self) -> u64 {
         self.0
     }
-}
-
-/// Datagram to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transmit {
-    /// Destination address.
-    pub peer: SocketAddr,
-    /// Length in bytes.
-    pub bytes: usize,
 }
 
 /// Event for the application.

@@ -4,7 +4,8 @@ use super::super::wire::{Header, Kind, encode};
 use super::super::{Packet, Sender};
 use super::interface::Requester;
 use super::stream::{Phase, Queued};
-use super::{Endpoint, Event, StreamError, Transmit};
+use super::{Endpoint, Event, StreamError};
+use crate::Transmit;
 use core::net::SocketAddr;
 use duetime_core::Time;
 

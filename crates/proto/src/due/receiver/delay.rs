@@ -94,6 +94,11 @@ impl Delays {
         known.window
     }
 
+    /// Removes the measurements of a source.
+    pub fn forget(&mut self, source: u32) {
+        self.sources.remove(&source);
+    }
+
     /// Returns the limit of the packets in flight of a message from the source.
     pub fn window(&self, source: u32) -> u64 {
         self.sources.get(&source).map_or_else(

@@ -26,6 +26,8 @@ pub(super) struct Incoming<T> {
     announced: u64,
     /// Number of packets that the receiver expects.
     pub packets: u64,
+    /// Packets from this one on are not granted.
+    pub limit: u64,
     /// True if the last packet has arrived, so that `packets` is right.
     knows_last: bool,
     pub received: u64,
@@ -95,6 +97,7 @@ impl<T> Incoming<T> {
             first_announced: announced,
             announced,
             packets: announced,
+            limit: u64::MAX,
             knows_last: false,
             received: 0,
             granted: UNSCHEDULED_PACKETS,
@@ -129,6 +132,7 @@ impl<T> Incoming<T> {
     /// Returns the number of packets that may be granted at most, without regard to windows.
     pub fn grantable(&self) -> u64 {
         let limit = self.packets.min(self.contiguous + MAX_SPREAD);
+        let limit = limit.min(self.limit);
         limit.saturating_sub(self.granted)
     }
 

@@ -7,6 +7,7 @@ mod grants;
 mod message;
 mod order;
 mod recent;
+mod single;
 mod sizes;
 
 use super::{Announcement, Body, Config, Control, Link, MessageId, UNSCHEDULED_PACKETS};
@@ -69,6 +70,8 @@ pub struct Receiver<T> {
     arrivals: Arrivals,
     sizes: Sizes,
     last_arrival: Time,
+    /// Limit of the grants of new messages; see [`limit_new`](Self::limit_new).
+    new_limit: u64,
     replies: VecDeque<(T, Control)>,
     delivered: VecDeque<Delivered<T>>,
     timer: Time,
@@ -119,14 +122,15 @@ impl<T: Clone> Receiver<T> {
             arrivals: Arrivals::new(packet_time, round_trip),
             sizes: Sizes::new(MAX_SOURCES),
             last_arrival: Time::ZERO,
+            new_limit: u64::MAX,
             replies: VecDeque::new(),
             delivered: VecDeque::new(),
             timer: Time::MAX,
         }
     }
 
-    /// Processes a packet. `announcement` returns the description of the message if the packet has one; the first packet
-    /// and an abort must. Returns true if the packet completed the message.
+    /// Processes a packet. `announcement` returns the description of the message if the packet has one; the first
+    /// packet and an abort must. Returns true if the packet completed the message.
     pub fn input(
         &mut self,
         config: &Config,
@@ -194,10 +198,11 @@ impl<T: Clone> Receiver<T> {
         self.timer
     }
 
-    /// Passes over silent messages and requests missing packets.
-    pub fn timeout(&mut self, config: &Config, now: Time) {
+    /// Passes over silent messages and requests missing packets. Returns the driver's data of messages that were
+    /// forgotten because their sources do not respond.
+    pub fn timeout(&mut self, config: &Config, now: Time) -> Vec<T> {
         if now < self.timer {
-            return;
+            return Vec::new();
         }
         self.timer = Time::MAX;
         let stall = self.delays.stall(self.round_trip * STALL_ROUND_TRIPS);
@@ -233,11 +238,11 @@ impl<T: Clone> Receiver<T> {
             }
             self.replies.extend(message.requests());
         }
-        for index in forgotten {
-            self.remove(index);
-        }
+        let forgotten = forgotten.into_iter().filter_map(|index| self.remove(index));
+        let forgotten = forgotten.map(|message| message.tag).collect();
         self.arrivals.update(now);
         self.schedule(config, now);
+        forgotten
     }
 
     fn get(&self, index: u32) -> Option<&Incoming<T>> {
@@ -266,6 +271,7 @@ impl<T: Clone> Receiver<T> {
         message.announcement.is_request &=
             announcement.deadline.is_none() && announced <= MAX_REQUEST_PACKETS;
         message.serial = self.serial;
+        message.limit = self.new_limit;
         message.heard_at = now;
         message.asked_at = now;
         self.serial += 1;

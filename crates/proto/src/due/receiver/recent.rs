@@ -36,6 +36,11 @@ impl<K: Ord + Copy> Recent<K> {
         }
     }
 
+    /// Sets the lifetime of values that are inserted from now on. It must not fall.
+    pub const fn set_lifetime(&mut self, lifetime: Span) {
+        self.lifetime = lifetime;
+    }
+
     pub fn contains(&self, value: &K) -> bool {
         self.known.contains(value)
     }

@@ -38,6 +38,11 @@ impl Sizes {
         }
     }
 
+    /// Removes the sums of a source.
+    pub fn forget(&mut self, source: u32) {
+        self.by_source.remove(&source);
+    }
+
     /// Returns the number of packets to expect of a message.
     pub fn expect(&self, source: u32, announced: u64) -> u64 {
         let Some(sums) = self.by_source.get(&source) else {

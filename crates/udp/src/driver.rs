@@ -1,5 +1,6 @@
-//! Thread of an endpoint: moves datagrams between the socket and the protocol's endpoint, and runs its timers.
+//! Thread of a socket: moves datagrams between the socket and the protocol's endpoint, and runs its timers.
 
+use crate::Protocol;
 use crate::shared::Shared;
 use duetime_core::{Span, Time};
 use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
@@ -15,15 +16,15 @@ const MAX_RUN_BYTES: usize = 65_000;
 /// Maximum number of datagrams to collect before received ones are processed.
 const MAX_DATAGRAMS: usize = 256;
 /// Maximum number of system calls that receive datagrams before others are sent, so that a flood does not stop the
-/// endpoint.
+/// protocol.
 const MAX_RECEIVES: usize = 8;
-/// Time that a closed endpoint remains to send remaining data and to answer repeated FINs.
+/// Maximum time for which a dropped socket sends its remaining data.
 const LINGER: Span = Span::from_secs(10);
 /// Maximum wait for space in a full socket, in nanoseconds.
 const FULL_SOCKET_WAIT_NS: i64 = 1_000_000;
 
-pub struct Driver {
-    pub shared: Arc<Shared>,
+pub struct Driver<P: Protocol> {
+    pub shared: Arc<Shared<P>>,
     pub socket: UdpSocket,
     pub state: UdpSocketState,
     /// Becomes readable when an application thread wakes the driver.
@@ -39,8 +40,8 @@ struct Run {
     closed: bool,
 }
 
-impl Driver {
-    /// Runs until all handles are dropped and all data is sent. After an error, or a panic, all calls fail.
+impl<P: Protocol> Driver<P> {
+    /// Runs until the socket is dropped and all data is sent. After an error, or a panic, all calls fail.
     pub fn run(mut self) {
         let shared = Arc::clone(&self.shared);
         guard(&shared, || self.drive());
@@ -68,8 +69,8 @@ impl Driver {
         }
     }
 
-    /// Collects the datagrams that may leave now. Returns the time of the next call, or `None` if the endpoint has
-    /// ended.
+    /// Collects the datagrams that may leave now. Returns the time of the next call, or `None` if the thread
+    /// ends.
     fn collect(
         &self,
         outgoing: &mut Vec<u8>,
@@ -78,22 +79,22 @@ impl Driver {
     ) -> Option<Time> {
         let mut state = self.shared.lock();
         let mut now = self.shared.now();
-        if state.endpoint.next_timeout() <= now {
-            state.endpoint.timeout(now);
+        if state.protocol.next_timeout() <= now {
+            state.protocol.timeout(now);
         }
         let max_segments = self.state.max_gso_segments();
         for _ in 0..MAX_DATAGRAMS {
-            let Some(transmit) = state.endpoint.poll_transmit(now, outgoing) else {
+            let Some(transmit) = state.protocol.poll_transmit(now, outgoing) else {
                 break;
             };
             extend(runs, transmit.peer, transmit.bytes, max_segments);
             now = self.shared.now();
         }
         state.notify();
-        let mut next = state.endpoint.next_timeout();
+        let mut next = state.protocol.next_timeout();
         if state.closing && runs.is_empty() {
             let end = *last.get_or_insert(now + LINGER);
-            if !state.endpoint.is_sending() || end <= now {
+            if !state.protocol.is_sending() || end <= now {
                 return None;
             }
             next = next.min(end);
@@ -130,7 +131,7 @@ impl Driver {
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && retry => {}
                 Err(error) if quinn_udp::is_msg_size_err(&error) => {
                     let mut state = self.shared.lock();
-                    state.endpoint.too_long(self.shared.now(), run.peer);
+                    state.protocol.too_long(self.shared.now(), run.peer);
                     break;
                 }
                 // Other errors count as loss in the network: no route, or an unreachable host.
@@ -165,7 +166,7 @@ impl Driver {
             for (piece, meta) in pieces.iter().zip(&metas).take(count) {
                 let stride = meta.stride.max(1);
                 for datagram in piece[..meta.len.min(piece.len())].chunks(stride) {
-                    state.endpoint.input(now, meta.addr, datagram);
+                    state.protocol.input(now, meta.addr, datagram);
                 }
             }
             if count < BATCH_SIZE {
@@ -183,7 +184,7 @@ impl Driver {
             let mut state = self.shared.lock();
             let now = self.shared.now();
             for peer in closed {
-                state.endpoint.port_closed(now, peer);
+                state.protocol.port_closed(now, peer);
             }
             taken
         }
@@ -223,7 +224,7 @@ impl Driver {
 }
 
 /// Runs the thread's loop. After an error or a panic, all calls fail.
-fn guard(shared: &Shared, run: impl FnOnce() -> io::Result<()>) {
+fn guard<P: Protocol>(shared: &Shared<P>, run: impl FnOnce() -> io::Result<()>) {
     let error = match panic::catch_unwind(AssertUnwindSafe(run)) {
         Ok(Ok(())) => return,
         Ok(Err(error)) => error,
@@ -259,27 +260,50 @@ fn extend(runs: &mut Vec<Run>, peer: SocketAddr, bytes: usize, max_segments: usi
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Options, Rate, StreamError};
-    use duetime_proto::d3::endpoint::Endpoint;
+    use std::task::Poll;
     use std::thread;
+
+    /// Protocol that never does anything.
+    #[derive(Debug)]
+    struct Silent;
+
+    impl Protocol for Silent {
+        type Key = ();
+        fn input(&mut self, _: Time, _: SocketAddr, _: &[u8]) {}
+        fn timeout(&mut self, _: Time) {}
+        fn next_timeout(&self) -> Time {
+            Time::MAX
+        }
+        fn poll_transmit(&mut self, _: Time, _: &mut Vec<u8>) -> Option<crate::Transmit> {
+            None
+        }
+        fn poll_event(&mut self) -> Option<()> {
+            None
+        }
+        fn too_long(&mut self, _: Time, _: SocketAddr) {}
+        fn port_closed(&mut self, _: Time, _: SocketAddr) {}
+        fn is_sending(&self) -> bool {
+            false
+        }
+        fn stop(&mut self) {}
+    }
 
     #[test]
     fn panic_of_the_thread_ends_all_calls() {
-        let endpoint = Endpoint::new(Options::new(Rate::from_gbps(1)), [1, 2]).unwrap();
         let (wakeup, _woken) = UnixStream::pair().unwrap();
-        let shared = Arc::new(Shared::new(endpoint, wakeup));
-        let accept = |shared: &Shared| {
-            let blocked = shared.wait(None, None, |_, _| Err::<(), _>(StreamError::Blocked));
+        let shared = Arc::new(Shared::new(Silent, wakeup));
+        let call = |shared: &Shared<Silent>| {
+            let blocked = shared.wait_until(None, &(), |_, _| Poll::<()>::Pending);
             blocked.unwrap_err().to_string()
         };
         let waiting = thread::spawn({
             let shared = Arc::clone(&shared);
-            move || accept(&shared)
+            move || call(&shared)
         });
         guard(&shared, || panic!("a panic for the test"));
         let text = "the endpoint's thread panicked";
         assert_eq!(waiting.join().unwrap(), text);
-        assert_eq!(accept(&shared), text);
+        assert_eq!(call(&shared), text);
     }
 
     #[test]

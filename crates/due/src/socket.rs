@@ -1,0 +1,79 @@
+//! Sockets.
+
+use crate::error::options_error;
+use crate::protocol::{Key, Messages, Submission};
+use crate::{Message, Options, Received, Sending, Totals};
+use duetime_proto::due::endpoint::Endpoint;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// UDP socket that sends and receives messages. Clones are the same socket. It closes when all clones and all
+/// [`Sending`]s are dropped; messages under way are then sent for up to 10 s, while the process runs.
+#[derive(Clone, Debug)]
+pub struct Socket {
+    pub(crate) shared: Arc<duetime_udp::Socket<Messages>>,
+}
+
+impl Socket {
+    /// Creates a socket on a UDP address, with any free port if the port is 0. `options` contain the rate of the
+    /// interface. Returns an error if the address is not available, or [`io::ErrorKind::InvalidInput`] with an
+    /// [`OptionsError`](crate::OptionsError) for invalid options.
+    pub fn bind(address: impl ToSocketAddrs, options: Options) -> io::Result<Self> {
+        let socket = duetime_udp::Socket::bind(address, "due", |_, secret| {
+            let endpoint = Endpoint::new(options, secret).map_err(options_error)?;
+            Ok(Messages(endpoint))
+        })?;
+        Ok(Self {
+            shared: Arc::new(socket),
+        })
+    }
+
+    /// Returns the local address.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.shared.local_addr())
+    }
+
+    /// Submits a message to `peer`. Waits while `max_outgoing_bytes` or `max_outgoing` messages are under way; the
+    /// deadline includes this wait. Fails with [`io::ErrorKind::InvalidInput`] if the message is longer than
+    /// `max_message_bytes` or if `peer` has no address of the socket's family.
+    pub fn send(&self, peer: impl ToSocketAddrs, message: Message) -> io::Result<Sending> {
+        let mut submission = self.submission(peer, message)?;
+        let number = self.shared.wait(&Key::Writable, |messages, now| {
+            submission.attempt(messages, now)
+        })??;
+        Ok(Sending::new(self.clone(), number))
+    }
+
+    /// Waits for the next message.
+    pub fn receive(&self) -> io::Result<Received> {
+        self.shared.wait(&Key::Incoming, Messages::receive)
+    }
+
+    /// Waits for the next message for at most `timeout`, and returns `None` if none arrives.
+    pub fn receive_timeout(&self, timeout: Duration) -> io::Result<Option<Received>> {
+        self.shared
+            .wait_timeout(&Key::Incoming, timeout, Messages::receive)
+    }
+
+    /// Returns the counters of datagrams and messages.
+    pub fn totals(&self) -> Totals {
+        self.shared.call(|messages, _| messages.0.totals())
+    }
+
+    pub(crate) fn submission(
+        &self,
+        peer: impl ToSocketAddrs,
+        message: Message,
+    ) -> io::Result<Submission> {
+        let peer = self.shared.peer_address(peer)?;
+        Ok(Submission::new(peer, message))
+    }
+}
+
+/// Draws the number of a query at random, so that only its workers know it.
+pub fn random_query() -> io::Result<u64> {
+    let [query, _] = duetime_udp::random()?;
+    Ok(query)
+}

@@ -1,0 +1,54 @@
+//! Rate of sending: the link's, in batches.
+
+use super::Options;
+use duetime_core::{Rate, Span, Time};
+
+/// Model of the outgoing link.
+#[derive(Debug)]
+pub(super) struct Pace {
+    rate: Rate,
+    framing_bytes: u64,
+    batch: Span,
+    catch_up: Span,
+    /// Time at which the link has sent everything passed to it.
+    free: Time,
+    /// End of the current batch.
+    until: Time,
+}
+
+impl Pace {
+    pub fn new(options: &Options) -> Self {
+        Self {
+            rate: options.link.rate,
+            framing_bytes: options.link.framing_bytes.into(),
+            batch: options.batch,
+            catch_up: options.catch_up,
+            free: Time::ZERO,
+            until: Time::ZERO,
+        }
+    }
+
+    /// Returns true if a datagram may be sent now.
+    pub fn is_free(&mut self, now: Time) -> bool {
+        if self.free <= now {
+            let late = Time::from_ps(now.as_ps().saturating_sub(self.catch_up.as_ps()));
+            self.free = self.free.max(late);
+            self.until = now + self.batch + Span::from_ps(1);
+        }
+        self.free < self.until
+    }
+
+    /// Returns the time at which the next datagram may be sent.
+    pub fn next_free(&self) -> Time {
+        if self.free < self.until {
+            Time::ZERO
+        } else {
+            self.free
+        }
+    }
+
+    /// Accounts for a sent packet of `bytes`, including IP and UDP headers.
+    pub fn depart(&mut self, bytes: u64) {
+        self.free += self.rate.transmit(bytes + self.framing_bytes);
+    }
+}
