@@ -163,7 +163,8 @@ fn messages_are_correct_under_random_faults() {
             {
                 wake = wake.min(world.now + Span::from_ms(5));
             }
-            let wake = wake.max(world.now + Span::from_us(10));
+            // A blocked message is submitted again every millisecond.
+            let wake = wake.max(world.now + Span::from_ms(1));
             is_quiet = !world.step_before(wake) && {
                 let is_over = wake >= end;
                 world.now = wake.min(end);
