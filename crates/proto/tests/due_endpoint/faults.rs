@@ -66,6 +66,7 @@ fn random_scenario(seed: u64) -> Scenario {
         damaged: random(1) * random(100),
         delayed: random(1) * random(500),
         max_length: 0,
+        muted: None,
     };
     let count = 1 + random(11);
     let mut messages = Vec::new();

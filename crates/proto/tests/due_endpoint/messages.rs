@@ -120,7 +120,7 @@ pub fn take(world: &mut World, host: usize, messages: &mut [Message]) {
 
 /// Runs until no event is left or `end`, with the application at work. Returns true if no event is left.
 pub fn run(world: &mut World, messages: &mut [Message], end: Time) -> bool {
-    loop {
+    while world.now < end {
         work(world, messages, |_| true);
         let next = messages
             .iter()
@@ -135,11 +135,12 @@ pub fn run(world: &mut World, messages: &mut [Message], end: Time) -> bool {
             if !world.step_before(end) {
                 return world.now < end;
             }
-        } else if next > world.now && !world.step_before(next) {
-            world.now = next;
+        } else if next > world.now && !world.step_before(next.min(end)) {
+            world.now = next.min(end);
         } else if next <= world.now {
             // Blocked.
             world.step_before(end);
         }
     }
+    false
 }
