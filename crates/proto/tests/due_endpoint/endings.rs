@@ -35,6 +35,58 @@ fn failed_receiver_fails_known_messages_after_30_seconds() {
     assert!((from..to).contains(&ended_at), "{ended_at}");
 }
 
+/// The replies of host 1 are lost for `outage`, while it receives other messages. Returns the outcome of the message to it.
+fn lose_replies(outage: Span) -> Option<Outcome> {
+    let mut world = World::new(3, options(), 1);
+    let mut messages = vec![Message::new(0, 1, 100)];
+    world.faults.muted = Some(1);
+    for second in 0..60 {
+        let mut other = Message::new(2, 1, 50);
+        other.at = after(SECOND * second);
+        messages.push(other);
+    }
+    run(&mut world, &mut messages, after(outage));
+    world.faults.muted = None;
+    assert!(run(&mut world, &mut messages, after(SECOND * 120)));
+    assert_eq!(messages[0].arrivals.len(), 1);
+    messages[0].outcome
+}
+
+#[test]
+fn outage_of_replies_delivers_nothing_twice() {
+    assert_eq!(lose_replies(SECOND * 4), Some(Outcome::Delivered));
+    let timed_out = Some(Outcome::Failed(Failure::TimedOut));
+    assert_eq!(lose_replies(SECOND * 6), timed_out);
+    assert_eq!(lose_replies(SECOND * 40), timed_out);
+}
+
+/// The replies are lost in the middle of a message, so the source repeats its announcement for 30 s.
+#[test]
+fn outage_after_a_reply_delivers_nothing_twice() {
+    for outage in [10, 28, 33, 50] {
+        let mut world = World::new(3, options(), 1);
+        let mut messages = vec![Message::new(0, 1, 3_000_000)];
+        for tenth in 0..600 {
+            let mut other = Message::new(2, 1, 50);
+            other.at = after(Span::from_ms(100 * tenth));
+            messages.push(other);
+        }
+        run(&mut world, &mut messages, after_us(25_800));
+        world.faults.muted = Some(1);
+        run(&mut world, &mut messages, after(SECOND * outage));
+        world.faults.muted = None;
+        assert!(run(&mut world, &mut messages, after(SECOND * 120)));
+        let expected = if outage < 30 {
+            Outcome::Delivered
+        } else {
+            Outcome::Failed(Failure::TimedOut)
+        };
+        assert_eq!(messages[0].outcome, Some(expected), "{outage} s");
+        let arrivals = usize::from(outage < 30);
+        assert_eq!(messages[0].arrivals.len(), arrivals, "{outage} s");
+    }
+}
+
 #[test]
 fn failed_source_leaves_no_state() {
     let mut world = World::new(2, options(), 1);

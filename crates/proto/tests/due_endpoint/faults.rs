@@ -66,6 +66,7 @@ fn random_scenario(seed: u64) -> Scenario {
         damaged: random(1) * random(100),
         delayed: random(1) * random(500),
         max_length: 0,
+        muted: None,
     };
     let count = 1 + random(11);
     let mut messages = Vec::new();
@@ -163,7 +164,8 @@ fn messages_are_correct_under_random_faults() {
             {
                 wake = wake.min(world.now + Span::from_ms(5));
             }
-            let wake = wake.max(world.now + Span::from_us(10));
+            // A blocked message is submitted again every millisecond.
+            let wake = wake.max(world.now + Span::from_ms(1));
             is_quiet = !world.step_before(wake) && {
                 let is_over = wake >= end;
                 world.now = wake.min(end);

@@ -48,8 +48,11 @@ pub fn content(index: usize, bytes: u64) -> Vec<u8> {
         .collect()
 }
 
-/// Submits a message now.
+/// Submits a message now, unless the endpoint is blocked.
 pub fn submit(world: &mut World, index: usize, message: &mut Message) {
+    if world.endpoints[message.from].may_send(message.bytes) == Err(SendError::Blocked) {
+        return;
+    }
     let outgoing = Outgoing {
         peer: world.address(message.to),
         bytes: content(index, message.bytes),
@@ -57,11 +60,8 @@ pub fn submit(world: &mut World, index: usize, message: &mut Message) {
         query: Some(index as u64),
         is_request: message.is_request,
     };
-    match world.endpoints[message.from].send(world.now, outgoing) {
-        Ok(number) => message.number = Some(number),
-        Err(SendError::Blocked) => {}
-        Err(error) => panic!("{error}: {message:?}"),
-    }
+    let sent = world.endpoints[message.from].send(world.now, outgoing);
+    message.number = Some(sent.expect("not blocked"));
 }
 
 /// Performs the application's work at all hosts. `reads` returns true if a host takes its messages now.
@@ -120,7 +120,7 @@ pub fn take(world: &mut World, host: usize, messages: &mut [Message]) {
 
 /// Runs until no event is left or `end`, with the application at work. Returns true if no event is left.
 pub fn run(world: &mut World, messages: &mut [Message], end: Time) -> bool {
-    loop {
+    while world.now < end {
         work(world, messages, |_| true);
         let next = messages
             .iter()
@@ -135,11 +135,12 @@ pub fn run(world: &mut World, messages: &mut [Message], end: Time) -> bool {
             if !world.step_before(end) {
                 return world.now < end;
             }
-        } else if next > world.now && !world.step_before(next) {
-            world.now = next;
+        } else if next > world.now && !world.step_before(next.min(end)) {
+            world.now = next.min(end);
         } else if next <= world.now {
             // Blocked.
             world.step_before(end);
         }
     }
+    false
 }

@@ -34,6 +34,8 @@ pub struct Faults {
     pub delayed: u64,
     /// Length above which datagrams are lost, in bytes; 0 disables the limit.
     pub max_length: usize,
+    /// Host whose datagrams are all lost.
+    pub muted: Option<usize>,
 }
 
 /// Arrival: time, sequence number, host, sender's address, datagram.
@@ -175,7 +177,7 @@ impl World {
 
     fn forward(&mut self, from: usize, to: usize, datagram: &[u8]) {
         let max = self.faults.max_length;
-        if max > 0 && datagram.len() > max {
+        if max > 0 && datagram.len() > max || self.faults.muted == Some(from) {
             return;
         }
         let copies = 1 + u64::from(self.draw_fault(self.faults.duplicated));
