@@ -202,6 +202,7 @@
 
 pub mod d3;
 pub mod due;
+mod pace;
 pub mod tcp;
 pub mod window;
 

@@ -2,7 +2,8 @@
 
 use super::super::{Config, Flags, HopAnswer, PortDriver, Reading, Request};
 use super::Options;
-use duetime_core::{Rate, Span, Time};
+use crate::pace::Pace;
+use duetime_core::{Span, Time};
 
 /// Requester of a rate at the interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,18 +17,12 @@ pub(super) enum Requester {
     Unproven,
 }
 
-/// Allocator of a port, with a model of its link.
+/// Allocator of a port, with the pace of its link.
 #[derive(Debug)]
 pub(super) struct Interface {
     port: PortDriver,
     config: Config,
-    rate: Rate,
-    batch: Span,
-    catch_up: Span,
-    /// Time at which the link has sent everything passed to it.
-    free: Time,
-    /// End of the current batch.
-    until: Time,
+    pub pace: Pace,
     departed_bytes: u64,
     /// Granted bytes that flows have not sent in time: the queue, which waits in the senders.
     pub overdue: u64,
@@ -38,32 +33,9 @@ impl Interface {
         Self {
             port: PortDriver::new(&options.config, options.uplink, Span::ZERO),
             config: options.config,
-            rate: options.uplink,
-            batch: options.batch,
-            catch_up: options.catch_up,
-            free: Time::ZERO,
-            until: Time::ZERO,
+            pace: Pace::new(options.uplink, options.batch, options.catch_up),
             departed_bytes: 0,
             overdue: 0,
-        }
-    }
-
-    /// Returns true if a datagram may be sent now.
-    pub fn is_free(&mut self, now: Time) -> bool {
-        if self.free <= now {
-            let late = Time::from_ps(now.as_ps().saturating_sub(self.catch_up.as_ps()));
-            self.free = self.free.max(late);
-            self.until = now + self.batch + Span::from_ps(1);
-        }
-        self.free < self.until
-    }
-
-    /// Returns the time at which the next datagram may be sent.
-    pub fn next_free(&self) -> Time {
-        if self.free < self.until {
-            Time::ZERO
-        } else {
-            self.free
         }
     }
 
@@ -94,7 +66,7 @@ impl Interface {
 
     /// Accounts for a sent datagram of `bytes`, including headers.
     pub fn depart(&mut self, bytes: u64) {
-        self.free += self.rate.transmit(bytes);
+        self.pace.depart(bytes);
         self.departed_bytes += bytes;
     }
 

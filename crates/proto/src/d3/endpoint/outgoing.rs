@@ -16,7 +16,7 @@ impl Endpoint {
     /// Appends the next datagram that may be sent now to `out`. The round trip of a request starts here, so call this
     /// only when the datagram can be sent.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        if !self.uplink.is_free(now) {
+        if !self.uplink.pace.is_free(now) {
             return None;
         }
         if let Some((peer, header)) = self.answers.pop_front() {
@@ -69,7 +69,7 @@ impl Endpoint {
     pub fn next_timeout(&self) -> Time {
         let timer = self.timers.first().map_or(Time::MAX, |timer| timer.0);
         let link = if self.has_datagrams() {
-            self.uplink.next_free()
+            self.uplink.pace.next_free()
         } else {
             Time::MAX
         };

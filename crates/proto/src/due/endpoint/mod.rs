@@ -70,7 +70,6 @@ mod assembly;
 mod keys;
 mod messages;
 mod options;
-mod pace;
 mod receiving;
 mod sending;
 mod sources;
@@ -81,11 +80,11 @@ pub use options::{Options, OptionsError, Totals};
 
 use super::wire::{self, Body, DATAGRAM_HEADER_BYTES, Datagram, ip_udp_bytes};
 use super::{Control, MessageId, Receiver, Sender};
+use crate::pace::Pace;
 use core::net::SocketAddr;
 use duetime_core::{Span, Time};
 use keys::{Keys, Tokens};
 use options::{MAX_BACKLOG, MEMORY};
-use pace::Pace;
 use receiving::Arriving;
 use sending::Message;
 use sources::{Sources, Unproven};
@@ -150,7 +149,7 @@ impl Endpoint {
         Ok(Self {
             options,
             keys: Keys(secret),
-            pace: Pace::new(&options),
+            pace: Pace::new(options.link.rate, options.batch, options.catch_up),
             answers: VecDeque::new(),
             events: VecDeque::new(),
             totals: Totals::default(),
@@ -368,7 +367,7 @@ impl Endpoint {
     fn depart(&mut self, peer: SocketAddr, bytes: usize) {
         debug_assert!(bytes >= DATAGRAM_HEADER_BYTES);
         self.totals.sent += 1;
-        self.pace
-            .depart(bytes as u64 + u64::from(ip_udp_bytes(peer)));
+        let headers = ip_udp_bytes(peer) + self.options.link.framing_bytes;
+        self.pace.depart(bytes as u64 + u64::from(headers));
     }
 }

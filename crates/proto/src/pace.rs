@@ -1,13 +1,11 @@
-//! Rate of sending: the link's, in batches.
+//! Rate at which an endpoint sends: its link's, in batches.
 
-use super::Options;
 use duetime_core::{Rate, Span, Time};
 
 /// Model of the outgoing link.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     rate: Rate,
-    framing_bytes: u64,
     batch: Span,
     catch_up: Span,
     /// Time at which the link has sent everything passed to it.
@@ -17,12 +15,13 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    pub fn new(options: &Options) -> Self {
+    /// `batch` is the time of sending for which datagrams may leave at once, and `catch_up` the idle time that may be
+    /// made up for.
+    pub fn new(rate: Rate, batch: Span, catch_up: Span) -> Self {
         Self {
-            rate: options.link.rate,
-            framing_bytes: options.link.framing_bytes.into(),
-            batch: options.batch,
-            catch_up: options.catch_up,
+            rate,
+            batch,
+            catch_up,
             free: Time::ZERO,
             until: Time::ZERO,
         }
@@ -47,8 +46,8 @@ impl Pace {
         }
     }
 
-    /// Accounts for a sent packet of `bytes`, including IP and UDP headers.
+    /// Accounts for a sent packet of `bytes`, including headers.
     pub fn depart(&mut self, bytes: u64) {
-        self.free += self.rate.transmit(bytes + self.framing_bytes);
+        self.free += self.rate.transmit(bytes);
     }
 }
