@@ -110,6 +110,7 @@ fn check_four_minutes(config: Config) {
 }
 
 #[test]
+#[ignore = "half a minute in a debug build: script/faults --long"]
 fn four_minutes_of_loss_and_deaths() {
     check_four_minutes(config(true));
 }
@@ -120,6 +121,7 @@ fn with_backoff() -> Config {
 }
 
 #[test]
+#[ignore = "half a minute in a debug build: script/faults --long"]
 fn four_minutes_with_request_backoff() {
     check_four_minutes(with_backoff());
 }
