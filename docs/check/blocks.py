@@ -49,6 +49,7 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -417,6 +418,19 @@ def patient(command: str) -> str:
     return re.sub(r"^(duetime lab (?:run|compare) .*[^&])$", r"\1 || [ $? = 3 ]", command)
 
 
+def checked_document(mode: Mode, path: Path) -> tuple[list[str], Counter[str], bool]:
+    """Check a document. Return lines to print, counts by kind, and true if it passed."""
+    document, began, lines, passed = Document(mode), time.monotonic(), [], True
+    try:
+        document.check(path)
+    except Wrong as error:
+        passed = False
+        lines.append(f"WRONG {error}")
+    if document.counts:
+        lines.append(f"{path}: {document.counts.total()} ok, {time.monotonic() - began:.1f} s")
+    return lines, document.counts, passed
+
+
 def main() -> int:
     """Run the check and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -428,16 +442,13 @@ def main() -> int:
     mode = Mode(options.package or options.literally is not None, options.literally, options.real_stacks)
     counts: Counter[str] = Counter()
     failed = False
-    for path in options.documents:
-        document, began = Document(mode), time.monotonic()
-        try:
-            document.check(path)
-        except Wrong as error:
-            failed = True
-            print(f"WRONG {error}")
-        if document.counts:
-            print(f"{path}: {document.counts.total()} ok, {time.monotonic() - began:.1f} s", flush=True)
-        counts += document.counts
+    # Runs on real stacks need the machine to themselves.
+    jobs = 1 if mode.real_stacks else os.cpu_count()
+    with ThreadPoolExecutor(jobs) as pool:
+        for lines, of_document, passed in pool.map(lambda path: checked_document(mode, path), options.documents):
+            print(*lines, sep="\n", end="\n" if lines else "", flush=True)
+            counts += of_document
+            failed |= not passed
     print(", ".join(f"{count} {kind}" for kind, count in counts.items()))
     return failed
 
