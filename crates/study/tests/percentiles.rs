@@ -16,7 +16,7 @@ use serde_json::Value;
 const SERVICE: &str = r#"
 transport = ["tcp", "dctcp"]
 seeds = 3
-duration = "100 ms"
+duration = "50 ms"
 
 [topology]
 kind = "star"
