@@ -22,7 +22,7 @@ setup:
 quick:
     script/test --quick
 
-# Run everything that must pass before a merge (--only lints|tests|documents|faults|wasm: a part)
+# Run everything that must pass before a merge (--only lints|tests|documents|wasm: a part)
 test *options:
     script/test "$@"
 

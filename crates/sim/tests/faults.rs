@@ -1,6 +1,6 @@
 //! Random scenarios with faults: every run ends, conserves bytes, and delivers no flow faster than physically possible.
 //!
-//! `DUETIME_SEEDS=from..to` selects the seeds; the default is 0..300. A failure prints the command that replays it.
+//! `DUETIME_SEEDS=from..to` selects the seeds; the default is 0..2000. A failure prints the command that replays it.
 
 #![allow(
     clippy::cast_possible_truncation,
@@ -58,12 +58,12 @@ fn run_shard(shard: u64) {
 
 fn seeds() -> (u64, u64) {
     let Ok(text) = std::env::var("DUETIME_SEEDS") else {
-        return (0, 300);
+        return (0, 2_000);
     };
     let ends = text
         .split_once("..")
         .and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
-    ends.unwrap_or_else(|| panic!("DUETIME_SEEDS is `{text}`; allowed is from..to, such as 0..300"))
+    ends.unwrap_or_else(|| panic!("DUETIME_SEEDS is `{text}`; allowed is from..to, such as 0..2000"))
 }
 
 /// Returns the failure of a seed and the command that replays it, or `None`.

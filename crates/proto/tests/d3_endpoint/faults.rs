@@ -7,7 +7,7 @@ use duetime_core::{Span, Time};
 use duetime_proto::d3::endpoint::{Options, StreamError};
 
 /// Seeds of a normal test run; `script/faults --d3` runs 10,000, and `D3_ENDPOINT_SEEDS=7..8` repeats one.
-const SEEDS: std::ops::Range<u64> = 0..150;
+const SEEDS: std::ops::Range<u64> = 0..2_000;
 
 /// Maximum time between the last datagram from the peer and a stream's error: the idle timeout, or the shorter timeout
 /// for the answer to a SYN.

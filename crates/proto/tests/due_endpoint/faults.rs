@@ -6,7 +6,7 @@ use duetime_core::{Span, Time};
 use duetime_proto::due::endpoint::{Failure, Options, Outcome};
 
 /// Seeds of a normal test run; `script/faults --due` runs 10,000, and `DUE_ENDPOINT_SEEDS=7..8` repeats one.
-const SEEDS: std::ops::Range<u64> = 0..300;
+const SEEDS: std::ops::Range<u64> = 0..2_000;
 
 #[expect(clippy::disallowed_methods, reason = "reads the seeds to replay")]
 fn seeds() -> std::ops::Range<u64> {
