@@ -63,7 +63,9 @@ fn seeds() -> (u64, u64) {
     let ends = text
         .split_once("..")
         .and_then(|(from, to)| Some((from.parse().ok()?, to.parse().ok()?)));
-    ends.unwrap_or_else(|| panic!("DUETIME_SEEDS is `{text}`; allowed is from..to, such as 0..2000"))
+    ends.unwrap_or_else(|| {
+        panic!("DUETIME_SEEDS is `{text}`; allowed is from..to, such as 0..2000")
+    })
 }
 
 /// Returns the failure of a seed and the command that replays it, or `None`.
