@@ -71,6 +71,7 @@ mod keys;
 mod messages;
 mod options;
 mod receiving;
+mod replies;
 mod sending;
 mod sources;
 
@@ -86,6 +87,7 @@ use duetime_core::{Span, Time};
 use keys::{Keys, Tokens};
 use options::{MAX_BACKLOG, MEMORY};
 use receiving::Arriving;
+use replies::Replies;
 use sending::Message;
 use sources::{Sources, Unproven};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -120,6 +122,7 @@ pub struct Endpoint {
     is_blocked: bool,
 
     receiver: Receiver<Tag>,
+    replies: Replies,
     arriving: BTreeMap<MessageId, Arriving>,
     /// Complete messages with their memory in bytes.
     complete: VecDeque<(Incoming, u64)>,
@@ -162,6 +165,7 @@ impl Endpoint {
             tokens: Tokens::default(),
             is_blocked: false,
             receiver,
+            replies: Replies::default(),
             arriving: BTreeMap::new(),
             complete: VecDeque::new(),
             incoming_bytes: 0,
@@ -223,6 +227,9 @@ impl Endpoint {
             return Some(self.transmit(peer, &datagram, out));
         }
         while let Some((tag, control)) = self.receiver.poll_transmit() {
+            self.replies.push(tag, control);
+        }
+        while let Some((tag, control)) = self.replies.pop() {
             if self.is_affordable(tag.id) {
                 let reply = self.reply(now, &tag, control);
                 return Some(self.transmit(tag.peer, &reply, out));
@@ -233,7 +240,10 @@ impl Endpoint {
 
     /// Returns true if [`poll_transmit`](Self::poll_transmit) may return a datagram when the link is free.
     pub fn has_datagrams(&self) -> bool {
-        !self.answers.is_empty() || self.receiver.can_transmit() || self.sender.can_transmit()
+        !self.answers.is_empty()
+            || !self.replies.is_empty()
+            || self.receiver.can_transmit()
+            || self.sender.can_transmit()
     }
 
     /// Returns the time at which to call [`timeout`](Self::timeout), followed by
