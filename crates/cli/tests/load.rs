@@ -34,7 +34,7 @@ impl Drop for Server {
 }
 
 #[test]
-fn tcp_and_d3_write_a_run_folder() {
+fn all_carriers_write_a_run_folder() {
     let servers = [Server::start(), Server::start()];
     let sandbox = Sandbox::new("load");
     let query = |more: &str| {
@@ -45,10 +45,10 @@ fn tcp_and_d3_write_a_run_folder() {
         sandbox.duetime(&ask)
     };
     let output = query(
-        "--answer 30KB --deadline 5s --every 40ms --for 800ms --transport reno,cubic,d3 --out out",
+        "--answer 30KB --deadline 5s --every 40ms --for 800ms --transport reno,cubic,d3,due --out out",
     )
     .ok();
-    for name in ["reno", "cubic", "d3"] {
+    for name in ["reno", "cubic", "d3", "due"] {
         let line = output.lines().rev().find(|line| line.starts_with(name));
         assert!(line.is_some(), "{output}");
         let flows = sandbox.0.join(format!("out/runs/{name}/0/flows.parquet"));
@@ -65,7 +65,7 @@ fn tcp_and_d3_write_a_run_folder() {
     let scenario = manifest["scenario_text"].as_str().expect("a text");
     sandbox.file("load.toml", scenario);
     sandbox
-        .duetime("run load.toml --transport d3 --out simulated")
+        .duetime("run load.toml --transport d3,due --out simulated")
         .ok();
 
     // JSON lines, then invalid input.

@@ -1,6 +1,7 @@
 //! The root: sends queries, waits for answers, and records them.
 
 use crate::carrier::{Carrier, Connection, Interface};
+use crate::messages::Root;
 use crate::query::Query;
 use crate::scenario::Load;
 use duetime_core::random::{Purpose, Streams};
@@ -54,7 +55,7 @@ pub struct Asker<'a> {
     pub load: Load,
     /// Servers; leaf i is at server i modulo their number.
     pub servers: Vec<SocketAddr>,
-    /// Outgoing interface of D3.
+    /// Interface of D3 and `due`.
     pub interface: Interface,
     /// Called each second and at the end with the name of the carrier and the progress.
     pub on_progress: &'a (dyn Fn(&str, &Live) + Sync),
@@ -73,9 +74,18 @@ struct Answer {
 /// Inputs of all answers of a run.
 #[derive(Clone)]
 struct Client {
-    carrier: Carrier,
-    endpoint: Option<Endpoint>,
+    access: Access,
     load: Load,
+}
+
+/// Access of a run to its servers.
+#[derive(Clone)]
+enum Access {
+    /// A connection for each answer, with the congestion control of this name.
+    Tcp(String),
+    /// A stream for each answer.
+    D3(Endpoint),
+    Due(Root),
 }
 
 impl Engine for Asker<'_> {
@@ -89,19 +99,17 @@ impl Engine for Asker<'_> {
         let name = &scenario.transports[transport].name;
         let carrier = Carrier::from_name(name);
         let failed = |error: io::Error| format!("{name}: {error}");
-        let endpoint = match &carrier {
-            Carrier::D3 => {
-                let any = match self.servers[0] {
-                    SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
-                    SocketAddr::V6(_) => SocketAddr::from(([0_u16; 8], 0)),
-                };
-                Some(self.interface.endpoint(any).map_err(failed)?)
-            }
-            Carrier::Tcp(_) => None,
+        let any = match self.servers[0] {
+            SocketAddr::V4(_) => SocketAddr::from(([0; 4], 0)),
+            SocketAddr::V6(_) => SocketAddr::from(([0_u16; 8], 0)),
+        };
+        let access = match carrier {
+            Carrier::Tcp(name) => Access::Tcp(name),
+            Carrier::D3 => Access::D3(self.interface.endpoint(any).map_err(failed)?),
+            Carrier::Due => Access::Due(Root::open(any, self.interface).map_err(failed)?),
         };
         let client = Client {
-            carrier,
-            endpoint,
+            access,
             load: self.load.clone(),
         };
         let results = self.query(&client, Streams::new(scenario.seed, run), name, options);
@@ -162,6 +170,8 @@ impl Asker<'_> {
     ) {
         let query = results.add_query(due);
         let submitted = results.began + due;
+        // A query number that is not random only affects the order of the answers.
+        let number = duetime_due::random_query().unwrap_or(query as u64);
         for leaf in 0..self.load.fan_in {
             let to = self.servers[leaf as usize % self.servers.len()];
             let (client, sender) = (client.clone(), sender.clone());
@@ -169,7 +179,7 @@ impl Asker<'_> {
             let failure_sender = sender.clone();
             let started = thread::Builder::new().stack_size(STACK).spawn(move || {
                 let mut delivered = 0;
-                let outcome = client.query(to, submitted, &mut delivered);
+                let outcome = client.query(to, (number, submitted), &mut delivered);
                 // The receiver is gone if the run was stopped.
                 let _ = sender.send(Answer {
                     query,
@@ -191,42 +201,73 @@ impl Asker<'_> {
 }
 
 impl Client {
-    /// Sends a query and receives its answer. Returns the time of the last byte.
+    /// Sends a query and receives its answer. `number` identifies the query for its answers. Returns the time of the
+    /// last byte.
     fn query(
         &self,
         to: SocketAddr,
-        submitted: Instant,
+        (number, submitted): (u64, Instant),
         delivered: &mut u64,
     ) -> io::Result<Instant> {
         let load = &self.load;
         let deadline = load.deadline.map(wall);
         let timeout = deadline.unwrap_or_default() + GRACE;
         let began = Instant::now();
-        let mut connection = match (&self.carrier, &self.endpoint) {
-            (Carrier::D3, Some(endpoint)) => {
+        let connection = match &self.access {
+            Access::Tcp(name) => Connection::tcp(to, name, timeout)?,
+            Access::D3(endpoint) => {
                 let flow = Flow::new(load.query_bytes, deadline);
                 Connection::d3(endpoint, to, flow, timeout)?
             }
-            (carrier, _) => Connection::tcp(to, carrier.congestion_control(), timeout)?,
+            Access::Due(root) => {
+                let query = self.encode(submitted, Duration::ZERO, "");
+                let within = deadline.map(|deadline| left(deadline, submitted, Duration::ZERO));
+                let (arrived, answer) = root.query(to, query, within, number, timeout)?;
+                receive(&mut &*answer, load.answer_bytes, delivered)?;
+                return Ok(arrived);
+            }
         };
-        // Time until the deadline at the query's arrival: it needs half of the handshake's round trip.
+        self.query_over(connection, (began, submitted), delivered)
+    }
+
+    /// Sends a query over a connection whose opening began at `began`, and receives its answer.
+    fn query_over(
+        &self,
+        mut connection: Connection,
+        (began, submitted): (Instant, Instant),
+        delivered: &mut u64,
+    ) -> io::Result<Instant> {
+        // The query needs half of the handshake's round trip.
         let one_way_delay = began.elapsed() / 2;
-        let left = |deadline: Duration| {
-            let left = deadline.saturating_sub(submitted.elapsed() + one_way_delay);
-            left.max(Duration::from_micros(1))
+        let congestion_control = match &self.access {
+            Access::Tcp(name) => name,
+            Access::D3(_) | Access::Due(_) => "",
         };
+        let query = self.encode(submitted, one_way_delay, congestion_control);
+        connection.write_all(&query)?;
+        connection.finish()?;
+        receive(&mut connection, self.load.answer_bytes, delivered)
+    }
+
+    /// Returns the bytes of a query.
+    fn encode(&self, submitted: Instant, one_way_delay: Duration, with: &str) -> Vec<u8> {
+        let deadline = self.load.deadline.map(wall);
         let query = Query {
-            answer_bytes: load.answer_bytes,
-            within: deadline.map(left),
-            congestion_control: self.carrier.congestion_control().to_owned(),
+            answer_bytes: self.load.answer_bytes,
+            within: deadline.map(|deadline| left(deadline, submitted, one_way_delay)),
+            congestion_control: with.to_owned(),
         };
         let mut bytes = query.encode().to_vec();
-        let length = usize::try_from(load.query_bytes).unwrap_or(usize::MAX);
+        let length = usize::try_from(self.load.query_bytes).unwrap_or(usize::MAX);
         bytes.resize(length.max(Query::BYTES), 0);
-        connection.write_all(&bytes)?;
-        connection.finish()?;
-        receive(&mut connection, load.answer_bytes, delivered)
+        bytes
     }
+}
+
+/// Returns the time until the deadline when the query arrives.
+fn left(deadline: Duration, submitted: Instant, one_way_delay: Duration) -> Duration {
+    let left = deadline.saturating_sub(submitted.elapsed() + one_way_delay);
+    left.max(Duration::from_micros(1))
 }
 
 /// Reads an answer. A nonzero first byte means that the leaf's error message follows instead.

@@ -1,4 +1,4 @@
-//! Carriers of queries and answers: kernel TCP or D3.
+//! Carriers of queries and answers: kernel TCP, D3 or `due`.
 
 use duetime_d3::{Endpoint, Flow, Options, Rate, Stream};
 use duetime_kernel::deadline::{self, Deadline};
@@ -19,32 +19,27 @@ pub enum Carrier {
     Tcp(String),
     /// D3 over UDP.
     D3,
+    /// `due` over UDP.
+    Due,
 }
 
 impl Carrier {
-    /// Returns the carrier with this name: `d3`, or the kernel's name of a congestion control.
+    /// Returns the carrier with this name: `d3`, `due`, or the kernel's name of a congestion control.
     pub fn from_name(name: &str) -> Self {
         match name {
             "d3" => Self::D3,
+            "due" => Self::Due,
             _ => Self::Tcp(name.to_owned()),
-        }
-    }
-
-    /// Returns the name of the congestion control; empty for D3.
-    pub fn congestion_control(&self) -> &str {
-        match self {
-            Self::Tcp(name) => name,
-            Self::D3 => "",
         }
     }
 }
 
-/// Outgoing interface of D3.
+/// Interface of D3 and `due`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interface {
     /// Rate of the interface.
     pub rate: Rate,
-    /// Rate of the network's slowest link.
+    /// Rate of the network's slowest link, for D3.
     pub slowest: Rate,
 }
 
@@ -55,7 +50,7 @@ impl Interface {
     }
 }
 
-/// Open connection over one of the carriers.
+/// Open connection over TCP or D3.
 #[derive(Debug)]
 pub enum Connection {
     Tcp(TcpStream),

@@ -12,7 +12,7 @@ const MAX_ANSWER_BYTES: u64 = 1 << 30;
 const MAX_DEADLINE: Duration = Duration::from_hours(1);
 
 /// Query. Numbers are big-endian: four bytes `dlq1`, the answer's length in 8 bytes, the time left in microseconds in 8
-/// (0 for no deadline), and the name of the congestion control in 16, padded with zeros (all zeros for D3).
+/// (0 for no deadline), and the name of the congestion control in 16, padded with zeros (all zeros for D3 and `due`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     /// Length of the answer: a zero byte, followed by any bytes. A leaf that cannot answer sends a nonzero byte and its
@@ -20,7 +20,7 @@ pub struct Query {
     pub answer_bytes: u64,
     /// Time from the query's arrival until the answer should have arrived.
     pub within: Option<Duration>,
-    /// Congestion control for the answer; empty over D3.
+    /// Congestion control for the answer; empty over D3 and `due`.
     pub congestion_control: String,
 }
 

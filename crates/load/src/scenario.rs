@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// Partition-aggregate load.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Names of the carriers to compare: `d3`, or the kernel's name of a congestion control.
+    /// Names of the carriers to compare: `d3`, `due`, or the kernel's name of a congestion control.
     pub carriers: Vec<String>,
     /// Number of leaves per query.
     pub fan_in: u32,
@@ -27,7 +27,7 @@ pub struct Load {
 }
 
 /// Transports of scenarios that have the name of their congestion control.
-const KNOWN: [&str; 4] = ["cubic", "dctcp", "d2tcp", "d3"];
+const KNOWN: [&str; 5] = ["cubic", "dctcp", "d2tcp", "d3", "due"];
 
 /// Returns the scenario file.
 pub fn scenario(load: &Load) -> String {

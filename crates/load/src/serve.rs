@@ -1,8 +1,10 @@
 //! Leaves: servers that answer queries.
 
 use crate::carrier::{Connection, Interface, choose};
+use crate::messages::{self, message_address};
 use crate::query::Query;
 use duetime_d3::Listener;
+use duetime_due::Socket;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsFd;
@@ -18,22 +20,46 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Congestion controls that make a listening socket accept ECN, also for connections of other controllers.
 const WITH_ECN: [&str; 3] = ["duetime_d2tcp", "duetime_dctcp", "dctcp"];
 
-/// Answers queries over TCP and D3, on the same port number.
+/// Number of attempts to find a free port for all carriers.
+const PORT_ATTEMPTS: u32 = 16;
+
+/// Answers queries over TCP and D3, on the same port number, and over `due`, on the next one.
 #[derive(Debug)]
 pub struct Server {
     tcp: TcpListener,
     d3: Listener,
+    due: Socket,
 }
 
 impl Server {
-    /// Opens a server at an address. Port 0 selects a free port.
+    /// Opens a server at an address. Port 0 selects a free port that a free one follows.
     pub fn bind(address: SocketAddr, interface: Interface) -> io::Result<Self> {
+        let attempts = if address.port() == 0 {
+            PORT_ATTEMPTS
+        } else {
+            1
+        };
+        let mut bound = Self::bind_once(address, interface);
+        for _ in 1..attempts {
+            if bound.is_ok() {
+                break;
+            }
+            bound = Self::bind_once(address, interface);
+        }
+        bound
+    }
+
+    fn bind_once(address: SocketAddr, interface: Interface) -> io::Result<Self> {
         let tcp = TcpListener::bind(address)?;
         let _any = WITH_ECN
             .iter()
             .any(|name| choose(tcp.as_fd(), name).is_ok());
-        let d3 = interface.endpoint(tcp.local_addr()?)?.listen(BACKLOG);
-        Ok(Self { tcp, d3 })
+        let address = tcp.local_addr()?;
+        Ok(Self {
+            d3: interface.endpoint(address)?.listen(BACKLOG),
+            due: messages::bind(message_address(address)?, interface)?,
+            tcp,
+        })
     }
 
     /// Returns the server's address.
@@ -43,8 +69,8 @@ impl Server {
 
     /// Answers on separate threads until the process ends. Passes errors to `report`, which must not block.
     pub fn start(self, report: impl Fn(&io::Error) + Clone + Send + 'static) -> io::Result<()> {
-        let (tcp, d3) = (self.tcp, self.d3);
-        let report_tcp = report.clone();
+        let Self { tcp, d3, due } = self;
+        let (report_tcp, report_due) = (report.clone(), report.clone());
         thread::Builder::new()
             .name("load-tcp".to_owned())
             .spawn(move || {
@@ -68,6 +94,15 @@ impl Server {
                         Connection::D3(stream)
                     });
                     answer_in_thread(accepted, report.clone());
+                }
+            })?;
+        thread::Builder::new()
+            .name("load-due".to_owned())
+            .spawn(move || {
+                while let Ok(query) = due.receive() {
+                    if let Err(error) = messages::answer(&due, &query) {
+                        report_due(&error);
+                    }
                 }
             })?;
         Ok(())

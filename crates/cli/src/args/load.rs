@@ -13,7 +13,7 @@ const EXAMPLES: &str = "\
 Examples:
   duetime load serve 0.0.0.0:7700                              on each server
   duetime load query --servers 10.0.0.2:7700,10.0.0.3:7700 --fan-in 20 --answer '20 KB' --deadline '30 ms' \\
-      --every '10 ms' --for '30 s' --transport cubic,duetime_d2tcp,d3
+      --every '10 ms' --for '30 s' --transport cubic,duetime_d2tcp,d3,due
 
 docs/load.md describes the measurement.";
 
@@ -29,16 +29,16 @@ pub struct Load {
 /// Subcommands of `duetime load`.
 #[derive(Debug, Subcommand)]
 pub enum LoadCommand {
-    /// Answer queries over TCP and D3 until Ctrl-C (for trusted networks only).
+    /// Answer queries over TCP, D3 and due until Ctrl-C (for trusted networks only).
     Serve(Serve),
     /// Send queries to servers and report the share of answers in time.
     Query(Query),
 }
 
-/// Outgoing interface of D3.
+/// Interface of D3 and `due`.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Interface {
-    /// D3: rate of this host's interface
+    /// D3 and due: rate of this host's interface
     #[arg(long, value_name = "RATE", default_value = "10 Gbps", value_parser = |text: &str| parsed(parse_rate(text)))]
     pub rate: Rate,
     /// D3: rate of the network's slowest link, equal at all hosts [default: --rate]
@@ -49,10 +49,10 @@ pub struct Interface {
 /// `duetime load serve`
 #[derive(Args, Debug)]
 pub struct Serve {
-    /// Address to listen on, over TCP and UDP
+    /// Address to listen on, over TCP and UDP; due uses the next port
     #[arg(value_name = "ADDRESS", default_value = "0.0.0.0:7700")]
     pub address: SocketAddr,
-    /// Outgoing interface of D3.
+    /// Interface of D3 and `due`.
     #[command(flatten)]
     pub interface: Interface,
 }
@@ -63,7 +63,7 @@ pub struct Query {
     /// Addresses of the servers (comma-separated); the leaves of a query use them in turn
     #[arg(long, required = true, value_name = "ADDRESSES", value_delimiter = ',')]
     pub servers: Vec<SocketAddr>,
-    /// Transports to measure in turn (comma-separated): d3, or names of the kernel's congestion controls
+    /// Transports to measure in turn (comma-separated): d3, due, or names of the kernel's congestion controls
     #[arg(
         long,
         short,
@@ -94,7 +94,7 @@ pub struct Query {
     /// Number of runs per transport
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub seeds: u32,
-    /// Outgoing interface of D3.
+    /// Interface of D3 and `due`.
     #[command(flatten)]
     pub interface: Interface,
     /// Folder for the results
@@ -126,6 +126,6 @@ fn transport_name(name: &str) -> Result<String, String> {
     if (1..=15).contains(&name.len()) {
         Ok(name.to_owned())
     } else {
-        Err("allowed: d3, and names of up to 15 characters".to_owned())
+        Err("allowed: d3, due, and names of up to 15 characters".to_owned())
     }
 }

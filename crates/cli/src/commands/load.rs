@@ -49,7 +49,7 @@ fn serve(args: &Serve) -> Result<(), Failure> {
     let mut to = stdout();
     writeln!(
         to,
-        "listening on {address}, over TCP and D3; press Ctrl-C to stop"
+        "listening on {address}, over TCP and D3, and on the next port over due; press Ctrl-C to stop"
     )?;
     to.flush()?;
     while !stop.load(Ordering::SeqCst) {
