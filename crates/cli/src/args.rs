@@ -88,7 +88,7 @@ pub enum Command {
     /// Run DCTCP and D2TCP in this machine's kernel, for sockets that select them (requires root).
     #[cfg(all(feature = "lab", target_os = "linux"))]
     Kernel(kernel::Kernel),
-    /// Run scenarios on kernel TCP and D3 over UDP, between network namespaces on this machine (requires root).
+    /// Run scenarios on kernel TCP, D3 and due, between network namespaces on this machine (requires root).
     #[cfg(all(feature = "lab", target_os = "linux"))]
     Lab(lab::Lab),
     /// Send fan-out queries to other hosts over kernel TCP or D3, and report the share of answers in time.

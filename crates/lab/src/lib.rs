@@ -1,5 +1,5 @@
-//! Testbed on one machine: scenarios on kernel TCP and on D3 over UDP, between network namespaces connected by the
-//! software switch.
+//! Testbed on one machine: scenarios on kernel TCP and on D3 and `due` over UDP, between network namespaces
+//! connected by the software switch.
 
 #![forbid(unsafe_code)]
 #![allow(

@@ -33,6 +33,7 @@ pub mod topology;
 pub mod unloaded;
 pub mod workload;
 
+pub use engine::due::announcement as due_announcement;
 pub use error::SetupError;
 pub use faults::{Death, Faults, MisbehavingHost, Misbehaviour};
 pub use options::{Keep, Options, Progress, Watch};

@@ -1,4 +1,4 @@
-//! `duetime lab`: scenarios on kernel TCP and D3 over UDP.
+//! `duetime lab`: scenarios on kernel TCP, D3 and `due`.
 
 mod fidelity;
 

@@ -17,7 +17,7 @@ use serde_json::Value;
 /// Burst of two flows between three hosts, which takes some tenths of a second.
 const BURST: &str = r#"
 name = "burst"
-transport = ["tcp", "cubic", "dctcp", "d2tcp", "tcp-prio", "d3", "rcpdc"]
+transport = ["tcp", "cubic", "dctcp", "d2tcp", "tcp-prio", "d3", "rcpdc", "due"]
 [topology]
 kind = "star"
 hosts = 3
@@ -76,7 +76,9 @@ fn burst_runs_under_all_transports() {
         return;
     }
     assert_eq!(output.code, Some(0), "{}{}", output.out, output.err);
-    for transport in ["tcp", "cubic", "dctcp", "d2tcp", "tcp-prio", "d3", "rcpdc"] {
+    for transport in [
+        "tcp", "cubic", "dctcp", "d2tcp", "tcp-prio", "d3", "rcpdc", "due",
+    ] {
         let flows = Path::new(&out)
             .join("runs")
             .join(transport)

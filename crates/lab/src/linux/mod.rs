@@ -1,4 +1,4 @@
-//! The testbed: namespaces, the switch between them, and traffic over kernel TCP and D3.
+//! The testbed: namespaces, the switch between them, and traffic over kernel TCP, D3 and `due`.
 
 mod clock;
 mod controllers;

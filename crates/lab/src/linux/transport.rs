@@ -1,4 +1,4 @@
-//! Maps a scenario's transport to its stack, kernel TCP or D3 on UDP, and configures its sockets.
+//! Maps a scenario's transport to its stack, kernel TCP or D3 or `due` on UDP, and configures its sockets.
 
 use std::os::fd::AsFd;
 
@@ -7,9 +7,9 @@ use duetime_proto::d3::Policy;
 use duetime_proto::d3::endpoint::Options;
 use duetime_proto::d3::wire::UDP_IPV4_BYTES;
 use duetime_proto::window::CongestionControl;
-use duetime_proto::{d3, tcp};
+use duetime_proto::{d3, due, tcp};
 use duetime_scenario::Scenario;
-use duetime_scenario::model::{Protocol, Transport};
+use duetime_scenario::model::{Protocol, Transport, WorkloadKind};
 use duetime_sim::topology::Network;
 use nix::errno::Errno;
 
@@ -27,6 +27,8 @@ pub enum Stack {
     Kernel(Kernel),
     /// D3's endpoints on UDP.
     D3(D3),
+    /// Endpoints of `due` on UDP.
+    Due(Due),
 }
 
 /// Transport on kernel TCP.
@@ -61,6 +63,15 @@ pub struct D3 {
     pub ignores_deadlines: bool,
 }
 
+/// Transport `due`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Due {
+    /// Transport name in the scenario.
+    pub name: String,
+    /// Options of the endpoints.
+    pub config: due::Config,
+}
+
 impl Stack {
     /// Returns the stack of a scenario's transport in a network whose slowest link has the rate `slowest`.
     fn new(transport: &Transport, slowest: Rate) -> Result<Self, LabError> {
@@ -74,25 +85,43 @@ impl Stack {
                 "transport `{name}` uses strict-priority classes, which D3's endpoints do not support; use TCP"
             ))),
             Protocol::D3(config) => D3::new(name, config, slowest).map(Self::D3),
-            Protocol::Due(_) => Err(LabError::Unsupported(format!(
-                "transport `{name}` runs in the simulator only"
+            Protocol::Due(_) if transport.priorities > 1 => Err(LabError::Unsupported(format!(
+                "transport `{name}` uses strict-priority classes, which the endpoints of `due` do not support; use TCP"
             ))),
+            Protocol::Due(config) => Due::new(name, config).map(Self::Due),
         }
     }
 
-    /// Returns the kernel TCP stack, or `None` for D3.
+    /// Returns the transport's name in the scenario.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Kernel(kernel) => &kernel.name,
+            Self::D3(d3) => &d3.name,
+            Self::Due(due) => &due.name,
+        }
+    }
+
+    /// Returns the kernel TCP stack, or `None` for D3 and `due`.
     pub fn kernel(&self) -> Option<&Kernel> {
         match self {
             Self::Kernel(kernel) => Some(kernel),
-            Self::D3(_) => None,
+            Self::D3(_) | Self::Due(_) => None,
         }
     }
 
-    /// Returns the D3 stack, or `None` for kernel TCP.
+    /// Returns the D3 stack, or `None` for others.
     pub fn d3(&self) -> Option<&D3> {
         match self {
             Self::D3(d3) => Some(d3),
-            Self::Kernel(_) => None,
+            Self::Kernel(_) | Self::Due(_) => None,
+        }
+    }
+
+    /// Returns the stack of `due`, or `None` for others.
+    pub fn due(&self) -> Option<&Due> {
+        match self {
+            Self::Due(due) => Some(due),
+            Self::Kernel(_) | Self::D3(_) => None,
         }
     }
 
@@ -101,6 +130,7 @@ impl Stack {
         match self {
             Self::Kernel(kernel) => kernel.config.mss + crate::linux::tuning::TCP_HEADERS,
             Self::D3(d3) => d3.config.wire.mtu,
+            Self::Due(due) => due.config.mtu,
         }
     }
 }
@@ -159,6 +189,24 @@ impl D3 {
     }
 }
 
+impl Due {
+    fn new(name: String, config: &due::Config) -> Result<Self, LabError> {
+        let simulated = [
+            ("announced", config.announced_permille != 1_000),
+            ("false_deadlines", config.false_deadline_permille != 0),
+        ];
+        if let Some((option, _)) = simulated.iter().find(|(_, is_set)| *is_set) {
+            return Err(LabError::Unsupported(format!(
+                "transport `{name}` sets `{option}`, which applies to the simulator only; remove it"
+            )));
+        }
+        Ok(Self {
+            name,
+            config: *config,
+        })
+    }
+}
+
 /// Returns the number of strict-priority classes at the ports of a run with these stacks; 1 for none.
 pub fn classes(scenario: &Scenario, stacks: &[Stack]) -> u8 {
     let priorities = |stack: &Stack| stack.kernel().map_or(1, |kernel| kernel.priorities);
@@ -196,12 +244,20 @@ pub fn stacks(
             })
         });
         workload_stack.push(number);
-        if let Some(priority @ 1..) = workload.priority
-            && matches!(transports[number].protocol, Protocol::D3(_))
+        if matches!(transports[number].protocol, Protocol::Due(_))
+            && matches!(workload.kind, WorkloadKind::Long { .. })
         {
             return Err(LabError::Unsupported(format!(
-                "`priority` of workload `{}` is {priority}; D3's endpoints support only class 0, use TCP",
+                "workload `{}` has endless flows; `due` sends complete messages, use TCP",
                 workload.name
+            )));
+        }
+        if let Some(priority @ 1..) = workload.priority
+            && !matches!(transports[number].protocol, Protocol::Tcp(_))
+        {
+            return Err(LabError::Unsupported(format!(
+                "`priority` of workload `{}` is {priority}; the endpoints of `{}` support only class 0, use TCP",
+                workload.name, transports[number].name
             )));
         }
     }
@@ -211,20 +267,30 @@ pub fn stacks(
         .into_iter()
         .map(|transport| Stack::new(transport, slowest))
         .collect::<Result<_, _>>()?;
+    let differ = |first: &str, other: &str| {
+        LabError::Unsupported(format!(
+            "`{first}` and `{other}` run concurrently with different options; hosts have one endpoint each"
+        ))
+    };
     let mut all = stacks.iter().filter_map(Stack::d3);
-    if let Some(first) = all.next() {
-        if let Some(other) = all.find(|other| other.config != first.config) {
-            return Err(LabError::Unsupported(format!(
-                "`{}` and `{}` run concurrently with different options; hosts have one endpoint each",
-                first.name, other.name
-            )));
-        }
-        if scenario.host.frame_overhead > 0 {
-            return Err(LabError::Unsupported(format!(
-                "`host.frame_overhead` is {} bytes; D3's endpoints count IP packets, so it must be 0",
-                scenario.host.frame_overhead
-            )));
-        }
+    if let Some(first) = all.next()
+        && let Some(other) = all.find(|other| other.config != first.config)
+    {
+        return Err(differ(&first.name, &other.name));
+    }
+    let mut all = stacks.iter().filter_map(Stack::due);
+    if let Some(first) = all.next()
+        && let Some(other) = all.find(|other| other.config != first.config)
+    {
+        return Err(differ(&first.name, &other.name));
+    }
+    let mut over_udp = stacks.iter().filter(|stack| stack.kernel().is_none());
+    if let (Some(stack), 1..) = (over_udp.next(), scenario.host.frame_overhead) {
+        return Err(LabError::Unsupported(format!(
+            "`host.frame_overhead` is {} bytes; the endpoints of `{}` count IP packets, so it must be 0",
+            scenario.host.frame_overhead,
+            stack.name()
+        )));
     }
     Ok((stacks, workload_stack))
 }
@@ -235,7 +301,7 @@ pub fn limit_delays(stacks: &mut [Stack]) -> Vec<Refused> {
     let mut refused = Vec::new();
     let kernels = stacks.iter_mut().filter_map(|stack| match stack {
         Stack::Kernel(kernel) => Some(kernel),
-        Stack::D3(_) => None,
+        Stack::D3(_) | Stack::Due(_) => None,
     });
     for stack in kernels {
         let requested = stack.config.delayed_ack_timeout;
@@ -400,8 +466,8 @@ mod tests {
         let scenario = classed("d3", [0, 1]);
         let network = plan::network(&scenario).expect("the testbed can");
         let message = stacks(&scenario, &network, 0).unwrap_err().to_string();
-        let expected = "`priority` of workload `permutation-2` is 1; D3's endpoints support only class 0, \
-                        use TCP";
+        let expected = "`priority` of workload `permutation-2` is 1; the endpoints of `d3` support only \
+                        class 0, use TCP";
         assert!(message.ends_with(expected), "{message}");
     }
 }

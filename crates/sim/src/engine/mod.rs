@@ -11,7 +11,7 @@
 mod applications;
 pub mod context;
 mod d3;
-mod due;
+pub mod due;
 pub mod endpoint;
 mod events;
 mod faults;

@@ -1,10 +1,10 @@
-//! Messages over D3, with [`Datagrams`] as endpoints.
+//! Messages over D3, with [`Flows`] on their endpoints.
 
 use duetime_core::Span;
 use nix::sys::epoll::{EpollEvent, EpollTimeout};
 
 use super::connection::Waiting;
-use super::datagrams::{Datagrams, FlowEvent};
+use super::flows::{FlowEvent, Flows};
 use super::{TIMER, Traffic, is_awaited};
 use crate::LabError;
 use crate::linux::clock::Clock;
@@ -14,12 +14,12 @@ const MAX_END_TIME: Span = Span::from_secs(5);
 
 impl Traffic<'_> {
     /// Drives D3's endpoints and passes their events to the workloads.
-    pub(super) fn drive_datagrams(&mut self, clock: Clock) -> Result<(), LabError> {
+    pub(super) fn drive_flows(&mut self, clock: Clock) -> Result<(), LabError> {
         loop {
-            let Some(datagrams) = &mut self.datagrams else {
+            let Some(flows) = &mut self.flows else {
                 return Ok(());
             };
-            let events = datagrams.drive(clock, &mut self.results.lateness)?;
+            let events = flows.drive(clock, &mut self.results.lateness)?;
             if events.is_empty() {
                 return Ok(());
             }
@@ -55,50 +55,43 @@ impl Traffic<'_> {
         Ok(())
     }
 
-    /// Marks the socket of a host as readable.
-    pub(super) fn mark_ready(&mut self, host: u32) {
-        if let Some(datagrams) = &mut self.datagrams {
-            datagrams.mark_ready(host);
-        }
-    }
-
     /// Abandons unfinished flows and waits until D3's routers have removed them.
-    pub(super) fn end_datagrams(
+    pub(super) fn end_flows(
         &mut self,
         clock: Clock,
         events: &mut [EpollEvent],
     ) -> Result<(), LabError> {
-        let Some(datagrams) = &mut self.datagrams else {
+        let Some(flows) = &mut self.flows else {
             return Ok(());
         };
-        let (at_end, idle_time) = (datagrams.uplinks(), datagrams.idle_time());
-        for event in datagrams.abandon(clock.now()) {
+        let (at_end, idle_time) = (flows.uplinks(), flows.idle_time());
+        for event in flows.abandon(clock.now()) {
             self.flow_event(event)?;
         }
         let last = clock.now() + MAX_END_TIME;
         let mut until = clock.now() + idle_time;
         while clock.now() < until.min(last) {
-            self.drive_datagrams(clock)?;
-            let Some(datagrams) = &self.datagrams else {
+            self.drive_flows(clock)?;
+            let Some(flows) = &self.flows else {
                 break;
             };
-            if datagrams.is_ending() {
+            if flows.is_ending() {
                 until = clock.now() + idle_time;
             }
             self.wakes
-                .arm(clock, datagrams.next_timeout().min(until).min(last))?;
+                .arm(clock, flows.next_timeout().min(until).min(last))?;
             let Ok(count) = self.epoll.wait(events, EpollTimeout::from(100_u8)) else {
                 continue;
             };
             for event in &events[..count] {
-                match Datagrams::from_token(event.data()) {
-                    Some(host) => self.mark_ready(host),
-                    None if event.data() == TIMER => self.wakes.acknowledge(),
-                    None => {}
+                if event.data() == TIMER {
+                    self.wakes.acknowledge();
+                } else {
+                    self.mark_ready(event.data());
                 }
             }
         }
-        let after = self.datagrams.as_ref().map(Datagrams::uplinks);
+        let after = self.flows.as_ref().map(Flows::uplinks);
         self.results.uplinks = after.map(|after| [at_end, after]);
         Ok(())
     }

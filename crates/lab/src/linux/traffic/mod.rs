@@ -8,7 +8,10 @@
 mod connection;
 mod d3;
 mod datagrams;
+mod due;
+mod flows;
 mod listening;
+mod messages;
 mod tcp;
 mod wakes;
 
@@ -32,9 +35,10 @@ use crate::linux::lateness::Lateness;
 use crate::linux::namespace::Namespace;
 use crate::linux::transport::Stack;
 use connection::{Connections, Waiting};
-use datagrams::Datagrams;
 use duetime_switch::D3Report;
+use flows::Flows;
 use listening::Listeners;
+use messages::Messages;
 use wakes::Wakes;
 
 /// Token of the timer.
@@ -98,7 +102,8 @@ pub struct Traffic<'a> {
     wakes: Wakes,
     listeners: Listeners,
     connections: Connections,
-    datagrams: Option<Datagrams>,
+    flows: Option<Flows>,
+    messages: Option<Messages>,
     /// Host whose namespace this thread is in.
     inside: Option<u32>,
     /// Number of measured flows and queries that the run waits for.
@@ -117,7 +122,8 @@ impl<'a> Traffic<'a> {
             .map_err(LabError::system("create an epoll instance"))?;
         let wakes = Wakes::new(&epoll)?;
         let listeners = Listeners::open(&inputs, &epoll)?;
-        let datagrams = Datagrams::open(&inputs, &epoll)?;
+        let flows = Flows::open(&inputs, &epoll)?;
+        let messages = Messages::open(&inputs, &epoll)?;
         Ok(Self {
             inputs,
             workloads,
@@ -126,7 +132,8 @@ impl<'a> Traffic<'a> {
             wakes,
             listeners,
             connections: Connections::default(),
-            datagrams,
+            flows,
+            messages,
             inside: None,
             open: 0,
             spare: Vec::new(),
@@ -167,7 +174,8 @@ impl<'a> Traffic<'a> {
                     workloads.wake(now, wake.host, wake.workload, wake.token, actions);
                 })?;
             }
-            self.drive_datagrams(clock)?;
+            self.drive_flows(clock)?;
+            self.drive_messages(clock)?;
             let sources_stopped = now >= stop || self.wakes.is_empty();
             let done = self.open == 0 && sources_stopped && (!has_long_flows || now >= stop);
             if now >= cut || done {
@@ -178,7 +186,8 @@ impl<'a> Traffic<'a> {
             }
             let next = [
                 self.wakes.next(),
-                self.datagrams.as_ref().map(Datagrams::next_timeout),
+                self.flows.as_ref().map(Flows::next_timeout),
+                self.messages.as_ref().map(Messages::next_timeout),
                 next_tick,
                 Some(cut),
                 (now < stop).then_some(stop),
@@ -197,7 +206,7 @@ impl<'a> Traffic<'a> {
         tick(end);
         self.results.end = end;
         self.linger(clock, &mut events)?;
-        self.end_datagrams(clock, &mut events)?;
+        self.end_flows(clock, &mut events)?;
         Ok(self.finish())
     }
 
@@ -241,12 +250,19 @@ impl<'a> Traffic<'a> {
         self.open += i64::from(is_awaited(&message));
         let workload = usize::from(message.workload);
         let stack = &self.inputs.stacks[self.inputs.workload_stack[workload]];
-        if let (Stack::D3(stack), Some(datagrams)) = (stack, &mut self.datagrams) {
-            self.results.connections += 1;
-            datagrams.submit(now, stack, Waiting { record, message });
-            return Ok(());
+        let waiting = Waiting { record, message };
+        match (stack, &mut self.flows, &mut self.messages) {
+            (Stack::D3(stack), Some(flows), _) => {
+                self.results.connections += 1;
+                flows.submit(now, stack, waiting);
+                Ok(())
+            }
+            (Stack::Due(_), _, Some(messages)) => {
+                messages.submit(now, waiting);
+                Ok(())
+            }
+            _ => self.submit_to_connection(now, waiting),
         }
-        self.submit_to_connection(now, Waiting { record, message })
     }
 
     fn event(&mut self, clock: Clock, event: &EpollEvent) -> Result<(), LabError> {
@@ -258,11 +274,17 @@ impl<'a> Traffic<'a> {
         if let Some(listener) = listening::from_token(token) {
             return self.accept(listener);
         }
-        if let Some(host) = Datagrams::from_token(token) {
-            self.mark_ready(host);
+        if self.mark_ready(token) {
             return Ok(());
         }
         self.connection_event(clock, event)
+    }
+
+    /// Marks the UDP socket of a token as readable. Returns false for other tokens.
+    fn mark_ready(&mut self, token: u64) -> bool {
+        let of_flows = |flows: &mut Flows| flows.mark_ready(token);
+        let of_messages = |messages: &mut Messages| messages.mark_ready(token);
+        self.flows.as_mut().is_some_and(of_flows) || self.messages.as_mut().is_some_and(of_messages)
     }
 
     /// Completes the record of a message and notifies its workload.

@@ -8,7 +8,6 @@ use duetime_sim::workload::Message;
 use nix::sys::epoll::{EpollEvent, EpollFlags, EpollTimeout};
 
 use super::connection::{Connection, Key, Part, Waiting};
-use super::datagrams::Datagrams;
 use super::{Traffic, listening};
 use crate::LabError;
 use crate::linux::clock::Clock;
@@ -273,8 +272,7 @@ impl Traffic<'_> {
                 continue;
             };
             for event in &events[..count] {
-                if let Some(host) = Datagrams::from_token(event.data()) {
-                    self.mark_ready(host);
+                if self.mark_ready(event.data()) {
                     continue;
                 }
                 let (part, id) = Part::from_token(event.data());
@@ -288,7 +286,8 @@ impl Traffic<'_> {
                     Part::Receiver => self.read(clock, id)?,
                 }
             }
-            self.drive_datagrams(clock)?;
+            self.drive_flows(clock)?;
+            self.drive_messages(clock)?;
         }
         Ok(())
     }

@@ -81,7 +81,8 @@ fn host_link(context: &Context, message: &Message, link: u32) -> Link {
 /// Part of the time allowed that sources with false deadlines announce.
 const FALSE_DEADLINE_PART: u64 = 10;
 
-fn announcement(config: &Config, message: &Message) -> Announcement {
+/// Returns what the first packet of a workload's message announces.
+pub fn announcement(config: &Config, message: &Message) -> Announcement {
     let is_answer = message.class == Class::Response;
     let is_false = flow_hash(u64::from(message.source)) % 1_000 < config.false_deadline_permille;
     let deadline = match message.deadline {
