@@ -61,7 +61,7 @@ target_dir() {
 
 # FEATURES: features that the checks build in addition to the defaults. Without clang, the real stacks and their tests
 # are omitted.
-FEATURES=duetime-d3/tokio,duetime-d3/c
+FEATURES=duetime-d3/tokio,duetime-d3/c,duetime-due/c
 if [ "$(uname)" = Linux ] && command -v clang >/dev/null 2>&1; then FEATURES+=,duetime-cli/lab; fi
 # WHOLE: the packages and features that script/test tests. Sections that use the same selection share their builds.
 # shellcheck disable=SC2034

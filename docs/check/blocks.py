@@ -359,9 +359,10 @@ class Document:
 
     def _c(self, block: Block) -> None:
         headers = "".join(f"#include <{name}.h>\n" for name in ("stdio", "stdint", "sys/types"))
-        text = f'{headers}#include "duetime_d3.h"\nint main(void) {{\n{block.text}return 0;\n}}\n'
-        include = ROOT / "crates" / "d3" / "include"
-        checked(block, ["cc", "-fsyntax-only", "-Wall", "-Werror", f"-I{include}", "-xc", "-"], text)
+        for transport in ("d3", "due"):
+            headers += f'#include "{ROOT}/crates/{transport}/include/duetime_{transport}.h"\n'
+        text = f"{headers}int main(void) {{\n{block.text}return 0;\n}}\n"
+        checked(block, ["cc", "-fsyntax-only", "-Wall", "-Werror", "-xc", "-"], text)
 
     def _rust(self, block: Block) -> None:
         including = f'include_str!("../../../{block.document}")'

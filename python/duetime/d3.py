@@ -21,24 +21,14 @@ the library.
 from __future__ import annotations
 
 import ctypes
-import functools
-import os
 import time
 from ctypes import POINTER, c_char_p, c_int, c_size_t, c_ssize_t, c_uint32, c_uint64, c_void_p
 from typing import Any
 
 from ._errors import DuetimeError
+from ._library import SLICE_MS, Library
 
 __all__ = ["D3Error", "Socket", "Statistics", "Stream"]
-
-_DEFAULT_PATH = "target/release/libduetime_d3.so"
-
-_BLOCKED = 13
-"""Code ``D3_BLOCKED`` of the library."""
-
-_SLICE_MS = 100
-"""Maximum time of a waiting call of the library, so that Ctrl-C ends a wait."""
-
 
 class D3Error(DuetimeError):
     """Failed call. The arguments are the library's code and message."""
@@ -96,10 +86,10 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "d3_close": (c_int, c_void_p),
     "d3_statistics": (c_int, c_void_p, POINTER(Statistics)),
     "d3_socket_close": (None, c_void_p),
-    "d3_error": (c_int,),
-    "d3_message": (c_char_p,),
 }
 """Type of the result and of each argument."""
+
+_LIBRARY = Library("d3", _FUNCTIONS, blocked=13, error=D3Error)
 
 
 class Stream:
@@ -113,19 +103,19 @@ class Stream:
         """Use :meth:`Socket.connect` or :meth:`Socket.accept`."""
         self._pointer = pointer
         self._is_aborted = False
-        _call("d3_set_timeouts", pointer, _SLICE_MS, _SLICE_MS)
+        _LIBRARY.call("d3_set_timeouts", pointer, SLICE_MS, SLICE_MS)
 
     def __enter__(self) -> Stream:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
         if kind is not None:
-            _library().d3_abort(self._pointer)
+            _LIBRARY.loaded.d3_abort(self._pointer)
         if kind is not None or self._is_aborted:
             # It cannot deliver the flow, but frees the stream.
-            _library().d3_close(self._pointer)
+            _LIBRARY.loaded.d3_close(self._pointer)
         else:
-            _call("d3_close", self._pointer)
+            _LIBRARY.call("d3_close", self._pointer)
 
     def open(self, length: int, deadline_us: int = 0) -> None:
         """Declare the outgoing flow of an accepted stream.
@@ -133,12 +123,12 @@ class Stream:
         :param length: length in bytes.
         :param deadline_us: time until the deadline, in microseconds; 0: none.
         """
-        _call("d3_open", self._pointer, length, deadline_us)
+        _LIBRARY.call("d3_open", self._pointer, length, deadline_us)
 
     def peer(self) -> str:
         """Return the peer's address and port, such as ``"10.0.0.2:7000"``."""
         out = ctypes.create_string_buffer(64)
-        _call("d3_peer", self._pointer, out, len(out))
+        _LIBRARY.call("d3_peer", self._pointer, out, len(out))
         return out.value.decode()
 
     def send(self, data: bytes, timeout: float | None = None) -> None:
@@ -147,19 +137,20 @@ class Stream:
         :param timeout: maximum time in seconds; default: no limit.
         :raises TimeoutError: the time passed. Part of the bytes may have been sent.
         """
-        end = _end(timeout)
+        end = None if timeout is None else time.monotonic() + timeout
         buffer = ctypes.create_string_buffer(data, len(data))
         sent = 0
         while sent < len(data):
-            sent += _wait(end, "d3_send", self._pointer, ctypes.byref(buffer, sent), len(data) - sent)
+            left = None if end is None else max(0.0, end - time.monotonic())
+            sent += _LIBRARY.wait(left, "d3_send", self._pointer, ctypes.byref(buffer, sent), len(data) - sent)
 
     def finish(self) -> None:
         """End the outgoing flow. The peer can still send."""
-        _call("d3_finish", self._pointer)
+        _LIBRARY.call("d3_finish", self._pointer)
 
     def abort(self) -> None:
         """Abort the outgoing flow. Unsent bytes are dropped, and the peer gets an error."""
-        _call("d3_abort", self._pointer)
+        _LIBRARY.call("d3_abort", self._pointer)
         self._is_aborted = True
 
     def receive(self, length: int = 1 << 16, timeout: float | None = None) -> bytes:
@@ -169,7 +160,7 @@ class Stream:
         :raises TimeoutError: the time passed.
         """
         buffer = ctypes.create_string_buffer(length)
-        received: int = _wait(_end(timeout), "d3_recv", self._pointer, buffer, length)
+        received: int = _LIBRARY.wait(timeout, "d3_recv", self._pointer, buffer, length)
         return buffer.raw[:received]
 
     def read(self, timeout: float | None = None) -> bytes:
@@ -186,7 +177,7 @@ class Stream:
     def statistics(self) -> Statistics:
         """Return the statistics of the stream."""
         filled = Statistics()
-        _call("d3_statistics", self._pointer, filled)
+        _LIBRARY.call("d3_statistics", self._pointer, filled)
         return filled
 
 
@@ -213,17 +204,17 @@ class Socket:
         :raises D3Error: the address is invalid or in use.
         """
         options = _Options(bits_per_second, slowest_bits_per_second or 0, mtu, backlog)
-        self._pointer: int = _call("d3_socket_with", address.encode(), options)
+        self._pointer: int = _LIBRARY.call("d3_socket_with", address.encode(), options)
 
     def __enter__(self) -> Socket:
         return self
 
     def __exit__(self, *_: object) -> None:
-        _library().d3_socket_close(self._pointer)
+        _LIBRARY.loaded.d3_socket_close(self._pointer)
 
     def port(self) -> int:
         """Return the port of the endpoint."""
-        port: int = _call("d3_port", self._pointer)
+        port: int = _LIBRARY.call("d3_port", self._pointer)
         return port
 
     def connect(self, address: str, length: int, deadline_us: int = 0) -> Stream:
@@ -233,7 +224,7 @@ class Socket:
         :param length: length of the outgoing flow, in bytes.
         :param deadline_us: time until the flow's deadline, in microseconds; 0: none.
         """
-        return Stream(_call("d3_connect", self._pointer, address.encode(), length, deadline_us))
+        return Stream(_LIBRARY.call("d3_connect", self._pointer, address.encode(), length, deadline_us))
 
     def accept(self, timeout: float | None = None) -> Stream:
         """Wait for a stream from a peer and return it.
@@ -241,48 +232,4 @@ class Socket:
         :param timeout: maximum time in seconds; default: no limit.
         :raises TimeoutError: the time passed.
         """
-        return Stream(_wait(_end(timeout), "d3_accept_within", self._pointer, _SLICE_MS))
-
-
-@functools.cache
-def _library() -> ctypes.CDLL:
-    """Load the C library and declare its functions."""
-    path = os.environ.get("DUETIME_D3", _DEFAULT_PATH)
-    try:
-        library = ctypes.CDLL(path)
-    except OSError as error:
-        raise OSError(
-            f"cannot load the C library of D3: {error}\n"
-            "   help: build it with `cargo rustc --release -p duetime-d3 --features c --crate-type cdylib`,"
-            " and set DUETIME_D3 to its path"
-        ) from None
-    for name, (result, *arguments) in _FUNCTIONS.items():
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library
-
-
-def _call(name: str, *arguments: object) -> Any:
-    """Call a function of the library and raise :class:`D3Error` if it fails."""
-    library = _library()
-    result = getattr(library, name)(*arguments)
-    if result is None or result == -1:
-        raise D3Error(library.d3_error(), library.d3_message().decode())
-    return result
-
-
-def _end(timeout: float | None) -> float | None:
-    """Return the time at which a wait ends, or ``None``."""
-    return None if timeout is None else time.monotonic() + timeout
-
-
-def _wait(end: float | None, name: str, *arguments: object) -> Any:
-    """Repeat a call of the library that waits for at most :data:`_SLICE_MS`, until it succeeds or ``end`` has passed."""
-    while True:
-        try:
-            return _call(name, *arguments)
-        except D3Error as error:
-            if error.args[0] != _BLOCKED:
-                raise
-        if end is not None and time.monotonic() >= end:
-            raise TimeoutError("the time of the call passed")
+        return Stream(_LIBRARY.wait(timeout, "d3_accept_within", self._pointer, SLICE_MS))

@@ -1,4 +1,4 @@
-"""Modules for real sockets, without the kernel's controllers and the C library. Tests of the Rust crates use both."""
+"""Modules for real sockets, without the kernel's controllers and the C libraries. Tests of the Rust crates use both."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import duetime
-from duetime import d3, deadline
+from duetime import d3, deadline, due
 
 
 class Recorder(socket.socket):
@@ -55,7 +55,10 @@ def test_missing_library_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     with pytest.raises(OSError, match="target/release/libduetime_d3"):
         d3.Socket("127.0.0.1:0", 1_000_000_000)
+    with pytest.raises(OSError, match=r"libduetime_due(.|\n)*-p duetime-due .*set DUETIME_DUE"):
+        due.Socket("127.0.0.1:0", 1_000_000_000)
 
 
 def test_error_is_error_of_package() -> None:
     assert issubclass(d3.D3Error, duetime.DuetimeError)
+    assert issubclass(due.DueError, duetime.DuetimeError)

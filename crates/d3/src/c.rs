@@ -10,8 +10,8 @@
 )]
 
 use crate::{Endpoint, Flow, Listener, Options, Rate, Stream, StreamError, stream_error};
-use std::cell::{Cell, RefCell};
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use duetime_udp::c::{self, milliseconds, null};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::{self, Read, Write};
 use std::ptr;
 use std::time::Duration;
@@ -41,15 +41,8 @@ pub struct D3Statistics {
     pub exceeded: c_int,
 }
 
-/// Code without an error in this thread.
-const NONE: c_int = 0;
 /// Code of system errors and invalid arguments, described in the message.
 const SYSTEM: c_int = 1;
-
-thread_local! {
-    static ERROR: Cell<c_int> = const { Cell::new(NONE) };
-    static MESSAGE: RefCell<CString> = RefCell::default();
-}
 
 /// Options of an endpoint in C's layout.
 #[repr(C)]
@@ -328,13 +321,13 @@ pub unsafe extern "C" fn d3_socket_close(socket: *mut Socket) {
 /// Returns the code of the calling thread's last failure, as in the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn d3_error() -> c_int {
-    ERROR.get()
+    c::code()
 }
 
 /// Returns a description of the calling thread's last failure, valid until the next failure in the thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn d3_message() -> *const c_char {
-    MESSAGE.with_borrow(|message| message.as_ptr())
+    c::message()
 }
 
 fn flow(bytes: u64, deadline_us: u64) -> Flow {
@@ -344,51 +337,27 @@ fn flow(bytes: u64, deadline_us: u64) -> Flow {
     )
 }
 
-fn milliseconds(timeout_ms: u64) -> Option<Duration> {
-    (timeout_ms > 0).then(|| Duration::from_millis(timeout_ms))
-}
-
-fn null() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "a pointer is NULL")
-}
-
+/// Returns an address that the caller passed.
 unsafe fn text<'a>(pointer: *const c_char) -> io::Result<&'a str> {
-    if pointer.is_null() {
-        return Err(null());
-    }
-    // SAFETY: the caller passes a C string that outlives the call.
-    let text = unsafe { CStr::from_ptr(pointer) };
-    text.to_str()
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "the address is not UTF-8"))
+    // SAFETY: the caller passes NULL or a C string that outlives the call.
+    c::address(unsafe { (!pointer.is_null()).then(|| CStr::from_ptr(pointer)) })
 }
 
 fn pointer<T>(call: impl FnOnce() -> io::Result<T>) -> *mut T {
-    call().map_or_else(
-        |error| {
-            record(&error);
-            ptr::null_mut()
-        },
-        |value| Box::into_raw(Box::new(value)),
-    )
+    c::pointer(code_of, call)
 }
 
 fn number(call: impl FnOnce() -> io::Result<c_int>) -> c_int {
-    call().unwrap_or_else(|error| {
-        record(&error);
-        -1
-    })
+    c::number(code_of, call)
 }
 
 fn size(call: impl FnOnce() -> io::Result<usize>) -> isize {
-    let result = call().and_then(|size| isize::try_from(size).map_err(io::Error::other));
-    result.unwrap_or_else(|error| {
-        record(&error);
-        -1
-    })
+    c::size(code_of, call)
 }
 
-fn record(error: &io::Error) {
-    ERROR.set(match stream_error(error) {
+/// Returns the header's code of an error.
+fn code_of(error: &io::Error) -> c_int {
+    match stream_error(error) {
         None if error.kind() == io::ErrorKind::WouldBlock => 13,
         Some(StreamError::Blocked) => 13,
         None | Some(StreamError::NoStream) => SYSTEM,
@@ -403,7 +372,5 @@ fn record(error: &io::Error) {
         Some(StreamError::AlreadyOpen) => 10,
         Some(StreamError::Aborted) => 11,
         Some(StreamError::TooLong) => 12,
-    });
-    let message = CString::new(error.to_string()).unwrap_or_default();
-    MESSAGE.set(message);
+    }
 }

@@ -46,10 +46,12 @@
 //!
 //! Threads and tasks can use a socket at the same time. The `…_async` methods work on any runtime.
 
-#![forbid(unsafe_code)]
+#![cfg_attr(not(feature = "c"), forbid(unsafe_code))]
 
 #[cfg(unix)]
 mod asynchronous;
+#[cfg(all(unix, feature = "c"))]
+pub mod c;
 #[cfg(unix)]
 mod error;
 mod message;

@@ -10,6 +10,8 @@
 #![forbid(unsafe_code)]
 
 #[cfg(unix)]
+pub mod c;
+#[cfg(unix)]
 mod driver;
 #[cfg(target_os = "linux")]
 mod reports;

@@ -1,0 +1,33 @@
+//! C interface, used from C and Python.
+
+#![expect(clippy::print_stderr, reason = "tests print why they are skipped")]
+
+#[path = "../../udp/tests/clibrary/mod.rs"]
+mod clibrary;
+
+use std::path::Path;
+
+const FOLDER: &str = env!("CARGO_MANIFEST_DIR");
+const SCRATCH: &str = env!("CARGO_TARGET_TMPDIR");
+
+#[test]
+fn c_programs_exchange_messages() {
+    let (folder, scratch) = (Path::new(FOLDER), Path::new(SCRATCH));
+    match clibrary::run("duetime-due", folder, "tests/exchange.c", scratch) {
+        Some(output) => assert_eq!(output, "300000 bytes, in order\n"),
+        None => eprintln!("skipped: no C compiler"),
+    }
+}
+
+#[test]
+fn python_programs_exchange_messages() {
+    let program = Path::new(FOLDER).join("tests/messages.py");
+    let Some(mut python) = clibrary::python(&program, Path::new(SCRATCH)) else {
+        eprintln!("skipped: Python is not installed");
+        return;
+    };
+    python.env("DUETIME_DUE", clibrary::build("duetime-due"));
+    let run = python.output().expect("python3 runs");
+    let error = String::from_utf8_lossy(&run.stderr);
+    assert!(run.status.success(), "{error}");
+}

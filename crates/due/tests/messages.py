@@ -1,0 +1,71 @@
+"""Messages of `duetime.due`: 50 answers of a worker, waits that end, and failures."""
+
+import _thread
+import gc
+import signal
+import threading
+
+from duetime.due import DueError, Socket, random_query
+
+RATE_BPS, WORKERS, ANSWER = 1_000_000_000, 50, 20_000
+
+# Shells start background commands with the signal ignored, which Python keeps.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def raises(kind, call, *arguments, **named):
+    try:
+        call(*arguments, **named)
+    except kind as error:
+        return error
+    raise AssertionError(f"no {kind.__name__}")
+
+
+def work(worker):
+    query = worker.receive(timeout=5)
+    assert query.time_left_us is not None and 0 < query.time_left_us <= 5_000_000
+    worker.answer(query, bytes(ANSWER)).wait(timeout=5)
+
+
+for host in ("127.0.0.1", "[::1]"):
+    workers = [Socket(f"{host}:0", RATE_BPS, mtu=1280) for _ in range(WORKERS)]
+    threads = [threading.Thread(target=work, args=[worker]) for worker in workers]
+    for thread in threads:
+        thread.start()
+    with Socket(f"{host}:0", RATE_BPS, mtu=9000) as parent:
+        query = random_query()
+        assert query > 0
+        for worker in workers:
+            parent.send(f"{host}:{worker.port()}", b"query", deadline_us=5_000_000, query=query)
+        senders = set()
+        for _ in range(WORKERS):
+            answer = parent.receive(timeout=5)
+            assert answer.data == bytes(ANSWER)
+            assert answer.query == query
+            senders.add(answer.sender)
+        assert senders == {f"{host}:{worker.port()}" for worker in workers}
+        for thread in threads:
+            thread.join()
+
+        raises(TimeoutError, parent.receive, timeout=0.01)
+        threading.Timer(0.2, _thread.interrupt_main).start()
+        raises(KeyboardInterrupt, parent.receive)
+
+        # A message without a deadline and query.
+        parent.send(f"{host}:{workers[0].port()}", b"", is_request=True).wait(timeout=5)
+        plain = workers[0].receive(timeout=5)
+        assert (plain.data, plain.time_left_us, plain.query) == (b"", None, None)
+
+        abandoned = parent.send(f"{host}:{workers[0].port()}", bytes(10_000_000))
+        abandoned.abort()
+        raises(DueError, abandoned.wait)
+        with Socket(f"{host}:0", RATE_BPS) as closed:
+            port = closed.port()
+        refused = raises(DueError, parent.send(f"{host}:{port}", b"query").wait, timeout=4)
+        assert refused.args[0] == 2, refused
+        unknown = raises(DueError, parent.send, "nonsense", b"query")
+        assert unknown.args[0] == 1, unknown
+    for worker in workers:
+        worker.__exit__()
+raises(DueError, Socket, "127.0.0.1:0", 0)
+gc.collect()
