@@ -69,7 +69,9 @@ pub struct Datagrams<E> {
     hosts: Vec<Host<E>>,
     /// Hosts with work to do immediately.
     ready: BTreeSet<u32>,
-    buffer: Vec<u8>,
+    /// Buffers for received and sent datagrams.
+    received: Vec<u8>,
+    sent: Vec<u8>,
 }
 
 struct Host<E> {
@@ -107,7 +109,8 @@ impl<E: Endpoint> Datagrams<E> {
         Ok(Self {
             hosts,
             ready: BTreeSet::new(),
-            buffer: vec![0; MAX_DATAGRAM],
+            received: vec![0; MAX_DATAGRAM],
+            sent: Vec::new(),
         })
     }
 
@@ -174,8 +177,8 @@ impl<E: Endpoint> Datagrams<E> {
             socket, endpoint, ..
         } = &mut self.hosts[host as usize];
         loop {
-            match socket.recv_from(&mut self.buffer) {
-                Ok((bytes, peer)) => endpoint.input(clock.now(), peer, &self.buffer[..bytes]),
+            match socket.recv_from(&mut self.received) {
+                Ok((bytes, peer)) => endpoint.input(clock.now(), peer, &self.received[..bytes]),
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => break,
                     ErrorKind::Interrupted | ErrorKind::ConnectionRefused => {}
@@ -197,16 +200,15 @@ impl<E: Endpoint> Datagrams<E> {
             endpoint,
             due,
         } = &mut self.hosts[host as usize];
-        let mut sent = false;
+        let mut has_sent = false;
         loop {
-            self.buffer.clear();
-            let Some(transmit) = endpoint.poll_transmit(clock.now(), &mut self.buffer) else {
-                self.buffer.resize(MAX_DATAGRAM, 0);
+            self.sent.clear();
+            let Some(transmit) = endpoint.poll_transmit(clock.now(), &mut self.sent) else {
                 *due = endpoint.next_timeout();
-                return sent;
+                return has_sent;
             };
-            sent = true;
-            if let Err(error) = socket.send_to(&self.buffer, transmit.peer) {
+            has_sent = true;
+            if let Err(error) = socket.send_to(&self.sent, transmit.peer) {
                 fail(format!("send to {}: {error}", transmit.peer));
             }
         }
