@@ -279,11 +279,18 @@ fn unsupported_scenarios_are_refused() {
         &[],
         &["`rcpdc-prio`", "strict-priority classes"],
     );
+    let all = "\"tcp\", \"cubic\", \"dctcp\", \"d2tcp\", \"tcp-prio\", \"d3\", \"rcpdc\", \"due\"]";
     refused(
-        "\"tcp\", \"cubic\", \"dctcp\", \"d2tcp\", \"tcp-prio\", \"d3\", \"rcpdc\"]",
+        all,
         "\"d3\"]\n[d3]\nrounding = \"exact\"",
         &[],
         &["`d3`", "exact rates cannot be encoded on the wire"],
+    );
+    refused(
+        all,
+        "\"due\"]\n[due]\nannounced = 0.5",
+        &[],
+        &["`due`", "`announced`", "simulator only"],
     );
     refused(
         "hosts = 3",
