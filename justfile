@@ -5,7 +5,7 @@ set positional-arguments
 _list:
     @just --list --unsorted
 
-# Print the tables of the README, in eight minutes
+# Print the tables of the README, in nine minutes
 demo *options:
     script/demo "$@"
 
