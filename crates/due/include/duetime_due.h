@@ -55,7 +55,8 @@ due_socket_t *due_socket(const char *address, const due_options_t *options);
 int due_port(const due_socket_t *socket);
 /* Copies a message and submits it. Waits while too many bytes are under way. */
 due_sending_t *due_send(const due_socket_t *socket, const char *peer, const due_outgoing_t *message);
-/* Submits an answer to the sender of a message, with its query and deadline. */
+/* Submits an answer to the sender of a message, with its query and deadline. `message` must be a pointer that due_receive
+ * returned, not a copy of the structure. */
 due_sending_t *due_answer(const due_socket_t *socket, const due_incoming_t *message, const void *data,
                           size_t length);
 /* Waits until the peer's socket has received the message, at most timeout_ms milliseconds (0: no limit). Returns 0. */
@@ -66,7 +67,7 @@ void due_abort(due_sending_t *sending);
 void due_release(due_sending_t *sending);
 /* Waits for the next message, at most timeout_ms milliseconds (0: no limit). */
 due_incoming_t *due_receive(const due_socket_t *socket, uint64_t timeout_ms);
-/* Frees a received message. */
+/* Frees a message that due_receive returned. */
 void due_free(due_incoming_t *message);
 /* Draws the number of a query. Returns 0 on failure. */
 uint64_t due_random_query(void);
