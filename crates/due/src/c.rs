@@ -57,7 +57,7 @@ pub struct DueIncoming {
     pub from: [c_char; 64],
 }
 
-/// What `due_receive` returns a pointer to: C uses the first field, which refers to the second.
+/// Target of the pointers that `due_receive` returns: C uses the first field, which refers to the second.
 #[repr(C)]
 #[derive(Debug)]
 struct Kept {
