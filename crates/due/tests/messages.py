@@ -62,7 +62,8 @@ for host in ("127.0.0.1", "[::1]"):
         with Socket(f"{host}:0", RATE_BPS) as closed:
             port = closed.port()
         refused = raises(DueError, parent.send(f"{host}:{port}", b"query").wait, timeout=4)
-        assert refused.args[0] == 2, refused
+        # The thread of the closed socket may still run, and then refuses.
+        assert refused.args[0] in (2, 3), refused
         unknown = raises(DueError, parent.send, "nonsense", b"query")
         assert unknown.args[0] == 1, unknown
     for worker in workers:
