@@ -5,11 +5,13 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 
 use duetime_core::{Span, Time};
+use duetime_proto::d3::endpoint::Statistics;
 use duetime_proto::{Transmit, d3, due};
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 use nix::sys::socket::{setsockopt, sockopt};
 
 use super::Inputs;
+use super::connection::Waiting;
 use crate::LabError;
 use crate::linux::clock::Clock;
 use crate::linux::lateness::Lateness;
@@ -63,6 +65,67 @@ macro_rules! endpoint {
 
 endpoint!(d3::endpoint::Endpoint, 5000, 1 << 62);
 endpoint!(due::endpoint::Endpoint, 5001, 1 << 61);
+
+/// Event of a message, which D3 sends as a flow.
+pub enum FlowEvent {
+    /// The destination's application has the last byte.
+    Delivered(Waiting, Time),
+    /// The sender quenched the flow.
+    Quenched(Waiting),
+    /// D3's sender is done, or the run is over.
+    Counted {
+        /// Position of the flow's record.
+        record: usize,
+        /// Statistics of the sender.
+        statistics: Statistics,
+        /// Bytes read at the destination.
+        read: u64,
+    },
+    /// A message failed.
+    Failed(String),
+}
+
+/// Messages of the workloads over the endpoints of all hosts.
+pub trait Carrier {
+    type Endpoint: Endpoint;
+
+    fn datagrams(&mut self) -> &mut Datagrams<Self::Endpoint>;
+    fn events(&mut self) -> &mut Vec<FlowEvent>;
+    /// Handles the events of a host's endpoint.
+    fn poll(&mut self, clock: Clock, host: u32);
+
+    /// Marks the socket of a token as readable. Returns false for other tokens.
+    fn mark_ready(&mut self, token: u64) -> bool {
+        let host = Datagrams::<Self::Endpoint>::from_token(token);
+        if let Some(host) = host {
+            self.datagrams().mark_ready(host);
+        }
+        host.is_some()
+    }
+
+    /// Serves all hosts with work to do and returns the events. Adds the lateness of the timers to `lateness`.
+    fn drive(&mut self, clock: Clock, lateness: &mut Lateness) -> Result<Vec<FlowEvent>, LabError> {
+        self.datagrams().expire(clock.now(), lateness);
+        while let Some(host) = self.datagrams().next_ready() {
+            self.datagrams().receive(clock, host)?;
+            loop {
+                self.poll(clock, host);
+                let mut failures = Vec::new();
+                let has_sent = self.datagrams().transmit(clock, host, &mut failures);
+                let failures = failures.into_iter().map(FlowEvent::Failed);
+                self.events().extend(failures);
+                if !has_sent {
+                    break;
+                }
+            }
+        }
+        Ok(std::mem::take(self.events()))
+    }
+
+    fn fail(&mut self, failure: String) {
+        self.events().push(FlowEvent::Failed(failure));
+    }
+}
 
 /// Endpoints of all hosts.
 pub struct Datagrams<E> {
@@ -193,8 +256,8 @@ impl<E: Endpoint> Datagrams<E> {
         Ok(())
     }
 
-    /// Sends a host's available datagrams and passes failures to `fail`. Returns false if there were none.
-    pub fn transmit(&mut self, clock: Clock, host: u32, mut fail: impl FnMut(String)) -> bool {
+    /// Sends a host's available datagrams and adds failures to `failures`. Returns false if there were none.
+    pub fn transmit(&mut self, clock: Clock, host: u32, failures: &mut Vec<String>) -> bool {
         let Host {
             socket,
             endpoint,
@@ -209,7 +272,7 @@ impl<E: Endpoint> Datagrams<E> {
             };
             has_sent = true;
             if let Err(error) = socket.send_to(&self.sent, transmit.peer) {
-                fail(format!("send to {}: {error}", transmit.peer));
+                failures.push(format!("send to {}: {error}", transmit.peer));
             }
         }
     }

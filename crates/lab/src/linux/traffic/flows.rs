@@ -6,17 +6,16 @@ use std::net::SocketAddr;
 use duetime_core::{Span, Time};
 use duetime_proto::Message;
 use duetime_proto::d3::Config;
-use duetime_proto::d3::endpoint::{Endpoint, Event, Options, Statistics, StreamError, StreamId};
+use duetime_proto::d3::endpoint::{Endpoint, Event, Options, StreamError, StreamId};
 use duetime_sim::topology::Network;
 use duetime_switch::D3Report;
 use nix::sys::epoll::Epoll;
 
 use super::connection::Waiting;
-use super::datagrams::{BATCH_PACKETS, CATCH_UP_PACKETS, Datagrams, FOREVER};
+use super::datagrams::{BATCH_PACKETS, CATCH_UP_PACKETS, Carrier, Datagrams, FOREVER, FlowEvent};
 use super::{BLOCK, Inputs};
 use crate::LabError;
 use crate::linux::clock::Clock;
-use crate::linux::lateness::Lateness;
 use crate::linux::transport::{D3, Stack};
 
 /// Bytes of a stream that may be in flight.
@@ -44,23 +43,25 @@ struct Flow {
     read: u64,
 }
 
-/// Event of a flow.
-pub enum FlowEvent {
-    /// The last byte was read at the destination.
-    Delivered(Waiting, Time),
-    /// The sender quenched the flow.
-    Quenched(Waiting),
-    /// The sender is done, or the run is over.
-    Counted {
-        /// Position of the flow's record.
-        record: usize,
-        /// Statistics of the sender.
-        statistics: Statistics,
-        /// Bytes read at the destination.
-        read: u64,
-    },
-    /// The flow failed.
-    Failed(String),
+impl Carrier for Flows {
+    type Endpoint = Endpoint;
+
+    fn datagrams(&mut self) -> &mut Datagrams<Endpoint> {
+        &mut self.datagrams
+    }
+
+    fn events(&mut self) -> &mut Vec<FlowEvent> {
+        &mut self.events
+    }
+
+    fn poll(&mut self, clock: Clock, host: u32) {
+        while let Some(event) = self.datagrams.endpoint(host).poll_event() {
+            match event {
+                Event::Incoming => self.accept(clock, host),
+                Event::Changed(stream) => self.stream_changed(clock, host, stream),
+            }
+        }
+    }
 }
 
 impl Flows {
@@ -87,20 +88,6 @@ impl Flows {
         }))
     }
 
-    /// Marks the socket of a token as readable. Returns false for other tokens.
-    pub fn mark_ready(&mut self, token: u64) -> bool {
-        let host = Datagrams::<Endpoint>::from_token(token);
-        if let Some(host) = host {
-            self.datagrams.mark_ready(host);
-        }
-        host.is_some()
-    }
-
-    /// Returns the latest time of the next call to [`drive`](Self::drive).
-    pub fn next_timeout(&self) -> Time {
-        self.datagrams.next_timeout()
-    }
-
     /// Submits a message of the application.
     pub fn submit(&mut self, now: Time, stack: &D3, waiting: Waiting) {
         let Waiting { message, .. } = &waiting;
@@ -122,37 +109,6 @@ impl Flows {
             }
             Err(StreamError::Quenched) => self.events.push(FlowEvent::Quenched(waiting)),
             Err(error) => self.fail(format!("open a stream to {peer}: {error}")),
-        }
-    }
-
-    /// Serves all hosts with work to do and returns the events. Adds the lateness of the timers to `lateness`.
-    pub fn drive(
-        &mut self,
-        clock: Clock,
-        lateness: &mut Lateness,
-    ) -> Result<Vec<FlowEvent>, LabError> {
-        self.datagrams.expire(clock.now(), lateness);
-        while let Some(host) = self.datagrams.next_ready() {
-            self.serve(clock, host)?;
-        }
-        Ok(std::mem::take(&mut self.events))
-    }
-
-    fn serve(&mut self, clock: Clock, host: u32) -> Result<(), LabError> {
-        self.datagrams.receive(clock, host)?;
-        loop {
-            while let Some(event) = self.datagrams.endpoint(host).poll_event() {
-                match event {
-                    Event::Incoming => self.accept(clock, host),
-                    Event::Changed(stream) => self.stream_changed(clock, host, stream),
-                }
-            }
-            let (datagrams, events) = (&mut self.datagrams, &mut self.events);
-            if !datagrams.transmit(clock, host, |failure| {
-                events.push(FlowEvent::Failed(failure));
-            }) {
-                return Ok(());
-            }
         }
     }
 
@@ -266,10 +222,6 @@ impl Flows {
         self.incoming.remove(&(number, stream));
         let endpoint = self.datagrams.endpoint(number);
         endpoint.release_one_way(clock.now(), stream);
-    }
-
-    fn fail(&mut self, failure: String) {
-        self.events.push(FlowEvent::Failed(failure));
     }
 
     /// Abandons unfinished flows at the end of the run and notifies the routers.

@@ -12,10 +12,9 @@ use nix::sys::epoll::Epoll;
 
 use super::Inputs;
 use super::connection::Waiting;
-use super::datagrams::{BATCH_PACKETS, CATCH_UP_PACKETS, Datagrams};
+use super::datagrams::{BATCH_PACKETS, CATCH_UP_PACKETS, Carrier, Datagrams, FlowEvent};
 use crate::LabError;
 use crate::linux::clock::Clock;
-use crate::linux::lateness::Lateness;
 use crate::linux::transport::{Due, Stack};
 
 /// Maximum length of a message in bytes, and of all messages of a host.
@@ -33,15 +32,29 @@ pub struct Messages {
     config: Config,
     /// Messages under way. Short messages can have the same name; they are interchangeable.
     under_way: BTreeMap<Name, VecDeque<Waiting>>,
-    events: Vec<MessageEvent>,
+    events: Vec<FlowEvent>,
 }
 
-/// Event of a message.
-pub enum MessageEvent {
-    /// The destination's application has the message.
-    Delivered(Waiting, Time),
-    /// A message failed.
-    Failed(String),
+impl Carrier for Messages {
+    type Endpoint = Endpoint;
+
+    fn datagrams(&mut self) -> &mut Datagrams<Endpoint> {
+        &mut self.datagrams
+    }
+
+    fn events(&mut self) -> &mut Vec<FlowEvent> {
+        &mut self.events
+    }
+
+    fn poll(&mut self, clock: Clock, host: u32) {
+        while let Some(event) = self.datagrams.endpoint(host).poll_event() {
+            match event {
+                Event::Incoming => self.receive(clock, host),
+                Event::Ended(number) => self.end(host, number),
+                Event::Writable => {}
+            }
+        }
+    }
 }
 
 impl Messages {
@@ -62,20 +75,6 @@ impl Messages {
             under_way: BTreeMap::new(),
             events: Vec::new(),
         }))
-    }
-
-    /// Marks the socket of a token as readable. Returns false for other tokens.
-    pub fn mark_ready(&mut self, token: u64) -> bool {
-        let host = Datagrams::<Endpoint>::from_token(token);
-        if let Some(host) = host {
-            self.datagrams.mark_ready(host);
-        }
-        host.is_some()
-    }
-
-    /// Returns the latest time of the next call to [`drive`](Self::drive).
-    pub fn next_timeout(&self) -> Time {
-        self.datagrams.next_timeout()
     }
 
     /// Submits a message of the application.
@@ -106,38 +105,6 @@ impl Messages {
         }
     }
 
-    /// Serves all hosts with work to do and returns the events. Adds the lateness of the timers to `lateness`.
-    pub fn drive(
-        &mut self,
-        clock: Clock,
-        lateness: &mut Lateness,
-    ) -> Result<Vec<MessageEvent>, LabError> {
-        self.datagrams.expire(clock.now(), lateness);
-        while let Some(host) = self.datagrams.next_ready() {
-            self.serve(clock, host)?;
-        }
-        Ok(std::mem::take(&mut self.events))
-    }
-
-    fn serve(&mut self, clock: Clock, host: u32) -> Result<(), LabError> {
-        self.datagrams.receive(clock, host)?;
-        loop {
-            while let Some(event) = self.datagrams.endpoint(host).poll_event() {
-                match event {
-                    Event::Incoming => self.receive(clock, host),
-                    Event::Ended(number) => self.end(host, number),
-                    Event::Writable => {}
-                }
-            }
-            let (datagrams, events) = (&mut self.datagrams, &mut self.events);
-            if !datagrams.transmit(clock, host, |failure| {
-                events.push(MessageEvent::Failed(failure));
-            }) {
-                return Ok(());
-            }
-        }
-    }
-
     /// Receives a host's next message.
     fn receive(&mut self, clock: Clock, host: u32) {
         let Some(message) = self.datagrams.endpoint(host).receive() else {
@@ -150,7 +117,7 @@ impl Messages {
         });
         match waiting {
             Some(waiting) => {
-                let delivered = MessageEvent::Delivered(waiting, clock.now());
+                let delivered = FlowEvent::Delivered(waiting, clock.now());
                 self.events.push(delivered);
             }
             None => self.fail(format!("unexpected message from {}", message.peer)),
@@ -165,10 +132,6 @@ impl Messages {
             }
             Some(Outcome::Delivered | Outcome::Aborted) | None => {}
         }
-    }
-
-    fn fail(&mut self, failure: String) {
-        self.events.push(MessageEvent::Failed(failure));
     }
 }
 

@@ -6,13 +6,13 @@
 //! is not sent.
 
 mod connection;
-mod d3;
+
 mod datagrams;
-mod due;
 mod flows;
 mod listening;
 mod messages;
 mod tcp;
+mod udp;
 mod wakes;
 
 use std::sync::Arc;
@@ -35,6 +35,7 @@ use crate::linux::lateness::Lateness;
 use crate::linux::namespace::Namespace;
 use crate::linux::transport::Stack;
 use connection::{Connections, Waiting};
+use datagrams::Carrier;
 use duetime_switch::D3Report;
 use flows::Flows;
 use listening::Listeners;
@@ -174,8 +175,7 @@ impl<'a> Traffic<'a> {
                     workloads.wake(now, wake.host, wake.workload, wake.token, actions);
                 })?;
             }
-            self.drive_flows(clock)?;
-            self.drive_messages(clock)?;
+            self.drive_datagrams(clock)?;
             let sources_stopped = now >= stop || self.wakes.is_empty();
             let done = self.open == 0 && sources_stopped && (!has_long_flows || now >= stop);
             if now >= cut || done {
@@ -186,8 +186,8 @@ impl<'a> Traffic<'a> {
             }
             let next = [
                 self.wakes.next(),
-                self.flows.as_ref().map(Flows::next_timeout),
-                self.messages.as_ref().map(Messages::next_timeout),
+                self.flows.as_mut().map(next_timeout),
+                self.messages.as_mut().map(next_timeout),
                 next_tick,
                 Some(cut),
                 (now < stop).then_some(stop),
@@ -321,6 +321,10 @@ impl Results {
             self.failures.push(failure);
         }
     }
+}
+
+fn next_timeout(carrier: &mut impl Carrier) -> Time {
+    carrier.datagrams().next_timeout()
 }
 
 /// Returns true if the run waits for the end of a message.

@@ -286,8 +286,7 @@ impl Traffic<'_> {
                     Part::Receiver => self.read(clock, id)?,
                 }
             }
-            self.drive_flows(clock)?;
-            self.drive_messages(clock)?;
+            self.drive_datagrams(clock)?;
         }
         Ok(())
     }

@@ -1,10 +1,11 @@
-//! Messages over D3, with [`Flows`] on their endpoints.
+//! Messages over D3 and `due`.
 
 use duetime_core::Span;
 use nix::sys::epoll::{EpollEvent, EpollTimeout};
 
 use super::connection::Waiting;
-use super::flows::{FlowEvent, Flows};
+use super::datagrams::{Carrier, FlowEvent};
+use super::flows::Flows;
 use super::{TIMER, Traffic, is_awaited};
 use crate::LabError;
 use crate::linux::clock::Clock;
@@ -13,13 +14,17 @@ use crate::linux::clock::Clock;
 const MAX_END_TIME: Span = Span::from_secs(5);
 
 impl Traffic<'_> {
-    /// Drives D3's endpoints and passes their events to the workloads.
-    pub(super) fn drive_flows(&mut self, clock: Clock) -> Result<(), LabError> {
+    /// Drives the endpoints of D3 and `due` and passes their events to the workloads.
+    pub(super) fn drive_datagrams(&mut self, clock: Clock) -> Result<(), LabError> {
         loop {
-            let Some(flows) = &mut self.flows else {
-                return Ok(());
-            };
-            let events = flows.drive(clock, &mut self.results.lateness)?;
+            let mut events = Vec::new();
+            let lateness = &mut self.results.lateness;
+            if let Some(flows) = &mut self.flows {
+                events.extend(flows.drive(clock, lateness)?);
+            }
+            if let Some(messages) = &mut self.messages {
+                events.extend(messages.drive(clock, lateness)?);
+            }
             if events.is_empty() {
                 return Ok(());
             }
@@ -29,7 +34,7 @@ impl Traffic<'_> {
         }
     }
 
-    /// Handles an event of a D3 flow.
+    /// Handles an event of a message.
     fn flow_event(&mut self, event: FlowEvent) -> Result<(), LabError> {
         match event {
             FlowEvent::Delivered(waiting, at) => self.complete(at, &waiting)?,
@@ -71,15 +76,15 @@ impl Traffic<'_> {
         let last = clock.now() + MAX_END_TIME;
         let mut until = clock.now() + idle_time;
         while clock.now() < until.min(last) {
-            self.drive_flows(clock)?;
-            let Some(flows) = &self.flows else {
+            self.drive_datagrams(clock)?;
+            let Some(flows) = &mut self.flows else {
                 break;
             };
             if flows.is_ending() {
                 until = clock.now() + idle_time;
             }
             self.wakes
-                .arm(clock, flows.next_timeout().min(until).min(last))?;
+                .arm(clock, flows.datagrams().next_timeout().min(until).min(last))?;
             let Ok(count) = self.epoll.wait(events, EpollTimeout::from(100_u8)) else {
                 continue;
             };
