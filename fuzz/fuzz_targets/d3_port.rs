@@ -17,7 +17,7 @@ const UPDATES: u32 = 3_000;
 fn config(first: u8, second: u8) -> Config {
     let rounding = [Rounding::Carry, Rounding::CeilFloor, Rounding::FloorFloor];
     Config::default().with(|c| {
-        c.wire.scale = Some((first & 7) as i8 - 4);
+        c.wire.scale = Some((first & 7).cast_signed() - 4);
         c.wire.rounding = rounding[usize::from(first >> 3) % 3];
         c.router.repair = first & 32 == 0;
         c.router.variant.cap_to_left = first & 64 != 0;
