@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use sandbox::Sandbox;
 
-/// Experiments of a campaign that takes a few seconds and writes some dozens of files.
-const EXPERIMENTS: [&str; 4] = ["d3", "fig01", "fig02", "fig16"];
+/// Experiments of a campaign that takes a second and writes a dozen files of points.
+const EXPERIMENTS: [&str; 3] = ["d3", "fig01", "fig02"];
 
 /// Returns the command that runs the campaign in `sandbox`, with its results in `out`.
 fn command(sandbox: &Sandbox) -> Command {
@@ -96,7 +96,7 @@ fn interrupted_campaign_resumes_to_same_files() {
     let (uninterrupted, stopped) = (Sandbox::new("paper-complete"), Sandbox::new("paper-killed"));
     let expected = complete(&uninterrupted).0;
     let all = points(&uninterrupted).len();
-    assert!(all > 20, "{all} files");
+    assert!(all > 10, "{all} files");
 
     start_until(&stopped, 1).kill().expect("SIGKILL");
     let after_kill = points(&stopped).len();
@@ -242,10 +242,19 @@ fn experiments_are_built_in() {
     let sandbox = Sandbox::new("paper-built-in");
     let papers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../papers");
     let listed = sandbox.duetime("paper").ok();
-    let papers = papers.to_string_lossy();
-    let from_folder = sandbox.duetime_args(&["paper", "--papers", &papers]).ok();
-    assert_eq!(listed, from_folder, "same experiments");
     assert!(sandbox.names().is_empty(), "nothing is written");
+    for experiment in content(&papers)
+        .into_keys()
+        .filter(|file| file.ends_with("experiment.toml"))
+    {
+        let parts: Vec<_> = experiment
+            .iter()
+            .map(|part| part.to_string_lossy())
+            .collect();
+        let name = format!("{} {} ", parts[0], parts[1]);
+        assert!(listed.contains(&name), "{name} is missing");
+    }
+    let papers = papers.to_string_lossy();
     let built_in = sandbox.duetime("paper d3 fig02 --quick --json --out a -q");
     assert_eq!(
         built_in

@@ -94,11 +94,9 @@ fn list(experiments: Vec<Experiment>) -> Result<(), Failure> {
     let mut runs = [Vec::new(), Vec::new()];
     let mut experiments = experiments;
     for (counts, quick) in runs.iter_mut().zip([false, true]) {
-        for &index in &all {
-            let campaign = Campaign::new(experiments, vec![index], quick)?;
-            counts.push(campaign.own_runs(index));
-            experiments = campaign.experiments;
-        }
+        let campaign = Campaign::new(experiments, all.clone(), quick)?;
+        counts.extend(all.iter().map(|&index| campaign.own_runs(index)));
+        experiments = campaign.experiments;
     }
     for (index, experiment) in experiments.iter().enumerate() {
         let runs = |quick: usize| match experiment.method {
