@@ -65,7 +65,7 @@ FEATURES=duetime-d3/tokio,duetime-d3/c,duetime-due/c
 if [ "$(uname)" = Linux ] && command -v clang >/dev/null 2>&1; then FEATURES+=,duetime-cli/lab; fi
 # WHOLE: the packages and features that script/test tests. Sections that use the same selection share their builds.
 # shellcheck disable=SC2034
-WHOLE=(--locked --workspace --exclude duetime-python --exclude duetime-fuzz --features "$FEATURES")
+WHOLE=(--locked --workspace --exclude duetime-python --exclude duetime-fuzz --exclude duetime-bench-d3 --features "$FEATURES")
 
 # build_programs: builds the programs and examples of this selection without optimisation; prints the folder of the
 # programs.
@@ -98,7 +98,7 @@ build_wheel() {
 # browser_python: prints the path of the Python that drives the browser in the tests of the pages.
 browser_python() {
     local place
-    place=$(environment browser tests/browser/requirements.txt)
+    place=$(environment browser tests/browser/requirements.txt) || return
     printf '%s\n' "$place/bin/python"
 }
 
