@@ -61,6 +61,18 @@ class Library:
             raise self._error(code, message.decode())
         return result
 
+    def attempt(self, name: str, *arguments: object) -> Any:
+        """Call a function that does not wait.
+
+        :raises TimeoutError: the call would wait.
+        """
+        try:
+            return self.call(name, *arguments)
+        except DuetimeError as error:
+            if error.args[0] != self._blocked:
+                raise
+        raise TimeoutError("the call would wait")
+
     def wait(self, timeout: float | None, name: str, *arguments: object) -> Any:
         """Repeat a call that waits for at most :data:`SLICE_MS`, until it succeeds.
 
@@ -70,9 +82,8 @@ class Library:
         end = None if timeout is None else time.monotonic() + timeout
         while True:
             try:
-                return self.call(name, *arguments)
-            except DuetimeError as error:
-                if error.args[0] != self._blocked:
-                    raise
+                return self.attempt(name, *arguments)
+            except TimeoutError:
+                pass
             if end is not None and time.monotonic() >= end:
                 raise TimeoutError("the time of the call passed")

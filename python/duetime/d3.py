@@ -76,11 +76,16 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "d3_port": (c_int, c_void_p),
     "d3_connect": (c_void_p, c_void_p, c_char_p, c_uint64, c_uint64),
     "d3_accept_within": (c_void_p, c_void_p, c_uint64),
+    "d3_try_accept": (c_void_p, c_void_p),
+    "d3_incoming_fd": (c_int, c_void_p),
     "d3_open": (c_int, c_void_p, c_uint64, c_uint64),
     "d3_set_timeouts": (c_int, c_void_p, c_uint64, c_uint64),
     "d3_peer": (c_int, c_void_p, c_char_p, c_size_t),
     "d3_send": (c_ssize_t, c_void_p, c_void_p, c_size_t),
     "d3_recv": (c_ssize_t, c_void_p, c_char_p, c_size_t),
+    "d3_try_send": (c_ssize_t, c_void_p, c_void_p, c_size_t),
+    "d3_try_recv": (c_ssize_t, c_void_p, c_char_p, c_size_t),
+    "d3_changed_fd": (c_int, c_void_p),
     "d3_finish": (c_int, c_void_p),
     "d3_abort": (c_int, c_void_p),
     "d3_close": (c_int, c_void_p),
@@ -156,12 +161,33 @@ class Stream:
     def receive(self, length: int = 1 << 16, timeout: float | None = None) -> bytes:
         """Return at least one byte of the peer and at most ``length``, or ``b""`` at the end of its flow.
 
-        :param timeout: maximum time in seconds; default: no limit.
+        :param timeout: maximum time in seconds; 0: do not wait; default: no limit.
         :raises TimeoutError: the time passed.
         """
         buffer = ctypes.create_string_buffer(length)
-        received: int = _LIBRARY.wait(timeout, "d3_recv", self._pointer, buffer, length)
+        received: int
+        if timeout == 0:
+            received = _LIBRARY.attempt("d3_try_recv", self._pointer, buffer, length)
+        else:
+            received = _LIBRARY.wait(timeout, "d3_recv", self._pointer, buffer, length)
         return buffer.raw[:received]
+
+    def try_send(self, data: bytes) -> int:
+        """Send the bytes that the send buffer has space for, without waiting, and return their number.
+
+        :raises TimeoutError: there is no space.
+        """
+        sent: int = _LIBRARY.attempt("d3_try_send", self._pointer, data, len(data))
+        return sent
+
+    def fileno(self) -> int:
+        """Return a descriptor for ``select``, ``selectors`` and ``asyncio``.
+
+        It is readable when ``receive(timeout=0)`` or :meth:`try_send` may succeed. After a report, call them until
+        :class:`TimeoutError`.
+        """
+        descriptor: int = _LIBRARY.call("d3_changed_fd", self._pointer)
+        return descriptor
 
     def read(self, timeout: float | None = None) -> bytes:
         """Return the peer's bytes up to the end of its flow.
@@ -229,7 +255,17 @@ class Socket:
     def accept(self, timeout: float | None = None) -> Stream:
         """Wait for a stream from a peer and return it.
 
-        :param timeout: maximum time in seconds; default: no limit.
+        :param timeout: maximum time in seconds; 0: do not wait; default: no limit.
         :raises TimeoutError: the time passed.
         """
+        if timeout == 0:
+            return Stream(_LIBRARY.attempt("d3_try_accept", self._pointer))
         return Stream(_LIBRARY.wait(timeout, "d3_accept_within", self._pointer, SLICE_MS))
+
+    def fileno(self) -> int:
+        """Return a descriptor for ``select``, ``selectors`` and ``asyncio``.
+
+        It is readable when ``accept(timeout=0)`` may succeed. After a report, accept until :class:`TimeoutError`.
+        """
+        descriptor: int = _LIBRARY.call("d3_incoming_fd", self._pointer)
+        return descriptor

@@ -72,6 +72,8 @@ _FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "due_abort": (None, c_void_p),
     "due_release": (None, c_void_p),
     "due_receive": (c_void_p, c_void_p, c_uint64),
+    "due_try_receive": (c_void_p, c_void_p),
+    "due_incoming_fd": (c_int, c_void_p),
     "due_free": (None, c_void_p),
     "due_random_query": (c_uint64,),
     "due_socket_close": (None, c_void_p),
@@ -178,10 +180,20 @@ class Socket:
     def receive(self, timeout: float | None = None) -> Message:
         """Wait for the next message and return it.
 
-        :param timeout: maximum time in seconds; default: no limit.
+        :param timeout: maximum time in seconds; 0: do not wait; default: no limit.
         :raises TimeoutError: the time passed.
         """
+        if timeout == 0:
+            return Message(_LIBRARY.attempt("due_try_receive", self._pointer))
         return Message(_LIBRARY.wait(timeout, "due_receive", self._pointer, SLICE_MS))
+
+    def fileno(self) -> int:
+        """Return a descriptor for ``select``, ``selectors`` and ``asyncio``.
+
+        It is readable when ``receive(timeout=0)`` may succeed. After a report, receive until :class:`TimeoutError`.
+        """
+        descriptor: int = _LIBRARY.call("due_incoming_fd", self._pointer)
+        return descriptor
 
 
 def random_query() -> int:

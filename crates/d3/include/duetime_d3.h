@@ -28,7 +28,7 @@ enum {
     D3_ALREADY_OPEN = 10,/* the flow is already declared */
     D3_ABORTED = 11,     /* the flow was aborted */
     D3_TOO_LONG = 12,    /* packets of the configured length exceed the interface's MTU */
-    D3_BLOCKED = 13      /* a timeout of d3_set_timeouts or d3_accept_within passed */
+    D3_BLOCKED = 13      /* a timeout of d3_set_timeouts or d3_accept_within passed, or a d3_try_ call would wait */
 };
 
 typedef struct {
@@ -54,11 +54,16 @@ d3_stream_t *d3_connect(const d3_socket_t *socket, const char *address, uint64_t
                         uint64_t deadline_us);
 d3_stream_t *d3_accept(const d3_socket_t *socket);
 d3_stream_t *d3_accept_within(const d3_socket_t *socket, uint64_t timeout_ms);
+d3_stream_t *d3_try_accept(const d3_socket_t *socket);
+int d3_incoming_fd(const d3_socket_t *socket);
 int d3_open(const d3_stream_t *stream, uint64_t bytes, uint64_t deadline_us);
 int d3_set_timeouts(const d3_stream_t *stream, uint64_t receive_ms, uint64_t send_ms);
 int d3_peer(const d3_stream_t *stream, char *out, size_t length);
 ssize_t d3_send(const d3_stream_t *stream, const void *data, size_t length);
 ssize_t d3_recv(const d3_stream_t *stream, void *data, size_t length);
+ssize_t d3_try_send(const d3_stream_t *stream, const void *data, size_t length);
+ssize_t d3_try_recv(const d3_stream_t *stream, void *data, size_t length);
+int d3_changed_fd(const d3_stream_t *stream);
 int d3_finish(const d3_stream_t *stream);
 int d3_abort(const d3_stream_t *stream);
 int d3_close(d3_stream_t *stream);

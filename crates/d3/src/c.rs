@@ -13,6 +13,7 @@ use crate::{Endpoint, Flow, Listener, Options, Rate, Stream, StreamError, stream
 use duetime_udp::c::{self, milliseconds, null};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::ptr;
 use std::time::Duration;
 
@@ -21,6 +22,14 @@ use std::time::Duration;
 pub struct Socket {
     endpoint: Endpoint,
     listener: Option<Listener>,
+}
+
+impl Socket {
+    fn listener(&self) -> io::Result<&Listener> {
+        let no_backlog =
+            || io::Error::new(io::ErrorKind::InvalidInput, "the socket has no backlog");
+        self.listener.as_ref().ok_or_else(no_backlog)
+    }
 }
 
 /// Statistics of a stream in C's layout.
@@ -146,10 +155,28 @@ pub unsafe extern "C" fn d3_accept_within(socket: *const Socket, timeout_ms: u64
     pointer(|| {
         // SAFETY: the pointer comes from `d3_socket`.
         let socket = unsafe { socket.as_ref() }.ok_or_else(null)?;
-        let no_backlog =
-            || io::Error::new(io::ErrorKind::InvalidInput, "the socket has no backlog");
-        let listener = socket.listener.as_ref().ok_or_else(no_backlog)?;
+        let listener = socket.listener()?;
         Ok(listener.accept_within(milliseconds(timeout_ms))?.0)
+    })
+}
+
+/// Returns the next stream without waiting.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn d3_try_accept(socket: *const Socket) -> *mut Stream {
+    pointer(|| {
+        // SAFETY: the pointer comes from `d3_socket`.
+        let socket = unsafe { socket.as_ref() }.ok_or_else(null)?;
+        Ok(socket.listener()?.try_accept()?.ok_or_else(blocked)?.0)
+    })
+}
+
+/// Returns the descriptor of arrivals.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn d3_incoming_fd(socket: *const Socket) -> c_int {
+    number(|| {
+        // SAFETY: the pointer comes from `d3_socket`.
+        let socket = unsafe { socket.as_ref() }.ok_or_else(null)?;
+        Ok(socket.listener()?.incoming_fd()?.as_raw_fd())
     })
 }
 
@@ -213,14 +240,8 @@ pub unsafe extern "C" fn d3_send(
     size(|| {
         // SAFETY: the pointer comes from `d3_connect` or `d3_accept`.
         let mut stream = unsafe { stream.as_ref() }.ok_or_else(null)?;
-        if length == 0 {
-            return Ok(0);
-        }
-        if data.is_null() || isize::try_from(length).is_err() {
-            return Err(null());
-        }
         // SAFETY: the caller passes `length` readable bytes and does not modify them during the call.
-        let data = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), length) };
+        let data = unsafe { outgoing(data, length) }?;
         let mut sent = 0;
         while sent < length {
             match stream.write(&data[sent..]) {
@@ -239,16 +260,50 @@ pub unsafe extern "C" fn d3_recv(stream: *const Stream, data: *mut c_void, lengt
     size(|| {
         // SAFETY: the pointer comes from `d3_connect` or `d3_accept`.
         let mut stream = unsafe { stream.as_ref() }.ok_or_else(null)?;
-        if data.is_null() || isize::try_from(length).is_err() {
-            return Err(null());
-        }
-        // SAFETY: the caller passes `length` writable bytes and does not use them during the call. They may be
-        // uninitialised, so they are zeroed first.
-        let data = unsafe {
-            ptr::write_bytes(data.cast::<u8>(), 0, length);
-            std::slice::from_raw_parts_mut(data.cast::<u8>(), length)
-        };
-        stream.read(data)
+        // SAFETY: the caller passes `length` writable bytes and does not use them during the call.
+        stream.read(unsafe { incoming(data, length) }?)
+    })
+}
+
+/// Submits the bytes that the buffer has space for, without waiting, and returns their number.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn d3_try_send(
+    stream: *const Stream,
+    data: *const c_void,
+    length: usize,
+) -> isize {
+    size(|| {
+        // SAFETY: the pointer comes from `d3_connect` or `d3_accept`.
+        let stream = unsafe { stream.as_ref() }.ok_or_else(null)?;
+        // SAFETY: the caller passes `length` readable bytes and does not modify them during the call.
+        let data = unsafe { outgoing(data, length) }?;
+        stream.try_write(data)?.ok_or_else(blocked)
+    })
+}
+
+/// Returns the number of bytes that have arrived, at most `length`, without waiting, or 0 at the end of the peer's flow.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn d3_try_recv(
+    stream: *const Stream,
+    data: *mut c_void,
+    length: usize,
+) -> isize {
+    size(|| {
+        // SAFETY: the pointer comes from `d3_connect` or `d3_accept`.
+        let stream = unsafe { stream.as_ref() }.ok_or_else(null)?;
+        // SAFETY: the caller passes `length` writable bytes and does not use them during the call.
+        let read = stream.try_read(unsafe { incoming(data, length) }?)?;
+        read.ok_or_else(blocked)
+    })
+}
+
+/// Returns the descriptor of a stream.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn d3_changed_fd(stream: *const Stream) -> c_int {
+    number(|| {
+        // SAFETY: the pointer comes from `d3_connect` or `d3_accept`.
+        let stream = unsafe { stream.as_ref() }.ok_or_else(null)?;
+        Ok(stream.changed_fd()?.as_raw_fd())
     })
 }
 
@@ -335,6 +390,35 @@ fn flow(bytes: u64, deadline_us: u64) -> Flow {
         bytes,
         (deadline_us > 0).then(|| Duration::from_micros(deadline_us)),
     )
+}
+
+fn blocked() -> io::Error {
+    io::Error::new(io::ErrorKind::WouldBlock, "the call would wait")
+}
+
+/// Returns the bytes that the caller passes.
+unsafe fn outgoing<'a>(data: *const c_void, length: usize) -> io::Result<&'a [u8]> {
+    if length == 0 {
+        return Ok(&[]);
+    }
+    if data.is_null() || isize::try_from(length).is_err() {
+        return Err(null());
+    }
+    // SAFETY: the caller passes `length` readable bytes and does not modify them while the result is used.
+    Ok(unsafe { std::slice::from_raw_parts(data.cast::<u8>(), length) })
+}
+
+/// Returns the memory that the caller passes.
+unsafe fn incoming<'a>(data: *mut c_void, length: usize) -> io::Result<&'a mut [u8]> {
+    if data.is_null() || isize::try_from(length).is_err() {
+        return Err(null());
+    }
+    // SAFETY: the caller passes `length` writable bytes and does not use them while the result is used. They may be
+    // uninitialised, so they are zeroed first.
+    unsafe {
+        ptr::write_bytes(data.cast::<u8>(), 0, length);
+        Ok(std::slice::from_raw_parts_mut(data.cast::<u8>(), length))
+    }
 }
 
 /// Returns an address that the caller passed.

@@ -3,8 +3,10 @@
 use crate::shared::Shared;
 use crate::{Flow, Options, Policy, Stream, StreamError, Totals, io_error};
 use duetime_proto::d3::endpoint;
+use duetime_udp::Descriptor;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +21,7 @@ pub struct Endpoint {
 #[derive(Debug)]
 pub struct Listener {
     endpoint: Endpoint,
+    incoming: Descriptor,
 }
 
 impl Drop for Listener {
@@ -84,6 +87,7 @@ impl Endpoint {
             .call(|endpoint, _| endpoint.listen(backlog.max(1)));
         Listener {
             endpoint: self.clone(),
+            incoming: Descriptor::default(),
         }
     }
 
@@ -108,6 +112,19 @@ impl Listener {
     pub fn accept_within(&self, timeout: Option<Duration>) -> io::Result<(Stream, SocketAddr)> {
         let accepted = self.endpoint.shared.wait(None, timeout, accept)?;
         Ok(self.stream(accepted))
+    }
+
+    /// Returns the next stream, or `None` if none waits.
+    pub fn try_accept(&self) -> io::Result<Option<(Stream, SocketAddr)>> {
+        let shared = &self.endpoint.shared;
+        let accepted = shared.attempt(None, &self.incoming, accept)?;
+        Ok(accepted.map(|accepted| self.stream(accepted)))
+    }
+
+    /// Returns a descriptor for `poll(2)` and event loops, which report it readable when
+    /// [`try_accept`](Self::try_accept) may return a stream. Do not read from it. Fails if too many files are open.
+    pub fn incoming_fd(&self) -> io::Result<BorrowedFd<'_>> {
+        self.incoming.readable()
     }
 
     /// Returns the listener's endpoint.

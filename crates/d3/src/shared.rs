@@ -5,7 +5,7 @@ use duetime_core::Time;
 use duetime_proto::d3::endpoint::{Endpoint, Event, StreamId};
 use duetime_proto::d3::wire::{UDP_IPV4_BYTES, UDP_IPV6_BYTES};
 use duetime_proto::{Message, Transmit};
-use duetime_udp::{Protocol, Socket, span};
+use duetime_udp::{Descriptor, Protocol, Socket, span};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::task::Poll;
@@ -66,6 +66,20 @@ impl Shared {
             }
         };
         result.map_err(io_error)
+    }
+
+    /// Calls the endpoint once, and returns `None` instead of [`StreamError::Blocked`]. The descriptor becomes readable
+    /// when another call may succeed. Use one stream per descriptor.
+    pub fn attempt<T>(
+        &self,
+        stream: Option<StreamId>,
+        descriptor: &Descriptor,
+        call: impl FnOnce(&mut Endpoint, Time) -> Result<T, StreamError>,
+    ) -> io::Result<Option<T>> {
+        let result = descriptor.attempt(&self.socket, &stream, |streams, now| {
+            unless_blocked(call(&mut streams.0, now))
+        })?;
+        result.transpose().map_err(io_error)
     }
 
     /// Calls the endpoint for a task, which is woken when another call may succeed.

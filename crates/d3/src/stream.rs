@@ -4,8 +4,10 @@ use crate::endpoint::one_address;
 use crate::shared::Shared;
 use crate::{Endpoint, Flow, Options, Policy, Rate, Statistics, io_error};
 use duetime_proto::d3::endpoint::StreamId;
+use duetime_udp::Descriptor;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -18,6 +20,7 @@ pub struct Stream {
     peer: SocketAddr,
     read_timeout: Timeout,
     write_timeout: Timeout,
+    changed: Descriptor,
 }
 
 /// Timeout in nanoseconds; 0: none.
@@ -63,6 +66,7 @@ impl Stream {
             peer,
             read_timeout: Timeout::default(),
             write_timeout: Timeout::default(),
+            changed: Descriptor::default(),
         }
     }
 
@@ -131,6 +135,30 @@ impl Stream {
     /// Makes writes fail with [`io::ErrorKind::WouldBlock`] after `timeout`; `None` waits without limit.
     pub fn set_write_timeout(&self, timeout: Option<Duration>) {
         self.write_timeout.set(timeout);
+    }
+
+    /// Reads bytes like `read`, or returns `None` if none have arrived.
+    pub fn try_read(&self, out: &mut [u8]) -> io::Result<Option<usize>> {
+        let id = self.id;
+        self.shared()
+            .attempt(Some(id), &self.changed, |endpoint, now| {
+                endpoint.read(now, id, out)
+            })
+    }
+
+    /// Writes bytes like `write`, or returns `None` if the buffer has no space.
+    pub fn try_write(&self, data: &[u8]) -> io::Result<Option<usize>> {
+        let id = self.id;
+        self.shared()
+            .attempt(Some(id), &self.changed, |endpoint, now| {
+                endpoint.write(now, id, data)
+            })
+    }
+
+    /// Returns a descriptor for `poll(2)` and event loops, which report it readable when [`try_read`](Self::try_read)
+    /// or [`try_write`](Self::try_write) may succeed. Do not read from it. Fails if too many files are open.
+    pub fn changed_fd(&self) -> io::Result<BorrowedFd<'_>> {
+        self.changed.readable()
     }
 
     pub(crate) fn id(&self) -> StreamId {

@@ -1,6 +1,7 @@
 /* Runs a server that answers 5 bytes with 300000 and a client, and checks errors. */
 #define _DEFAULT_SOURCE
 #include <duetime_d3.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,10 +68,14 @@ int main(void)
     MUST(d3_send(stream, "more", 4) == -1 && d3_error() == D3_FINISHED);
     static unsigned char received[ANSWER + 1];
     size_t length = 0;
+    struct pollfd changed = {.fd = d3_changed_fd(stream), .events = POLLIN};
     ssize_t part;
-    while ((part = d3_recv(stream, received + length, sizeof received - length)) > 0)
-        length += (size_t)part;
-    MUST(part == 0 && length == ANSWER && memcmp(received, answer, ANSWER) == 0);
+    while ((part = d3_try_recv(stream, received + length, sizeof received - length)) != 0)
+        if (part > 0)
+            length += (size_t)part;
+        else
+            MUST(d3_error() == D3_BLOCKED && poll(&changed, 1, 5000) == 1);
+    MUST(length == ANSWER && memcmp(received, answer, ANSWER) == 0);
     d3_statistics_t statistics;
     MUST(d3_statistics(stream, &statistics) == 0);
     MUST(statistics.received == ANSWER && statistics.acked == 5 && !statistics.exceeded);
@@ -79,9 +84,14 @@ int main(void)
 
     /* An aborted flow. */
     MUST(d3_accept_within(server, 1) == NULL && d3_error() == D3_BLOCKED);
+    MUST(d3_try_accept(server) == NULL && d3_error() == D3_BLOCKED);
+    struct pollfd incoming = {.fd = d3_incoming_fd(server), .events = POLLIN};
+    MUST(incoming.fd >= 0 && poll(&incoming, 1, 0) == 1);
+    MUST(d3_try_accept(server) == NULL && poll(&incoming, 1, 0) == 0);
     stream = d3_connect(client, address, ANSWER, 0);
-    d3_stream_t *accepted = d3_accept(server);
-    MUST(stream != NULL && accepted != NULL);
+    MUST(stream != NULL && poll(&incoming, 1, 5000) == 1);
+    d3_stream_t *accepted = d3_try_accept(server);
+    MUST(accepted != NULL && d3_try_send(accepted, "part", 4) == 4);
     MUST(d3_abort(stream) == 0);
     MUST(d3_recv(accepted, received, 1) == -1 && d3_error() == D3_PEER_ABORTED);
     d3_close(accepted);
@@ -91,6 +101,9 @@ int main(void)
     snprintf(address, sizeof address, "127.0.0.1:%d", d3_port(client));
     MUST(d3_connect(server, address, 1, 0) == NULL && d3_error() == D3_REFUSED);
     MUST(d3_accept(client) == NULL && d3_error() == D3_SYSTEM);
+    MUST(d3_incoming_fd(client) == -1 && d3_error() == D3_SYSTEM);
+    MUST(d3_try_recv(NULL, received, 1) == -1 && d3_try_send(NULL, "", 0) == -1);
+    MUST(d3_changed_fd(NULL) == -1 && d3_try_accept(NULL) == NULL);
     MUST(d3_socket("nonsense", GIGABIT, 0) == NULL && d3_error() == D3_SYSTEM);
     MUST(d3_socket(NULL, GIGABIT, 0) == NULL);
     MUST(d3_socket_with("127.0.0.1:0", NULL) == NULL && d3_error() == D3_SYSTEM);

@@ -1,6 +1,7 @@
 """Waits of `duetime.d3` end at a timeout, at an interrupt, and when the peer aborts."""
 
 import _thread
+import select
 import signal
 import threading
 
@@ -33,6 +34,16 @@ with Socket("127.0.0.1:0", RATE_BPS, backlog=8, mtu=1280) as server, Socket("127
         # The peer does not read, so its buffer fills.
         raises(TimeoutError, sending.send, bytes(10_000_000), timeout=0.5)
         assert accepted.receive(100) == bytes(100)
+        assert accepted.receive(100, timeout=0) == bytes(100)
+        while True:
+            try:
+                sending.try_send(bytes(1000))
+            except TimeoutError:
+                break
+        raises(TimeoutError, server.accept, timeout=0)
+        changed = select.poll()
+        changed.register(accepted, select.POLLIN)
+        assert changed.poll(5000), "the buffer has bytes"
         sending.abort()
         aborted = raises(D3Error, accepted.read)
         assert aborted.args[0] == 3, aborted

@@ -23,7 +23,7 @@ enum {
     DUE_REFUSED = 3,     /* the peer accepts no messages, none of this length, or has no memory */
     DUE_TIMED_OUT = 4,   /* the peer did not reply in time */
     DUE_TOO_LONG = 5,    /* packets of the configured length exceed the interface's MTU */
-    DUE_BLOCKED = 6      /* the timeout of due_wait or due_receive passed */
+    DUE_BLOCKED = 6      /* the timeout of due_wait or due_receive passed, or due_try_receive found no message */
 };
 
 typedef struct {
@@ -56,7 +56,7 @@ int due_port(const due_socket_t *socket);
 /* Copies a message and submits it. Waits while too many bytes are under way. */
 due_sending_t *due_send(const due_socket_t *socket, const char *peer, const due_outgoing_t *message);
 /* Submits an answer to the sender of a message, with its query and deadline. `message` must be a pointer that due_receive
- * returned, not a copy of the structure. */
+ * or due_try_receive returned, not a copy of the structure. */
 due_sending_t *due_answer(const due_socket_t *socket, const due_incoming_t *message, const void *data,
                           size_t length);
 /* Waits until the peer's socket has received the message, at most timeout_ms milliseconds (0: no limit). Returns 0. */
@@ -67,7 +67,12 @@ void due_abort(due_sending_t *sending);
 void due_release(due_sending_t *sending);
 /* Waits for the next message, at most timeout_ms milliseconds (0: no limit). */
 due_incoming_t *due_receive(const due_socket_t *socket, uint64_t timeout_ms);
-/* Frees a message that due_receive returned. */
+/* Returns the next message, or NULL with DUE_BLOCKED if none has arrived. */
+due_incoming_t *due_try_receive(const due_socket_t *socket);
+/* Returns a descriptor for poll() and event loops, which report it readable when due_try_receive may return a message.
+ * Do not read from it or close it. */
+int due_incoming_fd(const due_socket_t *socket);
+/* Frees a message that due_receive or due_try_receive returned. */
 void due_free(due_incoming_t *message);
 /* Draws the number of a query. Returns 0 on failure. */
 uint64_t due_random_query(void);

@@ -13,6 +13,7 @@ use crate::{Failure, Message, Options, Rate, Received, Sending, Socket, failure,
 use duetime_udp::c::{self, milliseconds, null};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 /// Options of a socket in C's layout.
@@ -180,19 +181,34 @@ pub unsafe extern "C" fn due_release(sending: *mut Sending) {
 /// Waits for the next message.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn due_receive(socket: *const Socket, timeout_ms: u64) -> *mut DueIncoming {
-    let kept = pointer(|| {
+    received(|| {
         // SAFETY: the pointer comes from `due_socket`.
         let socket = unsafe { socket.as_ref() }.ok_or_else(null)?;
-        let received = match milliseconds(timeout_ms) {
-            None => socket.receive()?,
-            Some(timeout) => socket.receive_timeout(timeout)?.ok_or_else(blocked)?,
-        };
-        Ok(Kept {
-            incoming: incoming(&received),
-            received,
-        })
-    });
-    kept.cast()
+        match milliseconds(timeout_ms) {
+            None => socket.receive(),
+            Some(timeout) => socket.receive_timeout(timeout)?.ok_or_else(blocked),
+        }
+    })
+}
+
+/// Returns the next message without waiting.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn due_try_receive(socket: *const Socket) -> *mut DueIncoming {
+    received(|| {
+        // SAFETY: the pointer comes from `due_socket`.
+        let socket = unsafe { socket.as_ref() }.ok_or_else(null)?;
+        socket.try_receive()?.ok_or_else(blocked)
+    })
+}
+
+/// Returns the descriptor of arrivals.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn due_incoming_fd(socket: *const Socket) -> c_int {
+    number(|| {
+        // SAFETY: the pointer comes from `due_socket`.
+        let socket = unsafe { socket.as_ref() }.ok_or_else(null)?;
+        Ok(socket.incoming_fd()?.as_raw_fd())
+    })
 }
 
 /// Frees a received message.
@@ -234,6 +250,18 @@ pub extern "C" fn due_error() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn due_message() -> *const c_char {
     c::message()
+}
+
+/// Runs a call and returns its message on the heap, or NULL.
+fn received(call: impl FnOnce() -> io::Result<Received>) -> *mut DueIncoming {
+    let kept = pointer(|| {
+        let received = call()?;
+        Ok(Kept {
+            incoming: incoming(&received),
+            received,
+        })
+    });
+    kept.cast()
 }
 
 fn blocked() -> io::Error {

@@ -4,8 +4,10 @@ use crate::error::options_error;
 use crate::protocol::{Key, Messages, Submission};
 use crate::{Message, Options, Received, Sending, Totals};
 use duetime_proto::due::endpoint::Endpoint;
+use duetime_udp::Descriptor;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Socket {
     pub(crate) shared: Arc<duetime_udp::Socket<Messages>>,
+    incoming: Arc<Descriptor>,
 }
 
 impl Socket {
@@ -27,6 +30,7 @@ impl Socket {
         })?;
         Ok(Self {
             shared: Arc::new(socket),
+            incoming: Arc::default(),
         })
     }
 
@@ -55,6 +59,19 @@ impl Socket {
     pub fn receive_timeout(&self, timeout: Duration) -> io::Result<Option<Received>> {
         self.shared
             .wait_timeout(&Key::Incoming, timeout, Messages::receive)
+    }
+
+    /// Returns the next message, or `None` if none has arrived.
+    pub fn try_receive(&self) -> io::Result<Option<Received>> {
+        let shared = &self.shared;
+        self.incoming
+            .attempt(shared, &Key::Incoming, Messages::receive)
+    }
+
+    /// Returns a descriptor for `poll(2)` and event loops, which report it readable when
+    /// [`try_receive`](Self::try_receive) may return a message. Do not read from it. Fails if too many files are open.
+    pub fn incoming_fd(&self) -> io::Result<BorrowedFd<'_>> {
+        self.incoming.readable()
     }
 
     /// Returns the counters of datagrams and messages.

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <duetime_due.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,8 +56,11 @@ int main(void)
     due_sending_t *sending = due_send(parent, address, &query);
     MUST(sending != NULL && due_wait(sending, 5000) == 0);
     due_release(sending);
-    due_incoming_t *received = due_receive(parent, 0);
-    MUST(received != NULL && received->length == ANSWER);
+    struct pollfd incoming = {.fd = due_incoming_fd(parent), .events = POLLIN};
+    due_incoming_t *received;
+    while ((received = due_try_receive(parent)) == NULL)
+        MUST(due_error() == DUE_BLOCKED && poll(&incoming, 1, 5000) == 1);
+    MUST(received->length == ANSWER);
     MUST(memcmp(received->data, answer, ANSWER) == 0);
     MUST(received->query == query.query && received->time_left_us > 0);
     MUST(strcmp(received->from, address) == 0);
@@ -100,6 +104,7 @@ int main(void)
     MUST(due_socket(NULL, &options) == NULL && due_socket("127.0.0.1:0", NULL) == NULL);
     options.mtu = 10;
     MUST(due_socket("127.0.0.1:0", &options) == NULL && due_error() == DUE_SYSTEM);
+    MUST(due_try_receive(NULL) == NULL && due_incoming_fd(NULL) == -1);
     MUST(due_receive(NULL, 1) == NULL && due_wait(NULL, 1) == -1 && due_port(NULL) == -1);
     due_free(NULL);
     due_release(NULL);

@@ -1,6 +1,7 @@
 """Messages of `duetime.due`: 50 answers of a worker, waits that end, and failures."""
 
 import _thread
+import asyncio
 import gc
 import signal
 import socket
@@ -28,6 +29,40 @@ def work(worker):
     worker.answer(query, bytes(ANSWER)).wait(timeout=5)
 
 
+async def next_message(receiver):
+    """Return the next message of a socket without blocking the event loop."""
+    loop = asyncio.get_running_loop()
+    arrived = asyncio.Event()
+    loop.add_reader(receiver, arrived.set)
+    try:
+        while True:
+            try:
+                return receiver.receive(timeout=0)
+            except TimeoutError:
+                arrived.clear()
+                await asyncio.wait_for(arrived.wait(), 5)
+    finally:
+        loop.remove_reader(receiver)
+
+
+async def event_loop():
+    """One thread is parent and worker."""
+    with Socket("127.0.0.1:0", RATE_BPS) as parent, Socket("127.0.0.1:0", RATE_BPS) as worker:
+
+        async def answer_twice():
+            for _ in range(2):
+                query = await next_message(worker)
+                worker.answer(query, query.data.upper())
+
+        answering = asyncio.create_task(answer_twice())
+        for text in (b"one", b"two"):
+            parent.send(f"127.0.0.1:{worker.port()}", text, deadline_us=5_000_000)
+            answer = await next_message(parent)
+            assert answer.data == text.upper()
+        await answering
+
+
+asyncio.run(event_loop())
 for host in ("127.0.0.1", "[::1]"):
     workers = [Socket(f"{host}:0", RATE_BPS, mtu=1280) for _ in range(WORKERS)]
     threads = [threading.Thread(target=work, args=[worker]) for worker in workers]

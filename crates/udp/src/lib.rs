@@ -3,7 +3,7 @@
 //! A type that implements [`Protocol`] decides which datagrams to send and when its timers expire. [`Socket::bind`]
 //! opens a UDP socket and starts a thread that owns the clock and moves the datagrams, several per system call if the
 //! kernel supports it. The application's threads and tasks share the protocol with that thread: [`Socket::call`] calls
-//! it, [`Socket::wait`] and [`Socket::poll`] repeat a call until it is ready.
+//! it, [`Socket::wait`] and [`Socket::poll`] repeat a call until it is ready, and a [`Descriptor`] is for event loops.
 //!
 //! `duetime-d3` and `duetime-due` build their sockets on this crate.
 
@@ -11,6 +11,8 @@
 
 #[cfg(unix)]
 pub mod c;
+#[cfg(unix)]
+mod descriptor;
 #[cfg(unix)]
 mod driver;
 #[cfg(target_os = "linux")]
@@ -20,6 +22,8 @@ mod shared;
 #[cfg(unix)]
 mod socket;
 
+#[cfg(unix)]
+pub use descriptor::Descriptor;
 pub use duetime_proto::Transmit;
 #[cfg(unix)]
 pub use socket::{Socket, random};
