@@ -9,7 +9,7 @@ mod relay;
 
 use duetime_d3::{Endpoint, Rate};
 use queries::{exchange, options, seeds};
-use relay::{Faults, Relay, Route};
+use relay::{Faults, Route};
 
 const RATE: Rate = Rate::from_gbps(1);
 const LOOPBACK: &str = "127.0.0.1:0";
@@ -25,9 +25,8 @@ fn data_survives_faults_and_all_streams_end() {
         let route = Route {
             address: LOOPBACK.parse().unwrap(),
             server: server.local_addr().unwrap(),
-            rate: RATE,
         };
-        let relay = Relay::start(route, faults, seed);
+        let relay = relay::start(route, RATE, faults, seed);
         let client = Endpoint::bind(LOOPBACK, options(RATE)).unwrap();
         let silent = faults.silent_after.is_some();
         exchange(&client, relay.address(), &listener, (seed, silent), || ());

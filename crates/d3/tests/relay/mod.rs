@@ -1,206 +1,51 @@
-//! Datagram relay between a client and a server, with faults and a D3 router port in each direction.
+//! Relay with faults and a D3 router's port in each direction.
+
+#[path = "../../../udp/tests/relay/mod.rs"]
+mod faulty;
+
+pub use faulty::{Faults, Relay, Route};
 
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::d3::{PortDriver, Reading, wire};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use faulty::Routers;
+use std::time::Duration;
 
-/// Time at which the routers lose their state.
-const RESTART: Duration = Duration::from_millis(15);
-
-/// Fault probabilities in 1/1000.
-#[derive(Clone, Copy, Debug)]
-pub struct Faults {
-    pub lost: u64,
-    pub repeated: u64,
-    pub damaged: u64,
-    pub delayed: u64,
-    /// Time after which no datagram passes.
-    pub silent_after: Option<Duration>,
+/// Starts to relay through ports of this rate, until dropped.
+pub fn start(route: Route, rate: Rate, faults: Faults, seed: u64) -> Relay {
+    let mut ports = Ports {
+        rate,
+        drivers: Vec::new(),
+        departed: [0; 2],
+    };
+    ports.restart();
+    Relay::start(route, faults, seed, ports)
 }
 
-impl Faults {
-    /// Returns the faults of a test run.
-    pub fn new(seed: u64) -> Self {
-        Self {
-            lost: seed % 3 * 40,
-            repeated: seed % 2 * 100,
-            damaged: seed % 5 * 10,
-            delayed: seed % 4 * 60,
-            silent_after: (seed % 4 == 3).then(|| Duration::from_millis(20 + seed * 7 % 50)),
-        }
-    }
-}
-
-/// Addresses of the relay.
-#[derive(Clone, Copy, Debug)]
-pub struct Route {
-    /// Address of the relay for clients; port 0 for any.
-    pub address: SocketAddr,
-    pub server: SocketAddr,
-    /// Rate of the routers' ports.
-    pub rate: Rate,
-}
-
-pub struct Relay {
-    address: SocketAddr,
-    stop: Arc<AtomicBool>,
-    damaged: Arc<AtomicU64>,
-    thread: Option<thread::JoinHandle<()>>,
-}
-
-impl Relay {
-    /// Starts to relay, until dropped.
-    pub fn start(route: Route, faults: Faults, seed: u64) -> Self {
-        let socket = UdpSocket::bind(route.address).unwrap();
-        socket
-            .set_read_timeout(Some(Duration::from_millis(1)))
-            .unwrap();
-        let address = socket.local_addr().unwrap();
-        let stop = Arc::new(AtomicBool::new(false));
-        let damaged = Arc::new(AtomicU64::new(0));
-        let mut relaying = Relaying {
-            socket,
-            route,
-            client: None,
-            faults,
-            random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
-            began: Instant::now(),
-            ports: [port(route.rate), port(route.rate)],
-            departed: [0; 2],
-            delayed: BinaryHeap::new(),
-            damaged: Arc::clone(&damaged),
-        };
-        let ends = Arc::clone(&stop);
-        let thread = thread::spawn(move || relaying.run(&ends));
-        Self {
-            address,
-            stop,
-            damaged,
-            thread: Some(thread),
-        }
-    }
-
-    /// Returns the address for clients.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Returns the number of damaged datagrams that were sent.
-    pub fn damaged(&self) -> u64 {
-        self.damaged.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for Relay {
-    fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-struct Relaying {
-    socket: UdpSocket,
-    route: Route,
-    client: Option<SocketAddr>,
-    faults: Faults,
-    random: u64,
-    began: Instant,
-    /// Ports towards the server and towards the client.
-    ports: [PortDriver; 2],
+/// Ports towards the server and towards the client.
+struct Ports {
+    rate: Rate,
+    drivers: Vec<PortDriver>,
     departed: [u64; 2],
-    delayed: BinaryHeap<Reverse<(Duration, SocketAddr, Vec<u8>)>>,
-    damaged: Arc<AtomicU64>,
 }
 
-impl Relaying {
-    fn run(&mut self, stop: &AtomicBool) {
-        let (mut restart, mut buffer) = (Some(RESTART), vec![0; 65_536]);
-        while !stop.load(Ordering::Relaxed) {
-            let received = self.socket.recv_from(&mut buffer);
-            let elapsed = self.began.elapsed();
-            if self.faults.silent_after.is_some_and(|end| elapsed >= end) {
-                continue;
-            }
-            if restart.is_some_and(|at| elapsed >= at) {
-                self.ports = [port(self.route.rate), port(self.route.rate)];
-                restart = None;
-            }
-            while let Some(Reverse(first)) = self.delayed.peek()
-                && first.0 <= elapsed
-                && let Some(Reverse((_, to, bytes))) = self.delayed.pop()
-            {
-                let _ = self.socket.send_to(&bytes, to);
-            }
-            if let Ok((length, from)) = received {
-                self.relay(elapsed, from, &buffer[..length]);
-            }
-        }
-    }
-
-    fn relay(&mut self, elapsed: Duration, from: SocketAddr, datagram: &[u8]) {
-        let (to, port) = if from == self.route.server {
-            (self.client, 1)
-        } else {
-            self.client = Some(from);
-            (Some(self.route.server), 0)
-        };
-        let Some(to) = to else { return };
-        if self.happens(self.faults.lost) {
-            return;
-        }
-        let copies = 1 + u64::from(self.happens(self.faults.repeated));
-        for _ in 0..copies {
-            let mut bytes = datagram.to_vec();
-            self.pass(port, elapsed, &mut bytes);
-            if self.happens(self.faults.damaged) {
-                let bit = self.draw() as usize % (bytes.len() * 8);
-                bytes[bit / 8] ^= 1 << (bit % 8);
-                self.damaged.fetch_add(1, Ordering::Relaxed);
-            }
-            if self.happens(self.faults.delayed) {
-                let until = elapsed + Duration::from_micros(self.draw() % 3_000);
-                self.delayed.push(Reverse((until, to, bytes)));
-            } else {
-                let _ = self.socket.send_to(&bytes, to);
-            }
-        }
-    }
-
-    /// Answers a request like a router.
-    fn pass(&mut self, port: usize, elapsed: Duration, bytes: &mut [u8]) {
+impl Routers for Ports {
+    /// Answers a request.
+    fn pass(&mut self, direction: usize, elapsed: Duration, datagram: &mut [u8]) {
         let now = Time::ZERO + Span::from_ns(elapsed.as_nanos() as u64);
-        let config = duetime_d3::Options::new(self.route.rate).config;
-        let driver = &mut self.ports[port];
+        let config = duetime_d3::Options::new(self.rate).config;
+        let driver = &mut self.drivers[direction];
         let reading = Reading {
-            departed_bytes: self.departed[port],
+            departed_bytes: self.departed[direction],
             queue_bytes: 0,
         };
         driver.timeout(&config, now, reading);
-        wire::route(bytes, |request| driver.answer(&config, now, request));
-        self.departed[port] += bytes.len() as u64 + 28;
+        wire::route(datagram, |request| driver.answer(&config, now, request));
+        self.departed[direction] += datagram.len() as u64 + 28;
     }
 
-    fn happens(&mut self, permille: u64) -> bool {
-        permille > 0 && self.draw() % 1_000 < permille
+    fn restart(&mut self) {
+        let config = duetime_d3::Options::new(self.rate).config;
+        let port = || PortDriver::new(&config, self.rate, Span::ZERO);
+        self.drivers = vec![port(), port()];
     }
-
-    fn draw(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random
-    }
-}
-
-fn port(rate: Rate) -> PortDriver {
-    let config = duetime_d3::Options::new(rate).config;
-    PortDriver::new(&config, rate, Span::ZERO)
 }

@@ -106,9 +106,8 @@ fn data_survives_faults_and_all_streams_end() {
             let route = Route {
                 address: any_port(RELAY),
                 server: address,
-                rate: PORT,
             };
-            bench.in_host(RELAY, || Relay::start(route, faults, seed))
+            bench.in_host(RELAY, || relay::start(route, PORT, faults, seed))
         });
         let to = relay.as_ref().map_or(address, Relay::address);
         exchange(&client, to, &listener, (seed, silent), || {
