@@ -6,6 +6,8 @@ use duetime_results::stats::{Estimate, nearest_rank};
 use duetime_results::{FlowRecord, PortRecord, RunRecords};
 use duetime_scenario::Scenario;
 use serde::Serialize;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 /// Completed run.
 #[derive(Clone, Debug)]
@@ -95,20 +97,11 @@ pub fn compare(scenario: &Scenario, simulator: &[Run], testbed: &[Run]) -> (Vec<
     for (number, transport) in scenario.transports.iter().enumerate() {
         let pairs = pairs(number, simulator, testbed);
         let line = |subject: &str, quantity, value: &dyn Fn(&[&RunRecords]) -> Option<f64>| {
-            let side = |pick: Side| {
-                let runs: Vec<&RunRecords> = pairs.iter().map(|pair| pair.side(pick)).collect();
-                Estimate::of(&runs, |drawn| {
-                    let drawn: Vec<&RunRecords> = drawn.iter().map(|run| **run).collect();
-                    value(&drawn)
-                })
-            };
+            let side = Resampled::new(value);
+            let side = |pick: Side, drawn: &[&Pair<'_>]| side.value(pick, drawn);
             let ratio = Estimate::of(&pairs, |drawn| {
-                let side = |pick: Side| {
-                    let drawn: Vec<&RunRecords> =
-                        drawn.iter().map(|pair| pair.side(pick)).collect();
-                    value(&drawn)
-                };
-                let (simulator, testbed) = (side(Side::Simulator)?, side(Side::Testbed)?);
+                let simulator = side(Side::Simulator, drawn)?;
+                let testbed = side(Side::Testbed, drawn)?;
                 (simulator != 0.0).then(|| testbed / simulator)
             });
             Line {
@@ -116,8 +109,8 @@ pub fn compare(scenario: &Scenario, simulator: &[Run], testbed: &[Run]) -> (Vec<
                 of: subject.to_owned(),
                 quantity,
                 runs: pairs.len(),
-                simulator: side(Side::Simulator),
-                testbed: side(Side::Testbed),
+                simulator: Estimate::of(&pairs, |drawn| side(Side::Simulator, drawn)),
+                testbed: Estimate::of(&pairs, |drawn| side(Side::Testbed, drawn)),
                 ratio,
             }
         };
@@ -175,7 +168,7 @@ struct Pair<'a> {
     real: &'a RunRecords,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     Simulator,
     Testbed,
@@ -187,6 +180,36 @@ impl<'a> Pair<'a> {
             Side::Simulator => self.simulated,
             Side::Testbed => self.real,
         }
+    }
+}
+
+/// Function of runs, evaluated once for resamples that draw the same runs: most of a thousand resamples of a few runs
+/// repeat an earlier one.
+struct Resampled<F> {
+    function: F,
+    known: RefCell<BTreeMap<Drawn, Option<f64>>>,
+}
+
+/// Side and numbers of drawn runs, sorted.
+type Drawn = (Side, Vec<u32>);
+
+impl<F: Fn(&[&RunRecords]) -> Option<f64>> Resampled<F> {
+    fn new(function: F) -> Self {
+        Self {
+            function,
+            known: RefCell::default(),
+        }
+    }
+
+    fn value(&self, side: Side, drawn: &[&Pair<'_>]) -> Option<f64> {
+        let mut drawn = drawn.to_vec();
+        drawn.sort_by_key(|pair| pair.run);
+        let runs = drawn.iter().map(|pair| pair.run).collect();
+        let mut known = self.known.borrow_mut();
+        *known.entry((side, runs)).or_insert_with(|| {
+            let drawn: Vec<&RunRecords> = drawn.iter().map(|pair| pair.side(side)).collect();
+            (self.function)(&drawn)
+        })
     }
 }
 
@@ -221,15 +244,15 @@ fn gains(scenario: &Scenario, simulator: &[Run], testbed: &[Run]) -> Vec<Gain> {
             .collect();
         for (index, workload) in scenario.workloads.iter().enumerate() {
             for (quantity, value) in GAIN_QUANTITIES {
+                let value = |runs: &[&RunRecords]| value(&measured(runs, index));
+                let (numerator, denominator) = (Resampled::new(value), Resampled::new(value));
                 let ratio = |pick: Side| {
                     Estimate::of(&both, |drawn| {
-                        let ours: Vec<&RunRecords> =
-                            drawn.iter().map(|pair| pair.0.side(pick)).collect();
-                        let baseline: Vec<&RunRecords> =
-                            drawn.iter().map(|pair| pair.1.side(pick)).collect();
-                        let ours = value(&measured(&ours, index))?;
-                        let baseline = value(&measured(&baseline, index))?;
-                        (baseline != 0.0).then(|| ours / baseline)
+                        let (first, second): (Vec<_>, Vec<_>) =
+                            drawn.iter().map(|pair| (pair.0, pair.1)).unzip();
+                        let denominator = denominator.value(pick, &second)?;
+                        let numerator = numerator.value(pick, &first)?;
+                        (denominator != 0.0).then(|| numerator / denominator)
                     })
                 };
                 gains.push(Gain {
