@@ -90,7 +90,6 @@ pub trait Carrier {
     type Endpoint: Endpoint;
 
     fn datagrams(&mut self) -> &mut Datagrams<Self::Endpoint>;
-    fn events(&mut self) -> &mut Vec<FlowEvent>;
     /// Handles the events of a host's endpoint.
     fn poll(&mut self, clock: Clock, host: u32);
 
@@ -110,20 +109,16 @@ pub trait Carrier {
             self.datagrams().receive(clock, host)?;
             loop {
                 self.poll(clock, host);
-                let mut failures = Vec::new();
-                let has_sent = self.datagrams().transmit(clock, host, &mut failures);
-                let failures = failures.into_iter().map(FlowEvent::Failed);
-                self.events().extend(failures);
-                if !has_sent {
+                if !self.datagrams().transmit(clock, host) {
                     break;
                 }
             }
         }
-        Ok(std::mem::take(self.events()))
+        Ok(std::mem::take(&mut self.datagrams().events))
     }
 
     fn fail(&mut self, failure: String) {
-        self.events().push(FlowEvent::Failed(failure));
+        self.datagrams().events.push(FlowEvent::Failed(failure));
     }
 }
 
@@ -132,6 +127,8 @@ pub struct Datagrams<E> {
     hosts: Vec<Host<E>>,
     /// Hosts with work to do immediately.
     ready: BTreeSet<u32>,
+    /// Events that the workloads have not handled.
+    pub events: Vec<FlowEvent>,
     /// Buffers for received and sent datagrams.
     received: Vec<u8>,
     sent: Vec<u8>,
@@ -172,6 +169,7 @@ impl<E: Endpoint> Datagrams<E> {
         Ok(Self {
             hosts,
             ready: BTreeSet::new(),
+            events: Vec::new(),
             received: vec![0; MAX_DATAGRAM],
             sent: Vec::new(),
         })
@@ -256,8 +254,8 @@ impl<E: Endpoint> Datagrams<E> {
         Ok(())
     }
 
-    /// Sends a host's available datagrams and adds failures to `failures`. Returns false if there were none.
-    pub fn transmit(&mut self, clock: Clock, host: u32, failures: &mut Vec<String>) -> bool {
+    /// Sends a host's available datagrams. Returns false if there were none.
+    pub fn transmit(&mut self, clock: Clock, host: u32) -> bool {
         let Host {
             socket,
             endpoint,
@@ -272,7 +270,8 @@ impl<E: Endpoint> Datagrams<E> {
             };
             has_sent = true;
             if let Err(error) = socket.send_to(&self.sent, transmit.peer) {
-                failures.push(format!("send to {}: {error}", transmit.peer));
+                let failure = format!("send to {}: {error}", transmit.peer);
+                self.events.push(FlowEvent::Failed(failure));
             }
         }
     }

@@ -31,7 +31,6 @@ pub struct Flows {
     unfinished: BTreeMap<(u32, StreamId), Flow>,
     /// Incoming flows by destination and its stream, with their source and the source's stream.
     incoming: BTreeMap<(u32, StreamId), (u32, StreamId)>,
-    events: Vec<FlowEvent>,
     /// Buffer for stream data.
     block: Vec<u8>,
 }
@@ -48,10 +47,6 @@ impl Carrier for Flows {
 
     fn datagrams(&mut self) -> &mut Datagrams<Endpoint> {
         &mut self.datagrams
-    }
-
-    fn events(&mut self) -> &mut Vec<FlowEvent> {
-        &mut self.events
     }
 
     fn poll(&mut self, clock: Clock, host: u32) {
@@ -83,7 +78,6 @@ impl Flows {
             config: *config,
             unfinished: BTreeMap::new(),
             incoming: BTreeMap::new(),
-            events: Vec::new(),
             block: vec![0; BLOCK],
         }))
     }
@@ -107,7 +101,7 @@ impl Flows {
                 self.write(now, source, stream);
                 self.datagrams.mark_ready(source);
             }
-            Err(StreamError::Quenched) => self.events.push(FlowEvent::Quenched(waiting)),
+            Err(StreamError::Quenched) => self.datagrams.events.push(FlowEvent::Quenched(waiting)),
             Err(error) => self.fail(format!("open a stream to {peer}: {error}")),
         }
     }
@@ -172,7 +166,7 @@ impl Flows {
                 // The FIN returns its allocation to the routers in the background.
                 if let Some(flow) = self.unfinished.get(&(host, stream)) {
                     let waiting = flow.waiting.clone();
-                    self.events.push(FlowEvent::Quenched(waiting));
+                    self.datagrams.events.push(FlowEvent::Quenched(waiting));
                 }
                 self.end(now, host, stream);
             }
@@ -186,20 +180,21 @@ impl Flows {
     fn end(&mut self, now: Time, host: u32, stream: StreamId) {
         let endpoint = self.datagrams.endpoint(host);
         if let Some(flow) = self.unfinished.remove(&(host, stream)) {
-            self.events.push(flow.count(endpoint, stream));
+            let count = flow.count(endpoint, stream);
+            self.datagrams.events.push(count);
         }
-        endpoint.release(now, stream);
+        self.datagrams.endpoint(host).release(now, stream);
     }
 
     /// Reads available data.
     fn read(&mut self, clock: Clock, number: u32, stream: StreamId) {
-        let endpoint = self.datagrams.endpoint(number);
         // The stream is not accepted yet.
         let Some(key) = self.incoming.get(&(number, stream)) else {
             return;
         };
         loop {
             let now = clock.now();
+            let endpoint = self.datagrams.endpoint(number);
             let count = match endpoint.read(now, stream, &mut self.block) {
                 Err(StreamError::Blocked) => return,
                 // The sender has ended the flow, perhaps early.
@@ -207,7 +202,7 @@ impl Flows {
                 Ok(count) => count as u64,
                 Err(error) => {
                     let failure = format!("stream to {}: {error}", address(number));
-                    self.events.push(FlowEvent::Failed(failure));
+                    self.datagrams.events.push(FlowEvent::Failed(failure));
                     break;
                 }
             };
@@ -215,7 +210,7 @@ impl Flows {
                 flow.read += count;
                 if flow.read == flow.waiting.message.bytes {
                     let delivered = FlowEvent::Delivered(flow.waiting.clone(), now);
-                    self.events.push(delivered);
+                    self.datagrams.events.push(delivered);
                 }
             }
         }
@@ -228,12 +223,13 @@ impl Flows {
     pub fn abandon(&mut self, now: Time) -> Vec<FlowEvent> {
         for ((source, stream), flow) in std::mem::take(&mut self.unfinished) {
             let endpoint = self.datagrams.endpoint(source);
-            self.events.push(flow.count(endpoint, stream));
+            let count = flow.count(endpoint, stream);
             let _ = endpoint.abort(now, stream);
             endpoint.release(now, stream);
+            self.datagrams.events.push(count);
             self.datagrams.mark_ready(source);
         }
-        std::mem::take(&mut self.events)
+        std::mem::take(&mut self.datagrams.events)
     }
 
     /// Returns true while the ends of some flows are unacknowledged, or the counters of a host's uplink are nonzero,

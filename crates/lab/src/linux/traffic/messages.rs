@@ -32,7 +32,6 @@ pub struct Messages {
     config: Config,
     /// Messages under way. Short messages can have the same name; they are interchangeable.
     under_way: BTreeMap<Name, VecDeque<Waiting>>,
-    events: Vec<FlowEvent>,
 }
 
 impl Carrier for Messages {
@@ -40,10 +39,6 @@ impl Carrier for Messages {
 
     fn datagrams(&mut self) -> &mut Datagrams<Endpoint> {
         &mut self.datagrams
-    }
-
-    fn events(&mut self) -> &mut Vec<FlowEvent> {
-        &mut self.events
     }
 
     fn poll(&mut self, clock: Clock, host: u32) {
@@ -73,7 +68,6 @@ impl Messages {
             datagrams,
             config: *config,
             under_way: BTreeMap::new(),
-            events: Vec::new(),
         }))
     }
 
@@ -118,7 +112,7 @@ impl Messages {
         match waiting {
             Some(waiting) => {
                 let delivered = FlowEvent::Delivered(waiting, clock.now());
-                self.events.push(delivered);
+                self.datagrams.events.push(delivered);
             }
             None => self.fail(format!("unexpected message from {}", message.peer)),
         }
