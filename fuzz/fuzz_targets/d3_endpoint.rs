@@ -5,7 +5,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../crates/proto/tests/d3_endpoint/hostile.rs"]
+#[path = "../../crates/proto/tests/integration/d3_endpoint/hostile.rs"]
 mod hostile;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 
-#[path = "../../crates/proto/tests/due_endpoint/hostile.rs"]
+#[path = "../../crates/proto/tests/integration/due_endpoint/hostile.rs"]
 mod hostile;
 
 fuzz_target!(|bytes: &[u8]| {

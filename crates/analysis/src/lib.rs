@@ -35,7 +35,7 @@ pub use topology::{RateCount, TopologyDescription};
 pub use traffic::{DeadlineQuantiles, WorkloadDescription};
 
 #[cfg(test)]
-#[path = "../../sim/tests/regular_shapes/mod.rs"]
+#[path = "../../sim/tests/integration/regular_shapes/mod.rs"]
 mod regular_shapes;
 #[cfg(test)]
 #[path = "../../results/src/record/sample.rs"]

@@ -1,6 +1,6 @@
 //! Checks of `describe` with values computed by hand.
 
-#[path = "../../sim/tests/bare/mod.rs"]
+#[path = "../../sim/tests/integration/bare/mod.rs"]
 mod bare;
 
 use duetime_analysis::{Description, RateCount, describe};

@@ -1,6 +1,6 @@
 //! Loads of servers, and explanations of the waits for them.
 
-#[path = "../../sim/tests/queueing/mod.rs"]
+#[path = "../../sim/tests/integration/queueing/mod.rs"]
 #[expect(dead_code, reason = "other tests also use the theoretical waits")]
 mod queueing;
 

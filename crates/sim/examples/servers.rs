@@ -10,7 +10,7 @@
     reason = "an argument chooses the figures, and two threads make the runs"
 )]
 
-#[path = "../tests/queueing/mod.rs"]
+#[path = "../tests/integration/queueing/mod.rs"]
 mod queueing;
 
 use duetime_results::{RunSummary, ServerRecord};

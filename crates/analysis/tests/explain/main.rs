@@ -5,9 +5,9 @@
     reason = "numbers in tests are small"
 )]
 
-#[path = "../../../sim/tests/bare/mod.rs"]
+#[path = "../../../sim/tests/integration/bare/mod.rs"]
 mod bare;
-#[path = "../../../sim/tests/common/mod.rs"]
+#[path = "../../../sim/tests/integration/common/mod.rs"]
 #[expect(dead_code, reason = "shared with the simulator's tests")]
 mod common;
 

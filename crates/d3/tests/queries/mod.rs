@@ -1,6 +1,6 @@
 //! Queries and answers over D3 sockets, with every byte checked, and the expected results under network faults.
 
-#[path = "../../../proto/tests/d3_endpoint/content.rs"]
+#[path = "../../../proto/tests/integration/d3_endpoint/content.rs"]
 mod content;
 
 use content::{byte, query_byte};

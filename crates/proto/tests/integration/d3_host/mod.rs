@@ -1,0 +1,8 @@
+//! Sending host of D3, packet by packet.
+
+mod bursts;
+mod deadlines;
+mod host;
+mod losses;
+mod pace;
+mod worlds;

@@ -1,0 +1,11 @@
+//! Endpoints of `due` on a virtual network: guarantees that hold under any network behaviour.
+
+mod addresses;
+mod endings;
+mod faults;
+mod flood;
+mod forged;
+mod hostile;
+mod limits;
+mod messages;
+mod world;

@@ -1,0 +1,439 @@
+//! Wiring and numbering of topologies as documented, and routes along shortest paths.
+
+use duetime_core::random::{Purpose, Streams, mix};
+use duetime_core::{Rate, Span};
+use duetime_scenario::NoFiles;
+use duetime_scenario::model::{Edge, Link, Node, Topology};
+use duetime_sim::routing::Routing;
+use duetime_sim::topology::Network;
+use duetime_sim::{Options, SetupError};
+use proptest::prelude::*;
+use std::collections::VecDeque;
+
+fn link(gbps: u64) -> Link {
+    Link {
+        rate: Rate::from_gbps(gbps),
+        latency: Span::from_us(20),
+        loss: 0.0,
+    }
+}
+
+fn leaf_spine(racks: u32, hosts_per_rack: u32, spines: u32) -> Topology {
+    Topology::LeafSpine {
+        racks,
+        hosts_per_rack,
+        spines,
+        host_link: link(1),
+        uplink: link(40),
+    }
+}
+
+fn build(topology: &Topology) -> (Network, Routing) {
+    let network = Network::build(topology).unwrap();
+    let routing = Routing::build(&network).unwrap();
+    (network, routing)
+}
+
+fn graph(hosts: usize, switches: usize, edges: &[(usize, usize)]) -> Topology {
+    let node = |i| Node {
+        name: format!("n{i}"),
+        host: i < hosts,
+    };
+    let edge = |&(a, b): &(usize, usize)| Edge {
+        a,
+        b,
+        link: link(1),
+    };
+    Topology::Graph {
+        nodes: (0..hosts + switches).map(node).collect(),
+        edges: edges.iter().map(edge).collect(),
+    }
+}
+
+/// Returns the distances from one node to all others, as a simple reference.
+fn reference_distances(network: &Network, from: u32) -> Vec<u32> {
+    let mut distance = vec![u32::MAX; network.nodes.len()];
+    distance[from as usize] = 0;
+    let mut queue = VecDeque::from([from]);
+    while let Some(node) = queue.pop_front() {
+        for link in network.links.iter().filter(|link| link.from == node) {
+            if distance[link.to as usize] == u32::MAX {
+                distance[link.to as usize] = distance[node as usize] + 1;
+                queue.push_back(link.to);
+            }
+        }
+    }
+    distance
+}
+
+/// Checks that every host reaches every other by a connected path that is shortest.
+fn check_routes(network: &Network, routing: &Routing, hashes: &[u32]) {
+    for source in 0..network.hosts() {
+        let distance = reference_distances(network, source);
+        for destination in (0..network.hosts()).filter(|&host| host != source) {
+            for &hash in hashes {
+                let mut node = source;
+                let mut length = 0;
+                while node != destination {
+                    let link = &network.links[routing.next(node, destination, hash) as usize];
+                    assert_eq!(link.from, node);
+                    node = link.to;
+                    length += 1;
+                    assert!(
+                        length <= distance[destination as usize],
+                        "path from host {source} to {destination} is too long"
+                    );
+                }
+                assert_eq!(length, distance[destination as usize]);
+            }
+        }
+    }
+}
+
+#[test]
+fn topologies_route_along_shortest_paths() {
+    let shapes = [
+        (
+            Topology::Star {
+                hosts: 5,
+                link: link(1),
+            },
+            2,
+        ),
+        (
+            Topology::Dumbbell {
+                left: 3,
+                right: 2,
+                link: link(1),
+                bottleneck: link(1),
+            },
+            3,
+        ),
+        (Topology::D3Testbed { link: link(1) }, 4),
+        (leaf_spine(5, 4, 3), 4),
+        (leaf_spine(5, 4, 1), 4),
+        (
+            Topology::FatTree {
+                k: 2,
+                link: link(1),
+            },
+            6,
+        ),
+        (
+            Topology::FatTree {
+                k: 6,
+                link: link(1),
+            },
+            6,
+        ),
+    ];
+    for (shape, longest) in shapes {
+        let (network, routing) = build(&shape);
+        assert_eq!(network.longest_path(), longest, "{shape:?}");
+        check_routes(&network, &routing, &[0, 1, 0xdead_beef, u32::MAX]);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn random_graphs_route_along_shortest_paths(
+        switches in 1_usize..14,
+        hosts in 2_usize..12,
+        picks in proptest::collection::vec(any::<u32>(), 64),
+        hash: u32,
+    ) {
+        let mut picks = picks.into_iter().map(|pick| pick as usize).cycle();
+        let mut edges = Vec::new();
+        for host in 0..hosts {
+            edges.push((host, hosts + picks.next().unwrap() % switches));
+        }
+        for switch in 1..switches {
+            edges.push((hosts + switch, hosts + picks.next().unwrap() % switch));
+        }
+        // More links create loops and equal paths, some of them parallel links.
+        for _ in 0..picks.next().unwrap() % (2 * switches) {
+            let (a, b) = (picks.next().unwrap() % switches, picks.next().unwrap() % switches);
+            if a != b {
+                edges.push((hosts + a, hosts + b));
+            }
+        }
+        let (network, routing) = build(&graph(hosts, switches, &edges));
+        check_routes(&network, &routing, &[hash, hash.wrapping_mul(77)]);
+        let mut longest = 0;
+        for source in 0..network.hosts() {
+            let distance = reference_distances(&network, source);
+            longest = longest.max(distance[..hosts].iter().copied().max().unwrap());
+        }
+        prop_assert_eq!(network.longest_path(), longest);
+    }
+}
+
+/// Counts the flows over each link at one hop of their paths, with hashes spread as in the engine.
+fn spread(
+    routing: &Routing,
+    network: &Network,
+    ends: (u32, u32),
+    at_link: usize,
+    flows: u32,
+) -> Vec<u32> {
+    let mut counts = vec![0; network.links.len()];
+    for flow in 0..flows {
+        let hash = duetime_core::random::mix(9, u64::from(flow)) as u32;
+        counts[routing.path(network, ends.0, ends.1, hash)[at_link] as usize] += 1;
+    }
+    counts.retain(|&count| count > 0);
+    counts
+}
+
+#[test]
+fn flows_spread_evenly_over_equal_paths() {
+    let (network, routing) = build(&leaf_spine(4, 2, 5));
+    let counts = spread(&routing, &network, (0, 7), 1, 10_000);
+    assert_eq!(counts.len(), 5);
+    assert!(
+        counts.iter().all(|count| (1_850..=2_150).contains(count)),
+        "{counts:?}"
+    );
+
+    // There are four aggregation switches with four cores each. If the second choice depended on the first, some of the
+    // 16 cores would receive no flow.
+    let (network, routing) = build(&Topology::FatTree {
+        k: 8,
+        link: link(1),
+    });
+    let counts = spread(&routing, &network, (0, 127), 2, 32_000);
+    assert_eq!(counts.len(), 16);
+    assert!(
+        counts.iter().all(|count| (1_800..=2_200).contains(count)),
+        "{counts:?}"
+    );
+}
+
+/// Checks how often two flows take the same of two spines under different keys, for the first flows of a run.
+#[test]
+fn collisions_depend_on_the_key() {
+    const KEYS: u64 = 2_000;
+    let network = Network::build(&leaf_spine(2, 2, 2)).unwrap();
+    for other in 1..5 {
+        let hash = |flow| mix(flow, 9) as u32;
+        let collisions = (0..KEYS).filter(|&run| {
+            let key = Streams::new(1, run).key(0, Purpose::Path);
+            let routing = Routing::build(&network).unwrap().keyed(key);
+            let path = |flow| routing.path(&network, 0, 2, hash(flow));
+            path(0) == path(other)
+        });
+        // The bounds are five standard deviations.
+        let collisions = collisions.count();
+        assert!((888..=1_112).contains(&collisions), "{other}: {collisions}");
+    }
+}
+
+#[test]
+fn runs_have_different_collisions() {
+    const SEEDS: u64 = 50;
+    let text = "name = \"ecmp\"\ntransport = \"tcp\"\nduration = \"20 ms\"\ndrain = \"0 us\"\n\
+        [topology]\nkind = \"leaf-spine\"\nracks = 2\nhosts_per_rack = 2\nspines = 2\n\
+        host_link = { rate = \"1 Gbps\", latency = \"5 us\" }\n\
+        uplink = { rate = \"1 Gbps\", latency = \"5 us\" }\n\
+        [[workload]]\nkind = \"long\"\npairs = [[0, 2], [1, 3]]\n";
+    let scenario = duetime_scenario::load(text, "ecmp", &[], &NoFiles).unwrap();
+    let paths_in_use = |run| {
+        let output = duetime_sim::run(&scenario, 0, run, &Options::default()).unwrap();
+        let ports = output.records.ports.iter();
+        let uplinks = ports.filter(|port| port.link.starts_with("rack0->spine"));
+        uplinks.filter(|port| port.utilisation > 0.2).count()
+    };
+    // Half of the runs collide, within nearly four standard deviations.
+    let collisions = (0..SEEDS).filter(|&run| paths_in_use(run) == 1).count();
+    assert!((12..=38).contains(&collisions), "{collisions} of {SEEDS}");
+}
+
+#[test]
+fn a_flow_keeps_its_path() {
+    let (network, routing) = build(&leaf_spine(4, 2, 5));
+    assert_eq!(
+        routing.path(&network, 0, 7, 42),
+        routing.path(&network, 0, 7, 42)
+    );
+}
+
+#[test]
+fn tables_of_16_000_hosts_fit_in_a_megabyte() {
+    let (network, routing) = build(&Topology::FatTree {
+        k: 40,
+        link: link(10),
+    });
+    assert_eq!((network.hosts(), network.switches()), (16_000, 2_000));
+    assert!(
+        routing.table_bytes() <= 1_000_000,
+        "{}",
+        routing.table_bytes()
+    );
+    assert_eq!(routing.path(&network, 0, 15_999, 7).len(), 6);
+    assert_eq!(routing.path(&network, 0, 19, 7).len(), 2);
+    assert_eq!(routing.path(&network, 0, 20, 7).len(), 4);
+}
+
+#[test]
+fn d3_testbed_is_numbered_as_documented() {
+    let (network, routing) = build(&Topology::D3Testbed { link: link(1) });
+    assert_eq!(
+        (network.hosts(), network.switches(), network.links.len()),
+        (14, 5, 2 * 18)
+    );
+    let names = |links: Vec<u32>| {
+        links
+            .into_iter()
+            .map(|link| network.link_name(link))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        names(routing.path(&network, 0, 2, 0)),
+        ["host0->rack0", "rack0->host2"]
+    );
+    assert_eq!(
+        names(routing.path(&network, 3, 11, 0)),
+        [
+            "host3->rack1",
+            "rack1->root",
+            "root->rack3",
+            "rack3->host11"
+        ]
+    );
+    assert_eq!(
+        names(routing.path(&network, 12, 13, 0)),
+        ["host12->root", "root->host13"]
+    );
+    let racks: Vec<u32> = network.nodes[..14].iter().map(|node| node.rack).collect();
+    assert_eq!(racks, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4]);
+}
+
+#[test]
+fn links_have_names_and_reverse_links() {
+    let (network, _) = build(&leaf_spine(2, 2, 2));
+    for link in 0..network.links.len() as u32 {
+        assert_eq!(network.find_link(&network.link_name(link)), Some(link));
+        let (forward, reverse) = (
+            &network.links[link as usize],
+            &network.links[link as usize ^ 1],
+        );
+        assert_eq!((forward.from, forward.to), (reverse.to, reverse.from));
+    }
+    assert_eq!(network.find_link("rack0->host3"), None);
+    for host in 0..4_u32 {
+        assert_eq!(
+            network.links[network.uplink[host as usize] as usize].from,
+            host
+        );
+        assert_eq!(
+            network.links[network.downlink[host as usize] as usize].to,
+            host
+        );
+        assert_eq!(
+            network.nodes[network.switch_of(host) as usize].name,
+            format!("rack{}", host / 2)
+        );
+    }
+}
+
+#[test]
+fn graphs_list_nodes_in_any_order() {
+    let nodes = [("middle", false), ("b", true), ("edge", false), ("a", true)];
+    let nodes = nodes.map(|(name, host)| Node {
+        name: name.into(),
+        host,
+    });
+    let edges = [(1, 0), (0, 2), (2, 3)].map(|(a, b)| Edge {
+        a,
+        b,
+        link: link(1),
+    });
+    let (network, routing) = build(&Topology::Graph {
+        nodes: nodes.into(),
+        edges: edges.into(),
+    });
+    let names: Vec<&str> = network
+        .nodes
+        .iter()
+        .map(|node| node.name.as_str())
+        .collect();
+    assert_eq!(names, ["b", "a", "middle", "edge"]);
+    check_routes(&network, &routing, &[0]);
+}
+
+#[test]
+fn invalid_topologies_are_rejected() {
+    let message = |topology: &Topology| -> String {
+        let result =
+            Network::build(topology).and_then(|network| Routing::build(&network).map(|_| ()));
+        result.map_or_else(
+            |error: SetupError| error.to_string(),
+            |()| "no error".into(),
+        )
+    };
+    let cases = [
+        (graph(2, 2, &[(0, 2), (1, 3)]), "no path from `n1` to `n0`"),
+        (
+            graph(2, 2, &[(0, 2), (1, 3), (1, 2)]),
+            "host `n1` has 2 links",
+        ),
+        (graph(2, 1, &[(0, 2)]), "host `n1` has 0 links"),
+        (graph(2, 1, &[(0, 1)]), "host `n0` is joined to host `n1`"),
+        (
+            graph(2, 1, &[(0, 2), (1, 2), (2, 2)]),
+            "`n2` is joined to itself",
+        ),
+        (graph(1, 1, &[(0, 1)]), "1 host(s); at least 2"),
+        (
+            graph(2, 1, &[(0, 2), (1, 7)]),
+            "an edge refers to node 7, but there are 3 nodes",
+        ),
+        (
+            Topology::FatTree {
+                k: 5,
+                link: link(1),
+            },
+            "k = 5; k must be even",
+        ),
+        (leaf_spine(2, 2, 0), "under 0 spines"),
+        (
+            Topology::Star {
+                hosts: 3,
+                link: link(0),
+            },
+            "has no rate",
+        ),
+    ];
+    for (topology, expected) in cases {
+        let found = message(&topology);
+        assert!(
+            found.contains(expected),
+            "{found:?} should contain {expected:?}"
+        );
+    }
+}
+
+#[test]
+fn computed_routes_match_search() {
+    for (network, plain) in crate::regular_shapes::regular_shapes() {
+        assert!(network.regular.is_some());
+        let computed = Routing::build(&network).expect("routes");
+        let searched = Routing::build(&plain).expect("routes");
+        for node in 0..network.nodes.len() as u32 {
+            for host in (0..network.hosts()).filter(|&host| host != node) {
+                for hash in [0, 1, 0x9e37_79b9, u32::MAX] {
+                    assert_eq!(
+                        computed.next(node, host, hash),
+                        searched.next(node, host, hash),
+                        "from node {node} to host {host} of {}",
+                        network.hosts()
+                    );
+                }
+            }
+        }
+        assert_eq!(computed.table_bytes(), searched.table_bytes());
+        assert_eq!(network.longest_path(), plain.longest_path());
+    }
+}
