@@ -38,14 +38,14 @@ class Library:
     def loaded(self) -> ctypes.CDLL:
         """The library, with the types of its functions."""
         variable = f"DUETIME_{self._transport.upper()}"
-        path = os.environ.get(variable, f"target/release/libduetime_{self._transport}.so")
+        path = os.environ.get(variable, f"libduetime_{self._transport}.so")
         try:
             library = ctypes.CDLL(path)
         except OSError as error:
             raise OSError(
                 f"cannot load the C library of {self._transport}: {error}\n"
-                f"   help: build it with `cargo rustc --release -p duetime-{self._transport} --features c --crate-type cdylib`,"
-                f" and set {variable} to its path"
+                f"   help: build it in the repository with `script/library {self._transport}`, which prints its path, and set"
+                f" {variable} to the path"
             ) from None
         for name, (result, *arguments) in self._functions.items():
             function = getattr(library, name)

@@ -1,12 +1,10 @@
 """D3 streams over UDP, through the C library of ``crates/d3``.
 
-The wheel does not contain the library. Build it in the repository and name its path in ``DUETIME_D3``::
+The wheel does not contain the library. Install it from the repository, or name its path in ``DUETIME_D3``::
 
-    cargo rustc --release -p duetime-d3 --features c --crate-type cdylib
-    export DUETIME_D3=$PWD/target/release/libduetime_d3.so
+    export DUETIME_D3=$(script/library d3)
 
-Without the variable, the path is ``target/release/libduetime_d3.so`` in the current directory. The first :class:`Socket` loads
-the library.
+The first :class:`Socket` loads the library.
 
     >>> from duetime.d3 import Socket
     >>> with Socket("0.0.0.0:0", 10_000_000_000) as socket:

@@ -1,12 +1,10 @@
 """Messages with deadlines over UDP, through the C library of ``crates/due``.
 
-The wheel does not contain the library. Build it in the repository and name its path in ``DUETIME_DUE``::
+The wheel does not contain the library. Install it from the repository, or name its path in ``DUETIME_DUE``::
 
-    cargo rustc --release -p duetime-due --features c --crate-type cdylib
-    export DUETIME_DUE=$PWD/target/release/libduetime_due.so
+    export DUETIME_DUE=$(script/library due)
 
-Without the variable, the path is ``target/release/libduetime_due.so`` in the current directory. The first :class:`Socket` loads
-the library.
+The first :class:`Socket` loads the library.
 
     >>> from duetime.due import Socket, random_query
     >>> with Socket("0.0.0.0:0", 10_000_000_000) as socket:

@@ -58,7 +58,7 @@
 //! `Listener::accept_async` exist. They work on any runtime.
 //!
 //! The feature `c` provides a C interface, declared in `include/duetime_d3.h` and documented in `man/duetime_d3.3`.
-//! Build the library with `cargo rustc --release -p duetime-d3 --features c --crate-type cdylib`.
+//! `script/library d3` builds the library.
 
 #[cfg(all(unix, feature = "tokio"))]
 mod asynchronous;

@@ -14,11 +14,10 @@ const SCRATCH: &str = env!("CARGO_TARGET_TMPDIR");
 
 #[test]
 fn c_programs_exchange_data() {
-    let (folder, scratch) = (Path::new(FOLDER), Path::new(SCRATCH));
-    match clibrary::run("duetime-d3", folder, "tests/exchange.c", scratch) {
-        Some(output) => assert_eq!(output, "300000 bytes, in order\n"),
-        None => eprintln!("skipped: no C compiler"),
-    }
+    let library = clibrary::build("d3", "c-d3");
+    library.check_symbols();
+    let output = library.run(&Path::new(FOLDER).join("tests/exchange.c"));
+    assert_eq!(output, "300000 bytes, in order\n");
 }
 
 #[test]
@@ -28,7 +27,7 @@ fn python_programs_exchange_data() {
         eprintln!("skipped: Python is not installed");
         return;
     }
-    let library = clibrary::build("duetime-d3");
+    let library = clibrary::build("d3", "python-d3").path();
     let python = |program: &str| {
         let program = examples.join(program);
         let mut python = clibrary::python(&program, Path::new(SCRATCH)).expect("Python");

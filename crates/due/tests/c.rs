@@ -12,11 +12,10 @@ const SCRATCH: &str = env!("CARGO_TARGET_TMPDIR");
 
 #[test]
 fn c_programs_exchange_messages() {
-    let (folder, scratch) = (Path::new(FOLDER), Path::new(SCRATCH));
-    match clibrary::run("duetime-due", folder, "tests/exchange.c", scratch) {
-        Some(output) => assert_eq!(output, "300000 bytes, in order\n"),
-        None => eprintln!("skipped: no C compiler"),
-    }
+    let library = clibrary::build("due", "c-due");
+    library.check_symbols();
+    let output = library.run(&Path::new(FOLDER).join("tests/exchange.c"));
+    assert_eq!(output, "300000 bytes, in order\n");
 }
 
 #[test]
@@ -26,7 +25,7 @@ fn python_programs_exchange_messages() {
         eprintln!("skipped: Python is not installed");
         return;
     };
-    python.env("DUETIME_DUE", clibrary::build("duetime-due"));
+    python.env("DUETIME_DUE", clibrary::build("due", "python-due").path());
     let run = python.output().expect("python3 runs");
     let error = String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "{error}");
