@@ -118,12 +118,12 @@ impl Protocol for Messages {
         })
     }
 
-    fn too_long(&mut self, now: Time, peer: SocketAddr) {
-        self.0.too_long(now, peer);
+    fn too_long(&mut self, _now: Time, peer: SocketAddr) {
+        self.0.too_long(peer);
     }
 
-    fn port_closed(&mut self, now: Time, peer: SocketAddr) {
-        self.0.port_closed(now, peer);
+    fn port_closed(&mut self, _now: Time, peer: SocketAddr) {
+        self.0.port_closed(peer);
     }
 
     fn is_sending(&self) -> bool {

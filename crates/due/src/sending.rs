@@ -66,7 +66,7 @@ impl Sending {
     /// Aborts the message: the peer drops the part that it has received, unless the message was complete.
     pub fn abort(self) {
         let shared = &self.socket.shared;
-        shared.call(|messages, now| messages.0.abort(now, self.number));
+        shared.call(|messages, _| messages.0.abort(self.number));
     }
 
     pub(crate) fn key(&self) -> Key {

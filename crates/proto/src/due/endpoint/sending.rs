@@ -118,7 +118,7 @@ impl Endpoint {
 
     /// Aborts a message: unsent bytes are discarded, and the receiver is notified. The outcome is
     /// [`Outcome::Aborted`], even if the message arrives completely. No effect on an ended message.
-    pub fn abort(&mut self, _now: Time, number: u64) {
+    pub fn abort(&mut self, number: u64) {
         let Some(message) = self.outgoing.get_mut(&number) else {
             return;
         };
@@ -140,7 +140,7 @@ impl Endpoint {
 
     /// Fails the messages to `peer` with [`Failure::TooLong`], except those whose datagrams fit into packets of 576
     /// bytes. Called when a datagram to `peer` is too long for the interface.
-    pub fn too_long(&mut self, _now: Time, peer: SocketAddr) {
+    pub fn too_long(&mut self, peer: SocketAddr) {
         let max = u64::from(wire::MIN_MTU - wire::ip_udp_bytes(peer));
         self.fail_all(Failure::TooLong, |message| {
             message.peer == peer && message.layout.longest() > max
@@ -149,7 +149,7 @@ impl Endpoint {
 
     /// Fails the messages that wait for a first reply of `peer` with [`Failure::Unreachable`]. Called when the network
     /// reports that the peer's port is closed. Other messages continue, since anyone can forge a report.
-    pub fn port_closed(&mut self, _now: Time, peer: SocketAddr) {
+    pub fn port_closed(&mut self, peer: SocketAddr) {
         self.fail_all(Failure::Unreachable, |message| {
             message.peer == peer && !message.is_known
         });

@@ -144,8 +144,8 @@ fn closed_port_fails_messages_without_a_reply() {
     submit(&mut world, 0, &mut messages[0]);
     world.run_until(after(Span::from_ms(5)));
     submit(&mut world, 1, &mut messages[1]);
-    let (now, peer) = (world.now, world.address(1));
-    world.endpoints[0].port_closed(now, peer);
+    let peer = world.address(1);
+    world.endpoints[0].port_closed(peer);
     assert!(run(&mut world, &mut messages, after(SECOND * 60)));
     assert_eq!(messages[0].outcome, Some(Outcome::Delivered));
     assert_eq!(
@@ -189,8 +189,8 @@ fn interface_mtu_failure_ends_long_messages_to_the_peer() {
         Message::new(0, 2, 50_000),
     ];
     work(&mut world, &mut messages, |_| true);
-    let (now, peer) = (world.now, world.address(1));
-    world.endpoints[0].too_long(now, peer);
+    let peer = world.address(1);
+    world.endpoints[0].too_long(peer);
     assert!(run(&mut world, &mut messages, after(SECOND * 60)));
     let outcomes = messages.map(|message| message.outcome);
     let delivered = Some(Outcome::Delivered);

@@ -72,12 +72,12 @@ pub fn play(bytes: &[u8]) -> (u64, u64) {
             }
             10 => {
                 if let Some(&number) = numbers.get(usize::from(argument) % numbers.len().max(1)) {
-                    endpoint.abort(now, number);
+                    endpoint.abort(number);
                 }
             }
             _ => match operation >> 6 {
-                0 => endpoint.too_long(now, peer(argument)),
-                1 => endpoint.port_closed(now, peer(argument)),
+                0 => endpoint.too_long(peer(argument)),
+                1 => endpoint.port_closed(peer(argument)),
                 _ => numbers.retain(|&number| {
                     let has_ended = endpoint.outcome(number).is_some();
                     if number % 7 == 0 {

@@ -89,7 +89,7 @@ fn outcomes_count_until_they_are_taken() {
         .map(|_| endpoint.send(now, message(10)).unwrap())
         .collect();
     assert_eq!(endpoint.send(now, message(0)), Err(SendError::Blocked));
-    endpoint.abort(now, numbers[0]);
+    endpoint.abort(numbers[0]);
     assert_eq!(endpoint.send(now, message(0)), Err(SendError::Blocked));
     assert_eq!(endpoint.outcome(numbers[0]), Some(Outcome::Aborted));
     assert_eq!(endpoint.outcome(numbers[0]), None);

@@ -78,7 +78,7 @@ pub fn work(world: &mut World, messages: &mut [Message], reads: impl Fn(usize) -
             && message.abort_at <= now
         {
             message.abort_at = Time::MAX;
-            world.endpoints[message.from].abort(now, number);
+            world.endpoints[message.from].abort(number);
         }
     }
     for host in 0..world.endpoints.len() {
