@@ -161,9 +161,8 @@ impl Bars {
     fn new(detail: Detail) -> Self {
         let multi = MultiProgress::new();
         let all = multi.add(ProgressBar::new(0));
-        all.set_style(style(
-            "{elapsed:>5} {bar:24.green} {pos}/{len} runs  {prefix}{msg}",
-        ));
+        // Warnings come before the number of runs is known.
+        all.set_style(style("{msg}"));
         Self {
             detail,
             multi,
@@ -180,10 +179,17 @@ impl Bars {
         }
     }
 
+    fn count(&self, done: usize, runs: usize) {
+        self.all.set_style(style(
+            "{elapsed:>5} {bar:24.green} {pos}/{len} runs  {prefix}{msg}",
+        ));
+        self.all.set_length(runs as u64);
+        self.all.set_position(done as u64);
+    }
+
     fn begin(&self, runs: usize, kept: usize) {
         self.all.reset();
-        self.all.set_length(runs as u64);
-        self.all.set_position(kept as u64);
+        self.count(kept, runs);
         self.all.enable_steady_tick(Duration::from_millis(500));
     }
 }
@@ -259,8 +265,7 @@ impl Listener for Bars {
                 self.print(event);
             }
             Event::Explaining { done, runs, eta_s } => {
-                self.all.set_length(*runs as u64);
-                self.all.set_position(*done as u64);
+                self.count(*done, *runs);
                 self.all.set_message(explaining(*eta_s));
                 self.all.tick();
             }

@@ -72,6 +72,10 @@ pub fn show(args: &LabRun, testbed: &Testbed) -> Result<(), Failure> {
         }
         return Ok(());
     }
+    // A comparison that resumes may find all runs.
+    if reports.is_empty() {
+        return Ok(());
+    }
     writeln!(to, "\nFidelity (details in fidelity.json)")?;
     for report in &reports {
         let state = if report.is_valid() {
