@@ -130,8 +130,8 @@ impl Table {
         self
     }
 
-    /// Omits intervals, then columns that may be omitted, until lines have at most `width` characters. `None` omits
-    /// nothing.
+    /// Omits intervals, then columns that may be omitted, until lines have at most `width` characters; if that does not
+    /// suffice, breaks the headers. `None` omits nothing.
     #[must_use]
     pub fn within(mut self, width: Option<usize>) -> Table {
         let Some(width) = width else { return self };
@@ -182,7 +182,31 @@ impl Table {
                 .omitted
                 .push(format!("intervals of {}", without_interval.join(", ")));
         }
+        if table.width() > width {
+            table.break_heads();
+        }
         table
+    }
+
+    /// Breaks each header that is wider than its cells at spaces.
+    fn break_heads(&mut self) {
+        let texts = self.texts();
+        for (at, column) in self.columns.iter_mut().enumerate() {
+            let cells = texts.iter().map(|row| row[at].chars().count());
+            let words = column.head.split(' ').map(|word| word.chars().count());
+            let width = cells.chain(words).fold(0, usize::max);
+            let mut lines: Vec<String> = Vec::new();
+            for word in column.head.split(' ') {
+                match lines.last_mut() {
+                    Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                        line.push(' ');
+                        line.push_str(word);
+                    }
+                    _ => lines.push(word.to_owned()),
+                }
+            }
+            column.head = lines.join("\n");
+        }
     }
 
     /// Returns true if a cell has this value.
@@ -247,7 +271,8 @@ impl Table {
     fn widths(&self, texts: &[Vec<String>]) -> Vec<usize> {
         let width = |(at, column): (usize, &Column)| {
             let cells = texts.iter().map(|row| row[at].chars().count());
-            cells.fold(column.head.chars().count(), usize::max)
+            let head = column.head.lines().map(|line| line.chars().count());
+            cells.chain(head).fold(0, usize::max)
         };
         self.columns.iter().enumerate().map(width).collect()
     }
@@ -285,12 +310,17 @@ impl std::fmt::Display for Table {
                 .collect();
             writeln!(f, "{}", text.join(GAP).trim_end())
         };
-        let head: Vec<String> = self
+        let heads = self
             .columns
             .iter()
-            .map(|column| column.head.clone())
-            .collect();
-        line(&head)?;
+            .map(|column| column.head.lines().count());
+        for below in (0..heads.fold(1, usize::max)).rev() {
+            let head = self.columns.iter().map(|column| {
+                let line = column.head.lines().rev().nth(below);
+                line.unwrap_or_default().to_owned()
+            });
+            line(&head.collect::<Vec<_>>())?;
+        }
         let rule: Vec<String> = widths.iter().map(|&width| "─".repeat(width)).collect();
         line(&rule)?;
         texts.iter().try_for_each(|row| line(row))?;
@@ -319,6 +349,27 @@ mod tests {
         assert_eq!(
             shown,
             "transport  missed\n─────────  ──────\nd2tcp       1.2 %\ntcp        31.0 %\n"
+        );
+    }
+
+    #[test]
+    fn headers_are_broken_where_columns_do_not_suffice() {
+        let mut table = Table::new(&[
+            ("point", Align::Left),
+            ("no transport can do better", Align::Right),
+        ]);
+        table.row(vec!["buffer = 16 MB".into(), "99.96 %".into()]);
+        assert!(
+            table
+                .clone()
+                .within(Some(42))
+                .to_string()
+                .starts_with("point")
+        );
+        assert_eq!(
+            table.within(Some(41)).to_string(),
+            "                       no\n                transport\n                   can do\npoint              better\n\
+             ──────────────  ─────────\nbuffer = 16 MB    99.96 %\n"
         );
     }
 
