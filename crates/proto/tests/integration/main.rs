@@ -28,3 +28,4 @@ mod due_wire;
 mod tcp_faults;
 mod tcp_marks;
 mod tcp_traces;
+mod virtual_network;

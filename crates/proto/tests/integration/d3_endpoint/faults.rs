@@ -3,6 +3,7 @@
 use super::exchange::{Exchange, run, run_to_outcomes, run_with};
 use super::router::Router;
 use super::world::{Faults, SECOND, World, address, after, options};
+use crate::virtual_network::seeds;
 use duetime_core::{Span, Time};
 use duetime_proto::d3::endpoint::{Options, StreamError};
 
@@ -12,17 +13,6 @@ const SEEDS: std::ops::Range<u64> = 0..2_000;
 /// Maximum time between the last datagram from the peer and a stream's error: the idle timeout, or the shorter timeout
 /// for the answer to a SYN.
 const TIMEOUT: Span = Span::from_ms(10_001);
-
-#[expect(clippy::disallowed_methods, reason = "reads the seeds to replay")]
-fn seeds() -> std::ops::Range<u64> {
-    let Ok(range) = std::env::var("D3_ENDPOINT_SEEDS") else {
-        return SEEDS;
-    };
-    let (first, end) = range
-        .split_once("..")
-        .expect("D3_ENDPOINT_SEEDS=FIRST..END");
-    first.parse().expect("a number")..end.parse().expect("a number")
-}
 
 /// Scheduled events in addition to the network's faults.
 struct Events {
@@ -108,7 +98,7 @@ impl Drop for Replay {
 
 #[test]
 fn transfers_are_correct_under_random_faults() {
-    for seed in seeds() {
+    for seed in seeds("D3_ENDPOINT_SEEDS", SEEDS) {
         let _replay = Replay(seed);
         let (mut world, mut exchanges, mut events) = random_world(seed);
         let failure = events.failure;

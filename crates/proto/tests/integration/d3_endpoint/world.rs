@@ -2,10 +2,10 @@
 //! seed.
 
 use super::router::{Flow, Router};
+use crate::virtual_network::{Arrivals, Random};
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::d3::endpoint::{Endpoint, Options};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
 pub const SECOND: Span = Span::from_secs(1);
@@ -30,9 +30,6 @@ pub struct Faults {
     pub max_length: usize,
 }
 
-/// Arrival: time, sequence number, host, sender's address, datagram.
-type Arrival = (Time, u64, usize, SocketAddr, Vec<u8>);
-
 pub struct World {
     pub now: Time,
     pub endpoints: Vec<Endpoint>,
@@ -47,9 +44,8 @@ pub struct World {
     pub last_arrival: BTreeMap<(usize, usize), Time>,
     /// Routers on the path to each host, passed by all senders.
     pub paths: Vec<Vec<Router>>,
-    arriving: BinaryHeap<Reverse<Arrival>>,
-    sent: u64,
-    random: u64,
+    arrivals: Arrivals,
+    random: Random,
 }
 
 const MAX_DELAY: Span = Span::from_us(700);
@@ -71,9 +67,8 @@ impl World {
             delivered: 0,
             last_arrival: BTreeMap::new(),
             paths: (0..hosts).map(|_| vec![Router::new(&options)]).collect(),
-            arriving: BinaryHeap::new(),
-            sent: 0,
-            random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            arrivals: Arrivals::default(),
+            random: Random::new(seed),
         }
     }
 
@@ -114,20 +109,14 @@ impl World {
         let timeouts = self.endpoints.iter().zip(&self.dead);
         let timeouts = timeouts.filter(|(_, dead)| !**dead);
         let timer = timeouts.map(|(endpoint, _)| endpoint.next_timeout()).min();
-        let arrival = self.arriving.peek().map(|Reverse(next)| next.0);
-        let next = timer.unwrap_or(Time::MAX).min(arrival.unwrap_or(Time::MAX));
+        let next = timer.unwrap_or(Time::MAX).min(self.arrivals.next());
         if next >= end {
             return false;
         }
         self.now = self.now.max(next);
         let now = self.now;
         self.routers().for_each(|router| router.run_until(now));
-        while let Some(Reverse(first)) = self.arriving.peek()
-            && first.0 <= self.now
-        {
-            let Some(Reverse((_, _, host, from, bytes))) = self.arriving.pop() else {
-                break;
-            };
+        while let Some((host, from, bytes)) = self.arrivals.arrived(self.now) {
             if !self.dead[host] {
                 self.delivered += 1;
                 let SocketAddr::V4(peer) = from else {
@@ -172,7 +161,7 @@ impl World {
         if too_long {
             return;
         }
-        let copies = 1 + u64::from(self.draw_fault(self.faults.duplicated));
+        let copies = 1 + u64::from(self.random.fault(self.faults.duplicated));
         for _ in 0..copies {
             self.forward_copy(from, to, datagram.to_vec());
         }
@@ -198,7 +187,7 @@ impl World {
             }
         }
         let mut arrives = at + self.delay;
-        if self.draw_fault(self.faults.delayed) {
+        if self.random.fault(self.faults.delayed) {
             arrives += Span::from_ps(self.draw() % MAX_DELAY.as_ps());
         }
         self.inject(arrives, from, to, datagram);
@@ -206,24 +195,15 @@ impl World {
 
     /// Injects a datagram, from any sender.
     pub fn inject(&mut self, arrives: Time, from: usize, to: usize, datagram: Vec<u8>) {
-        self.sent += 1;
-        let arrival = (arrives, self.sent, to, address(from), datagram);
-        self.arriving.push(Reverse(arrival));
+        self.arrivals.push(arrives, address(from), to, datagram);
     }
 
     fn draw_stop(&mut self, permille: u64, stops: u64) -> Option<u64> {
-        let draw_fault = self.draw_fault(permille);
+        let draw_fault = self.random.fault(permille);
         draw_fault.then(|| self.draw() % stops)
     }
 
-    fn draw_fault(&mut self, permille: u64) -> bool {
-        permille > 0 && self.draw() % 1_000 < permille
-    }
-
     pub fn draw(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random
+        self.random.draw()
     }
 }

@@ -2,22 +2,12 @@
 
 use super::messages::{Message, run, take, work};
 use super::world::{Faults, SECOND, World, after, after_us, options};
+use crate::virtual_network::seeds;
 use duetime_core::{Span, Time};
 use duetime_proto::due::endpoint::{Failure, Options, Outcome};
 
 /// Seeds of a normal test run; `script/faults --due` runs 10,000, and `DUE_ENDPOINT_SEEDS=7..8` repeats one.
 const SEEDS: std::ops::Range<u64> = 0..2_000;
-
-#[expect(clippy::disallowed_methods, reason = "reads the seeds to replay")]
-fn seeds() -> std::ops::Range<u64> {
-    let Ok(range) = std::env::var("DUE_ENDPOINT_SEEDS") else {
-        return SEEDS;
-    };
-    let (first, end) = range
-        .split_once("..")
-        .expect("DUE_ENDPOINT_SEEDS=FIRST..END");
-    first.parse().expect("a number")..end.parse().expect("a number")
-}
 
 /// Prints the command that replays a seed if its run fails.
 struct Replay(u64);
@@ -120,7 +110,7 @@ fn is_good(scenario: &Scenario, message: &Message, was_aborted: bool) -> bool {
 
 #[test]
 fn messages_are_correct_under_random_faults() {
-    for seed in seeds() {
+    for seed in seeds("DUE_ENDPOINT_SEEDS", SEEDS) {
         let _replay = Replay(seed);
         let mut scenario = random_scenario(seed);
         let aborted: Vec<bool> = scenario

@@ -198,14 +198,10 @@ fn seal(bytes: &[u8], known: Known) -> Vec<u8> {
 fn endpoint_survives_hostile_input() {
     let (mut passed, mut complete) = (0, 0);
     for seed in 1..200_u64 {
-        let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut bytes = Vec::new();
-        for _ in 0..1_000 {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            bytes.extend_from_slice(&random.to_le_bytes());
-        }
+        let mut random = crate::virtual_network::Random::new(seed);
+        let bytes: Vec<u8> = (0..1_000)
+            .flat_map(|_| random.draw().to_le_bytes())
+            .collect();
         let (more_passed, more_complete) = play(&bytes);
         passed += more_passed;
         complete += more_complete;

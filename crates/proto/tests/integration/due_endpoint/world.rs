@@ -1,10 +1,10 @@
 //! Endpoints on a virtual network: each host has a link of 1 Gbps with an unlimited queue in front of it, and faults
 //! are derived from a seed.
 
+use crate::virtual_network::{Arrivals, Random};
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::due::endpoint::{Endpoint, Options};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 pub const SECOND: Span = Span::from_secs(1);
@@ -38,9 +38,6 @@ pub struct Faults {
     pub muted: Option<usize>,
 }
 
-/// Arrival: time, sequence number, host, sender's address, datagram.
-type Arrival = (Time, u64, usize, SocketAddr, Vec<u8>);
-
 pub struct World {
     pub now: Time,
     pub endpoints: Vec<Endpoint>,
@@ -54,9 +51,8 @@ pub struct World {
     pub sent_to_others: BTreeMap<SocketAddr, u64>,
     is_ipv6: bool,
     link_free: Vec<Time>,
-    arriving: BinaryHeap<Reverse<Arrival>>,
-    count: u64,
-    random: u64,
+    arrivals: Arrivals,
+    random: Random,
 }
 
 impl World {
@@ -72,9 +68,8 @@ impl World {
             sent_to_others: BTreeMap::new(),
             is_ipv6: false,
             link_free: vec![Time::ZERO; hosts],
-            arriving: BinaryHeap::new(),
-            count: 0,
-            random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            arrivals: Arrivals::default(),
+            random: Random::new(seed),
         }
     }
 
@@ -116,18 +111,12 @@ impl World {
         let hosts = self.endpoints.iter().zip(&self.dead);
         let alive = hosts.filter(|(_, dead)| !**dead);
         let timer = alive.map(|(endpoint, _)| endpoint.next_timeout()).min();
-        let arrival = self.arriving.peek().map(|Reverse(next)| next.0);
-        let next = timer.unwrap_or(Time::MAX).min(arrival.unwrap_or(Time::MAX));
+        let next = timer.unwrap_or(Time::MAX).min(self.arrivals.next());
         if next >= end {
             return false;
         }
         self.now = self.now.max(next);
-        while let Some(Reverse(first)) = self.arriving.peek()
-            && first.0 <= self.now
-        {
-            let Some(Reverse((_, _, host, from, bytes))) = self.arriving.pop() else {
-                break;
-            };
+        while let Some((host, from, bytes)) = self.arrivals.arrived(self.now) {
             if !self.dead[host] {
                 self.endpoints[host].input(self.now, from, &bytes);
             }
@@ -180,13 +169,13 @@ impl World {
         if max > 0 && datagram.len() > max || self.faults.muted == Some(from) {
             return;
         }
-        let copies = 1 + u64::from(self.draw_fault(self.faults.duplicated));
+        let copies = 1 + u64::from(self.random.fault(self.faults.duplicated));
         for _ in 0..copies {
-            if self.draw_fault(self.faults.lost) {
+            if self.random.fault(self.faults.lost) {
                 continue;
             }
             let mut datagram = datagram.to_vec();
-            if self.draw_fault(self.faults.damaged) {
+            if self.random.fault(self.faults.damaged) {
                 let bit = self.draw() as usize % (datagram.len() * 8);
                 datagram[bit / 8] ^= 1 << (bit % 8);
                 let length = self.draw() as usize % (datagram.len() * 2);
@@ -195,7 +184,7 @@ impl World {
             let time = RATE.transmit(datagram.len() as u64 + 66);
             self.link_free[to] = self.link_free[to].max(self.now) + time;
             let mut arrives = self.link_free[to] + Span::from_us(20);
-            if self.draw_fault(self.faults.delayed) {
+            if self.random.fault(self.faults.delayed) {
                 arrives += Span::from_ps(self.draw() % MAX_DELAY.as_ps());
             }
             self.inject(arrives, self.address(from), to, datagram);
@@ -204,19 +193,10 @@ impl World {
 
     /// Injects a datagram, from any address.
     pub fn inject(&mut self, arrives: Time, from: SocketAddr, to: usize, datagram: Vec<u8>) {
-        self.count += 1;
-        let arrival = (arrives, self.count, to, from, datagram);
-        self.arriving.push(Reverse(arrival));
-    }
-
-    fn draw_fault(&mut self, permille: u64) -> bool {
-        permille > 0 && self.draw() % 1_000 < permille
+        self.arrivals.push(arrives, from, to, datagram);
     }
 
     pub fn draw(&mut self) -> u64 {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random
+        self.random.draw()
     }
 }
