@@ -130,8 +130,8 @@ impl Table {
         self
     }
 
-    /// Omits intervals, then columns that may be omitted, until lines have at most `width` characters; if that does not
-    /// suffice, breaks the headers. `None` omits nothing.
+    /// Omits intervals, then columns that may be omitted, until lines have at most `width` characters; if the
+    /// table is still too wide, wraps the headers. `None` omits nothing.
     #[must_use]
     pub fn within(mut self, width: Option<usize>) -> Table {
         let Some(width) = width else { return self };
@@ -183,13 +183,13 @@ impl Table {
                 .push(format!("intervals of {}", without_interval.join(", ")));
         }
         if table.width() > width {
-            table.break_heads();
+            table.wrap_heads();
         }
         table
     }
 
-    /// Breaks each header that is wider than its cells at spaces.
-    fn break_heads(&mut self) {
+    /// Wraps each header that is wider than its cells.
+    fn wrap_heads(&mut self) {
         let texts = self.texts();
         for (at, column) in self.columns.iter_mut().enumerate() {
             let cells = texts.iter().map(|row| row[at].chars().count());
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_are_broken_where_columns_do_not_suffice() {
+    fn headers_wrap_if_the_table_is_still_too_wide() {
         let mut table = Table::new(&[
             ("point", Align::Left),
             ("no transport can do better", Align::Right),
