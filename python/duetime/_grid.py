@@ -66,7 +66,7 @@ class Axis:
     def label(self) -> str:
         """Axis label for figures: the last part of the key in words, with the unit."""
         words = [_SHORT.get(word, word) for word in self.key.rsplit(".", 1)[-1].split("_")]
-        text = " ".join(words)
+        text = " ".join(words).replace("fan in", "fan-in")
         return f"{text[:1].upper()}{text[1:]}" + (f" ({self.unit})" if self.unit else "")
 
     def at(self, point: Mapping[str, str]) -> Cell:

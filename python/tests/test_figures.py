@@ -215,7 +215,7 @@ def test_sweep_figure_matches_summary(swept: Result) -> None:
     figure = figures.sweep(swept, "workload.fan_in", "in_time")
     titles = [title(ax) for ax in figure.axes]
     assert sorted(titles) == [f"oldi, switch.buffer = {size}" for size in ("1 MB", "100 KB")]
-    assert figure.axes[0].get_xlabel() == "Fan in" and figure.axes[0].get_ylabel() == "Queries in time (%)"
+    assert figure.axes[0].get_xlabel() == "Fan-in" and figure.axes[0].get_ylabel() == "Queries in time (%)"
     for ax in figure.axes:
         assert list(ax.get_xticks()) == [2, 5, 8]
         buffer = title(ax).split("= ")[1]
@@ -256,7 +256,7 @@ def test_heatmap_matches_summary(swept: Result, metric: Any, name: str, factor: 
     figure = figures.heatmap(swept, "workload.fan_in", "switch_buffer_kb", metric)
     panels = figure.axes[:2]
     assert [title(ax) for ax in panels] == ["DCTCP", "D3"]
-    assert panels[1].get_xlabel() == "Fan in" and panels[0].get_ylabel() == "Buffer (KB)"
+    assert panels[1].get_xlabel() == "Fan-in" and panels[0].get_ylabel() == "Buffer (KB)"
     assert figure.axes[-1].get_ylabel() == {"in_time": "Queries in time (%)", "p50": "Query time, median (ms)"}[metric]
     frame = swept.summary.to_polars().filter(kind="queries", metric=name)
     for ax, transport in zip(panels, COLOURS):
@@ -274,7 +274,7 @@ def test_heatmap_matches_summary(swept: Result, metric: Any, name: str, factor: 
 
 def test_heatmap_requires_two_axes(swept: Result, star: Scenario) -> None:
     (panel, _) = figures.heatmap(swept, transport="d3").axes
-    assert (panel.get_xlabel(), panel.get_ylabel()) == ("Buffer (KB)", "Fan in")
+    assert (panel.get_xlabel(), panel.get_ylabel()) == ("Buffer (KB)", "Fan-in")
     with pytest.raises(FigureError, match="two axes"):
         figures.heatmap(swept, "workload.fan_in", "workload.fan_in")
     with pytest.raises(ValueError, match="p98"):

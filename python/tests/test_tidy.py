@@ -81,7 +81,7 @@ def test_column_names(key: str, value: str, name: str) -> None:
 
 def test_axis_labels() -> None:
     grid = Grid.of({"points": [{"id": "of", "values": [["switch.ecn_threshold", "20 KB"], ["workload.fan_in", "4"]]}]})
-    assert [axis.label for axis in grid.axes] == ["ECN threshold (KB)", "Fan in"]
+    assert [axis.label for axis in grid.axes] == ["ECN threshold (KB)", "Fan-in"]
 
 
 @pytest.mark.parametrize("name", ["queries", "flows", "ports"])
