@@ -6,7 +6,8 @@ use duetime_core::Span;
 use duetime_proto::due::endpoint::Outcome;
 use duetime_proto::due::wire::{Body, Datagram, Reason, decode, encode};
 
-fn encoded(identity: u64, number: u32, body: Body<'_>) -> Vec<u8> {
+/// Returns a datagram with a token that no endpoint has issued.
+pub fn encoded(identity: u64, number: u32, body: Body<'_>) -> Vec<u8> {
     let mut bytes = Vec::new();
     let datagram = Datagram {
         identity,
