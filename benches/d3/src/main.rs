@@ -1,5 +1,5 @@
-//! Benchmarks of D3: `router` measures the cost of a rate request, `host` the goodput of a flow and its cost at the
-//! hosts. Each measurement runs in a separate process.
+//! Benchmarks of D3 and `due`: `router` measures the cost of a rate request, `host` the goodput over UDP and its cost at
+//! the hosts. Each measurement runs in a separate process.
 
 #![forbid(unsafe_code)]
 

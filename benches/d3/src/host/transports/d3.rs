@@ -2,13 +2,10 @@
 
 use super::super::network::Side;
 use super::super::process::Meter;
-use super::{address, receive_all, send_for};
-use duetime_d3::{Endpoint, Flow, Options, Rate};
+use super::{CAPACITY, address, receive_all, send_for};
+use duetime_d3::{Endpoint, Flow, Options};
 use std::io::{self, Read, Write};
 use std::time::{Duration, Instant};
-
-/// Interface rate configured on both hosts: far above what they can send, so that no grant limits the flow.
-pub(in super::super) const CAPACITY: Rate = Rate::from_gbps(40);
 
 pub(super) fn send(duration: Duration, meter: &mut Meter) -> io::Result<(u64, f64)> {
     let endpoint = Endpoint::bind(address(Side::Sender), Options::new(CAPACITY))?;

@@ -1,17 +1,19 @@
 //! Transports to compare. Each sends the bytes of one flow for a while and counts the received bytes.
 
 mod d3;
+mod due;
 mod quic;
 mod tcp;
 mod udp;
 
-pub(super) use d3::CAPACITY;
-
 use super::network::Side;
 use super::process::Meter;
+use duetime_core::Rate;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+/// Rate of the interfaces that D3 and `due` are given: far above what the hosts can send, so that no grant limits them.
+pub(super) const CAPACITY: Rate = Rate::from_gbps(40);
 /// Port on which receivers listen.
 const PORT: u16 = 7_000;
 /// Bytes that the application writes or reads in one call.
@@ -27,6 +29,7 @@ pub(super) fn send(
 ) -> Result<(u64, f64), String> {
     match kind {
         "d3" => d3::send(duration, meter).map_err(|error| error.to_string()),
+        "due" => due::send(duration, meter).map_err(|error| error.to_string()),
         "udp" => udp::send(duration, meter).map_err(|error| error.to_string()),
         "tcp" => tcp::send(duration, meter).map_err(|error| error.to_string()),
         "quic" => quic::send(introduction, duration, meter).map_err(|error| error.to_string()),
@@ -38,6 +41,7 @@ pub(super) fn send(
 pub(super) fn receive(kind: &str, meter: &mut Meter) -> Result<(u64, f64), String> {
     match kind {
         "d3" => d3::receive(meter).map_err(|error| error.to_string()),
+        "due" => due::receive(meter).map_err(|error| error.to_string()),
         "udp" => udp::receive(meter).map_err(|error| error.to_string()),
         "tcp" => tcp::receive(meter).map_err(|error| error.to_string()),
         "quic" => quic::receive(meter).map_err(|error| error.to_string()),
