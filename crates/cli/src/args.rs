@@ -91,7 +91,7 @@ pub enum Command {
     /// Run scenarios on kernel TCP, D3 and due, between network namespaces on this machine (requires root).
     #[cfg(all(feature = "lab", target_os = "linux"))]
     Lab(lab::Lab),
-    /// Send fan-out queries to other hosts over kernel TCP or D3, and report the share of answers in time.
+    /// Send fan-out queries to other hosts over kernel TCP, D3 or due, and report the share of answers in time.
     #[cfg(all(feature = "lab", target_os = "linux"))]
     Load(load::Load),
     /// Print the JSON Schema of scenario files, for editors.
