@@ -164,14 +164,23 @@ pub fn encode(datagram: &Datagram<'_>, out: &mut Vec<u8>) -> usize {
         Body::Data { payload, .. } => (&[], payload),
         _ => (&[], &[]),
     };
-    let crc = crc32c_append(crc32c(&head[..CHECKSUM.start]), &head[CHECKSUM.end..]);
-    let crc = crc32c_append(crc32c_append(crc, extension), payload);
-    head[CHECKSUM].copy_from_slice(&crc.to_be_bytes());
     let before = out.len();
     out.extend_from_slice(&head);
     out.extend_from_slice(extension);
     out.extend_from_slice(payload);
-    out.len() - before
+    // Of the copy, which is in the cache.
+    let datagram = &mut out[before..];
+    let crc = checksum(datagram);
+    datagram[CHECKSUM].copy_from_slice(&crc.to_be_bytes());
+    datagram.len()
+}
+
+/// Returns the CRC-32C of a datagram of at least a header, without its checksum.
+fn checksum(datagram: &[u8]) -> u32 {
+    crc32c_append(
+        crc32c(&datagram[..CHECKSUM.start]),
+        &datagram[CHECKSUM.end..],
+    )
 }
 
 /// Parses a datagram. Accepts exactly the output of [`encode`].
@@ -185,8 +194,7 @@ pub fn decode(bytes: &[u8]) -> Result<Datagram<'_>, DatagramError> {
     if head[1] != VERSION {
         return Err(DatagramError::Version(head[1]));
     }
-    let crc = crc32c_append(crc32c(&head[..CHECKSUM.start]), &head[CHECKSUM.end..]);
-    if crc32c_append(crc, rest).to_be_bytes() != head[CHECKSUM] {
+    if checksum(bytes).to_be_bytes() != head[CHECKSUM] {
         return Err(DatagramError::Checksum);
     }
     let (kind, flags, value, second) = (head[2], head[3], short(head, 20), short(head, 24));

@@ -9,9 +9,9 @@ use std::io;
 use std::time::{Duration, Instant};
 
 /// Size of a message in bytes.
-const SIZE: usize = 1 << 20;
+const SIZE: usize = 1 << 18;
 /// Messages under way.
-const UNDER_WAY: usize = 8;
+const UNDER_WAY: usize = 4;
 
 pub(super) fn send(duration: Duration, meter: &mut Meter) -> io::Result<(u64, f64)> {
     let socket = Socket::bind(address(Side::Sender), Options::new(CAPACITY))?;

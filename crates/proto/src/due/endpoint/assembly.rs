@@ -47,6 +47,10 @@ impl Assembly {
             }
             self.bytes.reserve_exact(capacity - self.bytes.len());
         }
+        if start == self.bytes.len() {
+            self.bytes.extend_from_slice(payload);
+            return true;
+        }
         if end > self.bytes.len() {
             self.bytes.resize(end, 0);
         }
