@@ -3,7 +3,8 @@
 use crate::leftover::unregister_left;
 use crate::programs::{LIST, find_map, has_list, load};
 use crate::release::{self, OLDEST, supports_links};
-use crate::sockets::{self, SocketState};
+use crate::sockets::{self, Algorithm, SocketState};
+use crate::totals::{self, Totals};
 use crate::{Error, Parameters, Policy};
 use libbpf_rs::{Iter, Link, MapCore, MapFlags, Object};
 use std::fs::{self, File};
@@ -137,6 +138,23 @@ impl Attachment {
             .read_to_end(&mut bytes)
             .map_err(|error| refused(&error))?;
         Ok(sockets::parse(&bytes))
+    }
+
+    /// Returns the totals of a controller.
+    pub fn totals(&self, algorithm: Algorithm) -> Result<Totals, Error> {
+        let key = totals::index(algorithm).to_ne_bytes();
+        let map = find_map(&self.object, "duetime_totals");
+        let read = map.lookup_percpu(&key, MapFlags::ANY);
+        let processors = read.map_err(|error| Error::Refused {
+            what: "to read the totals".into(),
+            reason: error.to_string(),
+        })?;
+        Ok(Totals::sum(&processors.unwrap_or_default()))
+    }
+
+    /// Returns the number of policies since the attachment, 0 without one.
+    pub fn policy_generation(&self) -> u32 {
+        self.generation
     }
 
     fn update(&self, map: &str, key: u32, value: &[u8]) -> Result<(), Error> {

@@ -25,6 +25,8 @@ mod programs;
 mod release;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod sockets;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+mod totals;
 
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub use attachment::{Attachment, Options};
@@ -39,3 +41,5 @@ pub use policy::{Policy, Rule};
 pub use programs::{Verified, verify};
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub use sockets::{Algorithm, MessageState, SocketState};
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub use totals::Totals;

@@ -111,9 +111,26 @@ static __always_inline struct flow *flow_of(struct tcp_sock *tp)
 	return bpf_sk_storage_get(&duetime_flows, (void *)tp, 0, 0);
 }
 
-/* Publishes private state for other programs, once per window of data. */
-static __always_inline void publish(struct state *state, struct flow *flow)
+/* Publishes private state for other programs and adds its progress to the totals, once per window of data. */
+static __always_inline void publish(struct tcp_sock *tp, struct state *state, struct flow *flow)
 {
+	struct totals *totals = totals_of(flow->algorithm);
+	u64 bytes = tp->bytes_acked;
+	u32 delivered = tp->delivered;
+	u32 marked = tp->delivered_ce;
+
+	if (totals) {
+		/* The kernel may have reset them before it releases the controller. */
+		if (bytes > flow->counted_bytes)
+			totals->acked_bytes += bytes - flow->counted_bytes;
+		totals->delivered += increase(delivered, flow->counted_delivered);
+		totals->marked += increase(marked, flow->counted_marked);
+		totals->reductions += increase(state->reductions, flow->reductions);
+		totals->losses += increase(state->losses, flow->losses);
+	}
+	flow->counted_bytes = bytes;
+	flow->counted_delivered = delivered;
+	flow->counted_marked = marked;
 	flow->alpha = state->alpha;
 	flow->reductions = state->reductions;
 	flow->losses = state->losses;
@@ -208,7 +225,7 @@ static __always_inline void reduce(struct tcp_sock *tp, struct state *state, int
 	state->reduced = 1;
 	state->reductions++;
 	if (flow)
-		publish(state, flow);
+		publish(tp, state, flow);
 }
 
 /* Grows the window with the kernel's own slow start and congestion avoidance, as in its Reno. */
@@ -250,7 +267,7 @@ static __always_inline void end_window(struct tcp_sock *tp, struct state *state)
 {
 	u32 delivered = state->delivered - state->window_delivered;
 	u32 marked = state->marked - state->window_marked;
-	struct flow *flow;
+	struct flow *flow = flow_of(tp);
 
 	if (delivered)
 		state->alpha = fraction_averaged(state->alpha, parameters.gain_shift & 31, smaller(marked, delivered),
@@ -258,11 +275,38 @@ static __always_inline void end_window(struct tcp_sock *tp, struct state *state)
 	state->window_delivered = state->delivered;
 	state->window_marked = state->marked;
 	state->window_end = tp->snd_nxt;
-	if (marked || state->alpha) {
-		flow = flow_of(tp);
-		if (flow)
-			publish(state, flow);
+	if (flow)
+		publish(tp, state, flow);
+}
+
+/* Counts the messages that are acknowledged. */
+static __always_inline void settle(struct tcp_sock *tp)
+{
+	struct flow *flow = flow_of(tp);
+
+	if (!flow || flow->messages_announced == 0)
+		return;
+	refresh_policy(tp, flow);
+	first_message(flow, tp->bytes_acked);
+}
+
+/* Counts a connection that ends, or selects another congestion control. At the end, messages that are not acknowledged
+ * missed their deadlines; the rest of a message by a policy of fixed size may have had no bytes. */
+static __always_inline void finish(struct tcp_sock *tp, struct state *state, struct flow *flow)
+{
+	struct totals *totals;
+
+	settle(tp);
+	if (tp->inet_conn.icsk_inet.sk.__sk_common.skc_state == TCP_CLOSE) {
+		if (!flow->by_policy || flow->policy_bytes == 0)
+			count_messages(flow, 0, flow->messages_announced);
+		flow->messages_announced = 0;
 	}
+	publish(tp, state, flow);
+	totals = totals_of(flow->algorithm);
+	if (totals)
+		totals->closed++;
+	flow->algorithm = ALGORITHM_OTHER;
 }
 
 /* Processes an acknowledgement, after the kernel has detected losses and before it sends. */
@@ -283,6 +327,7 @@ static __always_inline void control(struct tcp_sock *tp, int deadlines)
 	if (state->ca_state == now && now != TCP_CA_Recovery && tp->snd_cwnd < state->cwnd)
 		state->cwnd = larger(tp->snd_cwnd, 1);
 	enter(tp, state, now);
+	settle(tp);
 	if (!before(tp->snd_una, state->window_end))
 		end_window(tp, state);
 	if (state->reduced && before(state->reduced_end, tp->snd_una))
@@ -361,6 +406,7 @@ static __always_inline void start(struct tcp_sock *tp, struct state *state)
 
 static __always_inline void initialise(struct tcp_sock *tp, u32 algorithm)
 {
+	struct totals *totals;
 	struct flow *flow;
 	char reno[] = "reno";
 
@@ -374,7 +420,15 @@ static __always_inline void initialise(struct tcp_sock *tp, u32 algorithm)
 		return;
 	flow->algorithm = algorithm;
 	flow->imminence = FACTOR_ONE;
-	publish(state_of(tp), flow);
+	flow->counted_bytes = tp->bytes_acked;
+	flow->counted_delivered = tp->delivered;
+	flow->counted_marked = tp->delivered_ce;
+	flow->reductions = 0;
+	flow->losses = 0;
+	publish(tp, state_of(tp), flow);
+	totals = totals_of(algorithm);
+	if (totals)
+		totals->opened++;
 }
 
 #endif

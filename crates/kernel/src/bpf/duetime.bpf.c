@@ -22,6 +22,7 @@
 #define ENOBUFS 105
 
 #include "arithmetic.h"
+#include "totals.h"
 #include "flow.h"
 #include "policy.h"
 #include "controller.h"
@@ -48,10 +49,11 @@ int duetime_d2tcp_init(u64 *ctx)
 SEC("struct_ops")
 int duetime_release(u64 *ctx)
 {
-	struct flow *flow = flow_of((void *)ctx[0]);
+	struct tcp_sock *tp = (void *)ctx[0];
+	struct flow *flow = flow_of(tp);
 
-	if (flow)
-		flow->algorithm = ALGORITHM_OTHER;
+	if (flow && flow->algorithm != ALGORITHM_OTHER)
+		finish(tp, state_of(tp), flow);
 	return 0;
 }
 

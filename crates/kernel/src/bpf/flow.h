@@ -13,12 +13,6 @@ struct message {
 	u64 deadline_ns; /* on CLOCK_MONOTONIC */
 };
 
-enum algorithm {
-	ALGORITHM_OTHER, /* another congestion control, or none yet */
-	ALGORITHM_DCTCP,
-	ALGORITHM_D2TCP,
-};
-
 struct flow {
 	struct message messages[MAX_MESSAGES];
 	u32 first;    /* index of the current message */
@@ -32,6 +26,9 @@ struct flow {
 	u64 policy_deadline_ns; /* 0: no matching rule */
 	u32 by_policy;	       /* 1 if the policy announced the message */
 	u32 losses;	       /* window reductions by losses, and timeouts */
+	u64 counted_bytes;     /* in the totals so far */
+	u32 counted_delivered;
+	u32 counted_marked;
 };
 
 struct {
@@ -41,21 +38,46 @@ struct {
 	__type(value, struct flow);
 } duetime_flows SEC(".maps");
 
-/* Returns the first message that is not acknowledged up to `acked`, or NULL, and forgets those before it. */
+/* Counts messages whose deadlines were met and missed. */
+static __always_inline void count_messages(struct flow *flow, u64 met, u64 missed)
+{
+	struct totals *totals = totals_of(flow->algorithm);
+
+	if (totals) {
+		totals->met += met;
+		totals->missed += missed;
+	}
+}
+
+/* Returns the first message that is not acknowledged up to `acked`, or NULL. Counts those before it and forgets them. */
 static __always_inline struct message *first_message(struct flow *flow, u64 acked)
 {
-	struct message *message;
+	struct message *message, *first = 0;
+	u64 ended = 0, missed = 0;
+	u64 now, late;
 
+	if (flow->messages_announced == 0)
+		return 0;
+	now = bpf_ktime_get_ns();
 	for (int i = 0; i < MAX_MESSAGES; i++) {
 		if (flow->messages_announced == 0)
-			return 0;
+			break;
 		message = &flow->messages[flow->first & (MAX_MESSAGES - 1)];
-		if (acked < message->end)
-			return message;
+		if (acked < message->end) {
+			first = message;
+			break;
+		}
+		/* Without a branch, since the verifier would walk both sides for each message. */
+		late = (message->deadline_ns - now) >> 63;
+		OPAQUE(late);
+		missed += late;
+		ended++;
 		flow->first = (flow->first + 1) & (MAX_MESSAGES - 1);
 		flow->messages_announced--;
 	}
-	return 0;
+	if (ended)
+		count_messages(flow, ended - missed, missed);
+	return first;
 }
 
 static __always_inline int announce(struct flow *flow, u64 start, u64 bytes, u64 deadline_ns)

@@ -11,6 +11,7 @@ mod marks;
 mod option;
 mod policy;
 mod programs;
+mod totals;
 mod verifier;
 #[path = "../wire/mod.rs"]
 mod wire;

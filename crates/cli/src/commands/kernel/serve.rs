@@ -9,7 +9,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use duetime_kernel::{Attachment, Error, Options, Policy, SocketState};
+use duetime_kernel::{Algorithm, Attachment, Error, Options, Policy, SocketState};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
@@ -181,6 +181,7 @@ impl Attached {
             Ok(sockets) => (Some(sockets.iter().map(socket).collect::<Vec<_>>()), None),
             Err(error) => (None, Some(error.to_string())),
         };
+        let totals = [Algorithm::Dctcp, Algorithm::D2tcp].map(|algorithm| self.totals(algorithm));
         let parameters = &self.options.parameters;
         json!({
             "pid": std::process::id(),
@@ -194,9 +195,31 @@ impl Attached {
                 "d_expired": parameters.d_expired,
                 "min_window": parameters.min_window,
             },
+            "policy_generation": self.attachment.policy_generation(),
+            "totals": totals,
             "sockets": sockets,
             "sockets_error": error,
         })
+    }
+
+    /// Returns the totals of a controller, or an object with only its name if they cannot be read.
+    fn totals(&self, algorithm: Algorithm) -> Value {
+        let name = algorithm.name();
+        match self.attachment.totals(algorithm) {
+            Ok(totals) => json!({
+                "congestion_control": name,
+                "opened": totals.opened,
+                "closed": totals.closed,
+                "acked_bytes": totals.acked_bytes,
+                "delivered_packets": totals.delivered,
+                "marked_packets": totals.marks,
+                "reductions": totals.reductions,
+                "losses": totals.losses,
+                "deadlines_met": totals.met,
+                "deadlines_missed": totals.missed,
+            }),
+            Err(_) => json!({ "congestion_control": name }),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
-use prometheus_client::metrics::MetricType::{self, Counter, Gauge};
+use prometheus_client::metrics::MetricType::{Counter, Gauge};
 use serde_json::Value;
 
 use super::serve::ask;
@@ -15,7 +15,7 @@ use crate::args::kernel::Status;
 use crate::failure::Failure;
 use crate::metrics::{bind, encode, page, serve};
 use crate::table::{Align, Table};
-use crate::terminal::{stderr, stdout};
+use crate::terminal::stdout;
 
 /// Runs `duetime kernel status`.
 pub fn status(args: &Status) -> Result<(), Failure> {
@@ -155,130 +155,99 @@ fn table(status: &Value) -> String {
     shown
 }
 
-/// Metrics of a socket: name, type, help text, key of the JSON object, unit of its value.
-const METRICS: [(&str, MetricType, &str, &str, f64); 11] = [
+/// Counters of a controller: name without the suffix `_total`, help text, key of the JSON object.
+const COUNTERS: [(&str, &str, &str); 8] = [
     (
-        "duetime_socket_alpha",
-        Gauge,
-        "Average marked fraction",
-        "alpha",
-        1.0,
+        "duetime_connections",
+        "Connections that selected the congestion control",
+        "opened",
     ),
+    ("duetime_acked_bytes", "Bytes acknowledged", "acked_bytes"),
     (
-        "duetime_socket_imminence",
-        Gauge,
-        "Deadline imminence d of the last reduction",
-        "imminence",
-        1.0,
-    ),
-    (
-        "duetime_socket_ecn",
-        Gauge,
-        "1 if ECN was negotiated",
-        "ecn",
-        1.0,
-    ),
-    (
-        "duetime_socket_window_segments",
-        Gauge,
-        "Congestion window",
-        "cwnd_segments",
-        1.0,
-    ),
-    (
-        "duetime_socket_rtt_seconds",
-        Gauge,
-        "Smoothed round-trip time",
-        "srtt_us",
-        1e-6,
-    ),
-    (
-        "duetime_socket_acked_bytes",
-        Counter,
-        "Bytes acknowledged",
-        "acked_bytes",
-        1.0,
-    ),
-    (
-        "duetime_socket_delivered_packets",
-        Counter,
+        "duetime_delivered_packets",
         "Packets delivered",
         "delivered_packets",
-        1.0,
     ),
     (
-        "duetime_socket_marked_packets",
-        Counter,
+        "duetime_marked_packets",
         "Packets delivered with a mark",
         "marked_packets",
-        1.0,
     ),
     (
-        "duetime_socket_reductions",
-        Counter,
+        "duetime_reductions",
         "Window reductions because of marks",
         "reductions",
-        1.0,
     ),
     (
-        "duetime_socket_losses",
-        Counter,
+        "duetime_losses",
         "Windows halved by loss, and timeouts",
         "losses",
-        1.0,
     ),
     (
-        "duetime_socket_deadline_seconds",
-        Gauge,
-        "Time until the deadline, negative after the deadline",
-        "left_us",
-        1e-6,
+        "duetime_deadlines_met",
+        "Messages acknowledged by their deadlines",
+        "deadlines_met",
+    ),
+    (
+        "duetime_deadlines_missed",
+        "Messages acknowledged after their deadlines, or not at all",
+        "deadlines_missed",
     ),
 ];
 
-/// Metrics of the answer to `status`.
+/// Metrics of the answer to `status`. Labels do not grow with the number of sockets.
 #[derive(Debug)]
-struct Sockets(Value);
+struct Metrics(Value);
 
-impl Collector for Sockets {
+impl Collector for Metrics {
     fn encode(&self, mut encoder: DescriptorEncoder) -> fmt::Result {
-        let sockets = sockets(&self.0);
-        let help = "Sockets that use the congestion controllers";
-        // Without a list, the numbers are unknown.
-        let names = ["duetime_dctcp", "duetime_d2tcp"].into_iter();
-        let names = names.filter(|_| unlisted(&self.0).is_none());
-        let using = names.map(|name| {
-            let using = sockets.iter();
-            let using = using.filter(|socket| text(socket, "congestion_control") == name);
-            ([("congestion_control", name)], using.count() as u64)
+        let status = &self.0;
+        let version = [("version", env!("CARGO_PKG_VERSION"))];
+        let help = "Version that attached the congestion controls";
+        let info = [(version, 1_u64)].into_iter();
+        encode(&mut encoder, ("duetime_build_info", Gauge, help), info)?;
+        for (name, help, key) in [
+            (
+                "duetime_attached_seconds",
+                "Time since the congestion controls were attached",
+                "attached_s",
+            ),
+            (
+                "duetime_policy_generation",
+                "Policies since then, 0 without one",
+                "policy_generation",
+            ),
+            ("duetime_policy_rules", "Rules of the policy", "rules"),
+        ] {
+            let value = [(NO_LABELS, number(status, key))].into_iter();
+            encode(&mut encoder, (name, Gauge, help), value)?;
+        }
+        let totals = status["totals"].as_array().map_or(&[][..], Vec::as_slice);
+        let control = |total| [("congestion_control", text(total, "congestion_control"))];
+        // Without the values of a controller, it has no lines: the numbers are unknown.
+        let open = totals.iter().filter_map(|total| {
+            let (opened, closed) = (total["opened"].as_u64()?, total["closed"].as_u64()?);
+            Some((control(total), opened.saturating_sub(closed)))
         });
-        encode(&mut encoder, ("duetime_sockets", Gauge, help), using)?;
-        for (name, kind, help, key, unit) in METRICS {
-            let values = sockets.iter().filter_map(|socket| {
-                let value = match &socket[key] {
-                    Value::Null => return None,
-                    Value::Bool(set) => f64::from(u8::from(*set)),
-                    value => value.as_f64().unwrap_or(0.0) * unit,
-                };
-                let labels = ["congestion_control", "local", "remote"];
-                let labels = labels.map(|key| (key, text(socket, key)));
-                let namespace = socket["network_namespace"].as_u64();
-                Some(((labels, [("network_namespace", namespace)]), value))
-            });
-            encode(&mut encoder, (name, kind, help), values)?;
+        let help = "Open connections that use the congestion control";
+        encode(&mut encoder, ("duetime_sockets", Gauge, help), open)?;
+        for (name, help, key) in COUNTERS {
+            let values = totals
+                .iter()
+                .filter_map(|total| Some((control(total), total[key].as_u64()?)));
+            encode(&mut encoder, (name, Counter, help), values)?;
         }
         Ok(())
     }
 }
 
+const NO_LABELS: [(&str, &str); 0] = [];
+
 fn serve_metrics(address: SocketAddr) -> Result<(), Failure> {
-    let status = ask("status")?;
+    ask("status")?;
     let (server, url) = bind(address)?;
     writeln!(stdout(), "serving metrics at {url}; press Ctrl-C to stop")?;
-    if let Some(error) = unlisted(&status) {
-        writeln!(stderr(), "note: {error}")?;
-    }
-    serve(server, || Ok(page(Sockets(ask("status")?))))
+    serve(server, || Ok(page(Metrics(ask("status")?))))
 }
 
 #[cfg(test)]
@@ -316,22 +285,39 @@ mod tests {
         });
         let shown = table(&status);
         assert!(shown.ends_with("\nnot permitted\n"), "{shown}");
-        let page = page(Sockets(status));
-        assert!(page.lines().all(|line| line.starts_with('#')), "{page}");
     }
 
     #[test]
-    fn metrics_have_units_and_labels() {
-        let page = page(Sockets(example(true)));
-        let labels = "congestion_control=\"duetime_d2tcp\",local=\"10.0.0.1:9000\",remote=\"10.0.0.2:40000\",\
-                      network_namespace=\"4026531840\"";
+    fn metrics_have_one_line_per_controller() {
+        let total = |name: &str, met: u64| {
+            json!({
+                "congestion_control": name, "opened": 9, "closed": 4, "acked_bytes": 90_000, "delivered_packets": 80,
+                "marked_packets": 20, "reductions": 3, "losses": 0, "deadlines_met": met, "deadlines_missed": 1,
+            })
+        };
+        let mut status = example(true);
+        status["policy_generation"] = json!(2);
+        status["totals"] = json!([total("duetime_dctcp", 0), total("duetime_d2tcp", 7)]);
+        let shown = page(Metrics(status));
+        let version = env!("CARGO_PKG_VERSION");
         for line in [
-            "duetime_sockets{congestion_control=\"duetime_d2tcp\"} 1".to_owned(),
-            format!("duetime_socket_ecn{{{labels}}} 1.0"),
-            format!("duetime_socket_deadline_seconds{{{labels}}} -0.0025"),
-            format!("duetime_socket_marked_packets_total{{{labels}}} 20.0"),
+            format!("duetime_build_info{{version=\"{version}\"}} 1"),
+            "duetime_attached_seconds 12.0".to_owned(),
+            "duetime_policy_generation 2.0".to_owned(),
+            "duetime_sockets{congestion_control=\"duetime_dctcp\"} 5".to_owned(),
+            "duetime_deadlines_met_total{congestion_control=\"duetime_d2tcp\"} 7".to_owned(),
+            "duetime_acked_bytes_total{congestion_control=\"duetime_d2tcp\"} 90000".to_owned(),
         ] {
-            assert!(page.lines().any(|found| found == line), "{line} in\n{page}");
+            assert!(
+                shown.lines().any(|found| found == line),
+                "{line} in\n{shown}"
+            );
         }
+        let values = shown.lines().filter(|line| !line.starts_with('#'));
+        assert_eq!(values.count(), 4 + 2 * (1 + COUNTERS.len()), "{shown}");
+
+        let unknown = json!({ "totals": [{ "congestion_control": "duetime_dctcp" }] });
+        let shown = page(Metrics(unknown));
+        assert!(!shown.contains("duetime_dctcp"), "{shown}");
     }
 }
