@@ -190,6 +190,26 @@ fn clean_removes_file_of_killed_testbed() {
     assert_eq!(Traces::now(), before);
 }
 
+#[test]
+fn next_testbed_removes_file_of_killed_one() {
+    let Some(machine) = Machine::take("a testbed after a killed one") else {
+        return;
+    };
+    output_of(&["lab", "clean"]);
+    let scenario = machine.file("burst.toml", BURST);
+    let before = Traces::now();
+    let mut killed = start_up(&scenario);
+    let state = format!("/run/duetime/lab-{}.json", killed.0.id());
+    killed.0.kill().expect("the process can be killed");
+    killed.0.wait().expect("the process ends");
+    machine::eventually(|| Traces::now().with_files_of(&before) == before);
+    assert!(Path::new(&state).is_file());
+    let mut next = start_up(&scenario);
+    assert!(!Path::new(&state).exists());
+    next.interrupt();
+    assert_eq!(Traces::now(), before);
+}
+
 /// Running testbed, killed if the test ends first.
 struct Up(Child);
 

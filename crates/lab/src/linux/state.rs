@@ -43,7 +43,7 @@ pub struct Registered {
 }
 
 impl Registered {
-    /// Registers a testbed of this process with these hosts.
+    /// Registers a testbed of this process with these hosts. Removes the files of testbeds that were killed.
     pub fn new(scenario: &str, hosts: Vec<RunningHost>) -> Result<Self, LabError> {
         let pid = std::process::id();
         let running = Running {
@@ -52,10 +52,17 @@ impl Registered {
             scenario: scenario.to_owned(),
             hosts,
         };
+        for killed in files()?.1 {
+            let _ = fs::remove_file(killed);
+        }
         fs::create_dir_all(FOLDER).map_err(LabError::system(format!("create `{FOLDER}`")))?;
         let path = Path::new(FOLDER).join(format!("lab-{pid}.json"));
         let text = serde_json::to_string(&running).expect("plain data");
-        fs::write(&path, text).map_err(LabError::system(format!("write `{}`", path.display())))?;
+        // A file appears with its contents, because another testbed removes those that it cannot parse.
+        let new = path.with_file_name(format!("new-{pid}"));
+        fs::write(&new, text)
+            .and_then(|()| fs::rename(&new, &path))
+            .map_err(LabError::system(format!("write `{}`", path.display())))?;
         Ok(Self {
             path,
             hosts: running.hosts,
