@@ -44,27 +44,17 @@ impl Totals {
                 *sum = sum.wrapping_add(word);
             }
         }
-        let [
-            opened,
-            closed,
-            acked_bytes,
-            delivered,
-            marks,
-            reductions,
-            losses,
-            met,
-            missed,
-        ] = sums;
+        // In the order of `struct totals`.
         Self {
-            opened,
-            closed,
-            acked_bytes,
-            delivered,
-            marks,
-            reductions,
-            losses,
-            met,
-            missed,
+            opened: sums[0],
+            closed: sums[1],
+            acked_bytes: sums[2],
+            delivered: sums[3],
+            marks: sums[4],
+            reductions: sums[5],
+            losses: sums[6],
+            met: sums[7],
+            missed: sums[8],
         }
     }
 }

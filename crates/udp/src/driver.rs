@@ -16,7 +16,7 @@ const MAX_RUN_BYTES: usize = 65_000;
 /// Maximum number of datagrams to collect before they are sent and received ones are processed: about as many as one
 /// system call sends, so that they are still in the processor's cache.
 const MAX_DATAGRAMS: usize = 44;
-/// Number of datagrams after which the clock is read again: it costs a twentieth of a datagram.
+/// Number of datagrams after which the clock is read again: read for each, it took 3 % of a sender's time.
 const DATAGRAMS_PER_CLOCK: usize = 16;
 /// Maximum number of system calls that receive datagrams before others are sent, so that a flood does not stop the
 /// protocol.

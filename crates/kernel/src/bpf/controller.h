@@ -191,11 +191,10 @@ static __always_inline void repair(struct tcp_sock *tp, struct state *state, u32
 }
 
 /* Reduces W to W (1 - p/2), with p = alpha^d for a flow with a deadline (D2TCP 3.1). */
-static __always_inline void reduce(struct tcp_sock *tp, struct state *state, int deadlines)
+static __always_inline void reduce(struct tcp_sock *tp, struct state *state, struct flow *flow, int deadlines)
 {
 	u32 mss = larger(tp->mss_cache, 1);
 	u32 p = state->alpha;
-	struct flow *flow = flow_of(tp);
 	u64 window;
 
 	if (deadlines && flow) {
@@ -263,11 +262,10 @@ static __always_inline void set_pacing_rate(struct tcp_sock *tp, struct state *s
 	sk->sk_pacing_rate = rate < max_rate ? rate : max_rate;
 }
 
-static __always_inline void end_window(struct tcp_sock *tp, struct state *state)
+static __always_inline void end_window(struct tcp_sock *tp, struct state *state, struct flow *flow)
 {
 	u32 delivered = state->delivered - state->window_delivered;
 	u32 marked = state->marked - state->window_marked;
-	struct flow *flow = flow_of(tp);
 
 	if (delivered)
 		state->alpha = fraction_averaged(state->alpha, parameters.gain_shift & 31, smaller(marked, delivered),
@@ -280,11 +278,9 @@ static __always_inline void end_window(struct tcp_sock *tp, struct state *state)
 }
 
 /* Counts the messages that are acknowledged. */
-static __always_inline void settle(struct tcp_sock *tp)
+static __always_inline void settle(struct tcp_sock *tp, struct flow *flow)
 {
-	struct flow *flow = flow_of(tp);
-
-	if (!flow || flow->messages_announced == 0)
+	if (flow->messages_announced == 0)
 		return;
 	refresh_policy(tp, flow);
 	first_message(flow, tp->bytes_acked);
@@ -296,7 +292,7 @@ static __always_inline void finish(struct tcp_sock *tp, struct state *state, str
 {
 	struct totals *totals;
 
-	settle(tp);
+	settle(tp, flow);
 	if (tp->inet_conn.icsk_inet.sk.__sk_common.skc_state == TCP_CLOSE) {
 		if (!flow->by_policy || flow->policy_bytes == 0)
 			count_messages(flow, 0, flow->messages_announced);
@@ -313,6 +309,7 @@ static __always_inline void finish(struct tcp_sock *tp, struct state *state, str
 static __always_inline void control(struct tcp_sock *tp, int deadlines)
 {
 	struct state *state = state_of(tp);
+	struct flow *flow = flow_of(tp);
 	u8 now = ca_state(tp);
 	u32 acked, marked;
 
@@ -327,15 +324,16 @@ static __always_inline void control(struct tcp_sock *tp, int deadlines)
 	if (state->ca_state == now && now != TCP_CA_Recovery && tp->snd_cwnd < state->cwnd)
 		state->cwnd = larger(tp->snd_cwnd, 1);
 	enter(tp, state, now);
-	settle(tp);
+	if (flow)
+		settle(tp, flow);
 	if (!before(tp->snd_una, state->window_end))
-		end_window(tp, state);
+		end_window(tp, state, flow);
 	if (state->reduced && before(state->reduced_end, tp->snd_una))
 		state->reduced = 0;
 	if (now == TCP_CA_Recovery)
 		repair(tp, state, acked);
 	else if (!state->reduced && now != TCP_CA_Loss && (marked || state->asked))
-		reduce(tp, state, deadlines);
+		reduce(tp, state, flow, deadlines);
 	else if (!state->reduced)
 		grow(tp, state, acked);
 	state->asked = 0;
