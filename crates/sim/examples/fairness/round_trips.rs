@@ -14,8 +14,8 @@ const RATIOS: [f64; 8] = [1.001, 1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0];
 const RATES_GBPS: [u32; 3] = [1, 10, 100];
 /// Phases of a row.
 const PHASES: u32 = 6;
-/// Time of a full packet at 1 Gbps, with framing.
-const PACKET_US: f64 = 12.3;
+/// Time of a packet of 1,500 B at 1 Gbps.
+const PACKET_US: f64 = 12.0;
 const TRANSPORTS: [&str; 4] = ["tcp", "cubic", "dctcp", "d3"];
 
 /// A network with a near and a far sender.
