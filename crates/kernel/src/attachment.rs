@@ -1,5 +1,6 @@
 //! Attaching and detaching of the programs.
 
+use crate::host_default::{self, HostDefault};
 use crate::leftover::unregister_left;
 use crate::programs::{LIST, find_map, has_list, load};
 use crate::release::{self, OLDEST, supports_links};
@@ -40,7 +41,8 @@ pub struct Options {
 
 /// The congestion controls `duetime_dctcp` and `duetime_d2tcp` and the deadline option, attached to the running kernel.
 ///
-/// Dropping it detaches, as does the end of the process. Before Linux 6.4, the congestion controls have no link that
+/// Dropping it detaches and restores the defaults of network namespaces
+/// ([`restore_defaults`](Self::restore_defaults)). The end of the process only detaches. Before Linux 6.4, the congestion controls have no link that
 /// ends with the process: after `kill -9`, they stay until the next [`Attachment::attach`] or [`unregister_left`].
 /// Connections that use a controller when it is detached keep it until they close; new ones cannot select it.
 pub struct Attachment {
@@ -49,10 +51,19 @@ pub struct Attachment {
     sockets: Option<Link>,
     object: Object,
     generation: u32,
+    /// Defaults of all network namespaces before the attachment.
+    earlier_defaults: Vec<HostDefault>,
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        self.restore_defaults();
+    }
 }
 
 impl Attachment {
-    /// Loads and attaches everything.
+    /// Loads and attaches everything. Network namespaces whose default congestion control is one of Duetime's, for
+    /// example since a killed process was attached, use the attached programs from now on.
     pub fn attach(options: &Options) -> Result<Self, Error> {
         Self::try_attach(options).map_err(|error| match error {
             // A distribution may have backported features to an older kernel, so the version alone is no reason to
@@ -96,13 +107,30 @@ impl Attachment {
             sockets,
             object,
             generation: 0,
+            earlier_defaults: host_default::all(),
         };
         if let Some(policy) = &options.policy {
             attachment.set_policy(policy)?;
         }
         attachment.attach_cgroup(&cgroup)?;
         attachment.attach_controls()?;
+        host_default::renew();
         Ok(attachment)
+    }
+
+    /// Returns the network namespaces whose default congestion control is one of the controllers.
+    pub fn defaults(&self) -> Vec<HostDefault> {
+        let mut defaults = host_default::all();
+        defaults.retain(|default| host_default::is_ours(&default.name));
+        defaults
+    }
+
+    /// Replaces the controllers as default congestion controls, in all network namespaces, by the defaults before the
+    /// attachment, or by CUBIC or Reno if those are unknown. Returns the namespaces with their new defaults.
+    ///
+    /// Namespaces without a process and a name in `/run/netns` are not found.
+    pub fn restore_defaults(&self) -> Vec<HostDefault> {
+        host_default::restore(&self.earlier_defaults)
     }
 
     /// Replaces the policy, for messages that begin afterwards.

@@ -1,7 +1,7 @@
 //! Checks of the running kernel for the programs' requirements.
 
 use crate::attachment::{BTF, cgroup_root};
-use crate::leftover::{left_registered, offered};
+use crate::leftover::{left_defaults, left_registered, offered};
 use crate::programs::LIST;
 use crate::release::{self, LINKS, OLDEST, supports_links};
 use crate::{Error, Parameters, Verified, verify};
@@ -236,6 +236,19 @@ fn attached() -> Finding {
             status: Status::Note,
             found: format!("left by a process that was killed: {}", left.join(", ")),
             advice: "duetime kernel detach",
+        };
+    }
+    let defaults = left_defaults().len();
+    if defaults > 0 {
+        return Finding {
+            about: "attached",
+            status: Status::Note,
+            found: format!(
+                "left by a process that was killed: the default congestion control of {defaults} network \
+                 namespace{}",
+                if defaults == 1 { "" } else { "s" }
+            ),
+            advice: "duetime kernel detach, or attach again",
         };
     }
     let ours = offered();

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use crate::attachment::CONTROLS;
+use crate::host_default::{self, HostDefault};
 use libbpf_rs::query::{MapInfoIter, ProgInfoIter};
 use libbpf_rs::{MapCore, MapHandle, MapType};
 
@@ -72,6 +73,26 @@ pub fn unregister_left() -> Result<Vec<&'static str>, Error> {
         }
     }
     Ok(left)
+}
+
+/// Returns the network namespaces whose default is a controller of Duetime that is no longer registered. This happens if
+/// the attaching process is killed. Without privilege the result is empty.
+pub fn left_defaults() -> Vec<HostDefault> {
+    let offered = offered();
+    let mut defaults = host_default::all();
+    defaults.retain(|default| {
+        host_default::is_ours(&default.name) && !offered.contains(&default.name.as_str())
+    });
+    defaults
+}
+
+/// Replaces the defaults of [`left_defaults`] by CUBIC or Reno. Returns the namespaces with their new defaults.
+pub fn restore_left_defaults() -> Vec<HostDefault> {
+    if left_defaults().is_empty() {
+        Vec::new()
+    } else {
+        host_default::restore(&[])
+    }
 }
 
 /// Returns the registered congestion controls of Duetime.

@@ -16,6 +16,8 @@ pub mod deadline;
 mod doctor;
 mod error;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
+mod host_default;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
 mod leftover;
 mod parameters;
 mod policy;
@@ -34,7 +36,11 @@ pub use attachment::{Attachment, Options};
 pub use doctor::{Finding, Status, examine};
 pub use error::Error;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
-pub use leftover::{in_kernel, left_registered, unregister_left};
+pub use host_default::HostDefault;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
+pub use leftover::{
+    in_kernel, left_defaults, left_registered, restore_left_defaults, unregister_left,
+};
 pub use parameters::{Completion, Parameters};
 pub use policy::{Policy, Rule};
 #[cfg(all(feature = "bpf", target_os = "linux"))]

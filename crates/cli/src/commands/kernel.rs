@@ -3,10 +3,16 @@
 mod serve;
 mod status;
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use duetime_kernel::{Completion, Error, Parameters, Status, examine, unregister_left};
+use duetime_kernel::{
+    Completion, Error, HostDefault, Parameters, Status, examine, restore_left_defaults,
+    unregister_left,
+};
+
+use serde_json::Value;
 
 use crate::args::kernel::{self, Attach, Kernel, KernelCommand};
 use crate::failure::Failure;
@@ -50,15 +56,18 @@ fn detach() -> Result<(), Failure> {
         Err(failure) => {
             serve::remove_stale_socket();
             let left = unregister_left()?;
-            if left.is_empty() {
+            let defaults = restore_left_defaults();
+            if left.is_empty() && defaults.is_empty() {
                 return Err(failure);
             }
-            let names = left.join(" and ");
-            writeln!(
-                stdout(),
-                "detached {names}, left by a process that was killed"
-            )?;
-            return Ok(());
+            if !left.is_empty() {
+                let names = left.join(" and ");
+                writeln!(
+                    stdout(),
+                    "detached {names}, left by a process that was killed"
+                )?;
+            }
+            return print_restored(&defaults);
         }
     };
     let left = match answer["sockets"].as_u64() {
@@ -69,7 +78,44 @@ fn detach() -> Result<(), Failure> {
         Some(users) => format!("; {users} sockets keep their controller until they close"),
     };
     writeln!(stdout(), "detached{left}")?;
+    print_restored(&defaults_of(&answer))
+}
+
+/// Reads the new defaults in the answer of the attaching process.
+fn defaults_of(answer: &Value) -> Vec<HostDefault> {
+    let defaults = answer["restored_defaults"].as_array();
+    let parse = |default: &Value| {
+        Some(HostDefault {
+            namespace: default["network_namespace"].as_u64()?,
+            name: default["congestion_control"].as_str()?.to_owned(),
+        })
+    };
+    defaults.into_iter().flatten().filter_map(parse).collect()
+}
+
+/// Prints the new defaults of network namespaces, one line per default.
+fn print_restored(defaults: &[HostDefault]) -> Result<(), Failure> {
+    for (name, count) in count_by_name(defaults) {
+        writeln!(
+            stdout(),
+            "net.ipv4.tcp_congestion_control is now {name} in {count}"
+        )?;
+    }
     Ok(())
+}
+
+/// Counts network namespaces by their default, such as `duetime_d2tcp`, `1 network namespace`.
+fn count_by_name(defaults: &[HostDefault]) -> Vec<(&str, String)> {
+    let mut counts = BTreeMap::new();
+    for default in defaults {
+        *counts.entry(default.name.as_str()).or_insert(0) += 1;
+    }
+    let plural = |count| match count {
+        1 => "1 network namespace".to_owned(),
+        _ => format!("{count} network namespaces"),
+    };
+    let counts = counts.into_iter();
+    counts.map(|(name, count)| (name, plural(count))).collect()
 }
 
 fn doctor() -> Result<(), Failure> {

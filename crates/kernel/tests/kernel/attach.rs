@@ -1,9 +1,11 @@
 //! Attaching and detaching without leftovers.
 
 use crate::machine::{Machine, controls};
+use crate::wire::attach;
+use crate::wire::namespace::Namespace;
 use duetime_kernel::{
-    Attachment, Error, Options, Parameters, Status, examine, in_kernel, left_registered,
-    unregister_left,
+    Attachment, Error, HostDefault, Options, Parameters, Status, examine, in_kernel, left_defaults,
+    left_registered, restore_left_defaults, unregister_left,
 };
 use std::io::{BufRead as _, BufReader, Read as _, Write as _, stdin, stdout};
 use std::process::{Child, Command, Stdio};
@@ -63,7 +65,18 @@ fn attaching_without_links_leaves_nothing() {
 #[test]
 #[ignore = "attaches until its standard input ends"]
 fn attach_without_links_until_killed() {
-    let _attachment = Attachment::attach(&without_links()).expect("attached");
+    attach_until_killed(&without_links());
+}
+
+/// Attaches until killed by the tests of defaults.
+#[test]
+#[ignore = "attaches until its standard input ends"]
+fn attach_with_defaults_until_killed() {
+    attach_until_killed(&Options::default());
+}
+
+fn attach_until_killed(options: &Options) {
+    let _attachment = Attachment::attach(options).expect("attached");
     writeln!(stdout(), "{ATTACHED}").expect("a reader");
     stdin().read_to_end(&mut Vec::new()).expect("the end");
 }
@@ -74,10 +87,11 @@ const ATTACHED: &str = "both are attached";
 struct Holder(Child);
 
 impl Holder {
-    fn start() -> Self {
+    /// Starts an ignored test of this file that attaches.
+    fn start(test: &str) -> Self {
         let mut child = Command::new(std::env::current_exe().expect("the path of this program"))
             .args(["--ignored", "--exact", "--nocapture"])
-            .arg("attach::attach_without_links_until_killed")
+            .arg(format!("attach::{test}"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -105,7 +119,7 @@ fn registrations_without_links_are_removed() {
     let Some(_machine) = Machine::take("kill -9") else {
         return;
     };
-    drop(Holder::start());
+    drop(Holder::start("attach_without_links_until_killed"));
     wait_for_leftovers();
     let found = examine();
     let attached = found
@@ -118,11 +132,119 @@ fn registrations_without_links_are_removed() {
     assert_eq!(removed, ["duetime_dctcp", "duetime_d2tcp"]);
     wait_until_clean();
 
-    drop(Holder::start());
+    drop(Holder::start("attach_without_links_until_killed"));
     wait_for_leftovers();
     let attachment = Attachment::attach(&without_links()).expect("attached again");
     drop(attachment);
     assert!(!controls().contains("duetime"), "{}", controls());
+    wait_until_clean();
+}
+
+/// Network namespace that a process is in, so that it is found, with a default congestion control.
+struct Container {
+    namespace: Namespace,
+    process: Child,
+}
+
+impl Container {
+    const DEFAULT: &str = "net/ipv4/tcp_congestion_control";
+
+    fn new(default: &str) -> Self {
+        let namespace = Namespace::new();
+        namespace.set(Self::DEFAULT, default);
+        let process = namespace.within(|| Command::new("sleep").arg("600").spawn());
+        Self {
+            namespace,
+            process: process.expect("started"),
+        }
+    }
+
+    fn default(&self) -> String {
+        let path = format!("/proc/sys/{}", Self::DEFAULT);
+        let default = self.namespace.within(|| std::fs::read_to_string(path));
+        default.expect("a default").trim().to_owned()
+    }
+
+    /// Returns its default if that is listed.
+    fn listed(&self, defaults: &[HostDefault]) -> Option<String> {
+        let number = u64::from(self.namespace.number());
+        let mut defaults = defaults.iter();
+        let default = defaults.find(|default| default.namespace == number)?;
+        Some(default.name.clone())
+    }
+}
+
+impl Drop for Container {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn detaching_restores_the_defaults_of_namespaces() {
+    let Some(_machine) = Machine::take("defaults") else {
+        return;
+    };
+    let changed = Container::new("reno");
+    let other = Container::new("reno");
+    let attachment = attach(&Options::default());
+    changed.namespace.set(Container::DEFAULT, "duetime_d2tcp");
+    let created = Container::new("duetime_dctcp");
+    let defaults = attachment.defaults();
+    assert_eq!(changed.listed(&defaults).as_deref(), Some("duetime_d2tcp"));
+    assert_eq!(other.listed(&defaults), None);
+
+    let restored = attachment.restore_defaults();
+    assert_eq!(changed.listed(&restored).as_deref(), Some("reno"));
+    assert_eq!(other.listed(&restored), None);
+    changed.namespace.set(Container::DEFAULT, "duetime_d2tcp");
+    drop(attachment);
+    assert_eq!(changed.default(), "reno");
+    assert_eq!(other.default(), "reno");
+    let fallback = created.default();
+    assert!(["cubic", "reno"].contains(&&*fallback), "{fallback}");
+    wait_until_clean();
+}
+
+#[test]
+fn defaults_left_by_a_killed_process_are_found_and_renewed() {
+    let Some(_machine) = Machine::take("left defaults") else {
+        return;
+    };
+    let container = Container::new("reno");
+    let kill_with_default = || {
+        let holder = Holder::start("attach_with_defaults_until_killed");
+        container.namespace.set(Container::DEFAULT, "duetime_d2tcp");
+        drop(holder);
+        let start = Instant::now();
+        while container.listed(&left_defaults()).is_none() {
+            assert!(start.elapsed() < Duration::from_mins(2));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+
+    kill_with_default();
+    let attachment = attach(&Options::default());
+    assert_eq!(left_defaults(), []);
+    // The namespace was the last user of the old programs.
+    let start = Instant::now();
+    let release = "program duetime_release";
+    while in_kernel().iter().filter(|name| *name == release).count() > 1 {
+        assert!(
+            start.elapsed() < Duration::from_mins(2),
+            "{:?}",
+            in_kernel()
+        );
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    drop(attachment);
+    wait_until_clean();
+
+    kill_with_default();
+    let restored = restore_left_defaults();
+    let restored = container.listed(&restored).expect("restored");
+    assert_eq!(container.default(), restored);
     wait_until_clean();
 }
 

@@ -7,7 +7,7 @@
 pub mod churn;
 mod connection;
 pub mod contest;
-mod namespace;
+pub mod namespace;
 
 pub use connection::Connection;
 pub use namespace::Namespace;

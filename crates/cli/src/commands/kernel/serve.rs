@@ -9,13 +9,13 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use duetime_kernel::{Algorithm, Attachment, Error, Options, Policy, SocketState};
+use duetime_kernel::{Algorithm, Attachment, Error, HostDefault, Options, Policy, SocketState};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use serde_json::{Value, json};
 
-use super::parameters;
+use super::{count_by_name, parameters, print_restored};
 use crate::args::kernel::Attach;
 use crate::failure::Failure;
 use crate::terminal::{stderr, stdout};
@@ -82,18 +82,28 @@ pub fn attach(args: &Attach) -> Result<(), Failure> {
             format!(" with the policy {} (SIGHUP reloads it)", path.display())
         })
     )?;
+    for (name, count) in count_by_name(&attached.attachment.defaults()) {
+        writeln!(
+            stdout(),
+            "net.ipv4.tcp_congestion_control is {name} in {count}, which use it from now on"
+        )?;
+    }
     if !attached.attachment.lists_sockets() {
         writeln!(stderr(), "note: {}", Error::NoList)?;
     }
     let last = serve(&mut attached, &control, &signals, args.policy.as_deref())?;
     // Unknown if the sockets cannot be listed.
     let sockets = attached.attachment.sockets().ok().map(|list| list.len());
+    let restored = attached.attachment.restore_defaults();
     drop(attached);
-    match last {
-        Some(mut stream) => answer(&mut stream, &json!({ "sockets": sockets })),
-        None => writeln!(stdout(), "detached")?,
+    if let Some(mut stream) = last {
+        let restored: Vec<Value> = restored.iter().map(default).collect();
+        let status = json!({ "sockets": sockets, "restored_defaults": restored });
+        answer(&mut stream, &status);
+        return Ok(());
     }
-    Ok(())
+    writeln!(stdout(), "detached")?;
+    print_restored(&restored)
 }
 
 struct Attached {
@@ -221,6 +231,13 @@ impl Attached {
             Err(_) => json!({ "congestion_control": name }),
         }
     }
+}
+
+fn default(default: &HostDefault) -> Value {
+    json!({
+        "network_namespace": default.namespace,
+        "congestion_control": default.name,
+    })
 }
 
 fn socket(state: &SocketState) -> Value {
