@@ -1,7 +1,7 @@
 //! Attaching and detaching of the programs.
 
 use crate::host_default::{self, HostDefault};
-use crate::leftover::unregister_left;
+use crate::leftover::{offered, unregister_left};
 use crate::programs::{LIST, find_map, has_list, load};
 use crate::release::{self, OLDEST, supports_links};
 use crate::sockets::{self, Algorithm, SocketState};
@@ -41,9 +41,9 @@ pub struct Options {
 
 /// The congestion controls `duetime_dctcp` and `duetime_d2tcp` and the deadline option, attached to the running kernel.
 ///
-/// Dropping it detaches and restores the defaults of network namespaces
-/// ([`restore_defaults`](Self::restore_defaults)). The end of the process only detaches. Before Linux 6.4, the congestion controls have no link that
-/// ends with the process: after `kill -9`, they stay until the next [`Attachment::attach`] or [`unregister_left`].
+/// Dropping it detaches and restores the defaults of network namespaces ([`restore_defaults`](Self::restore_defaults)).
+/// The end of the process only detaches. Before Linux 6.4, the congestion controls have no link that ends with the
+/// process: after `kill -9`, they stay until the next [`Attachment::attach`] or [`unregister_left`].
 /// Connections that use a controller when it is detached keep it until they close; new ones cannot select it.
 pub struct Attachment {
     // Fields are dropped in this order.
@@ -62,7 +62,8 @@ impl Drop for Attachment {
 }
 
 impl Attachment {
-    /// Loads and attaches everything. Network namespaces whose default congestion control is one of Duetime's, for
+    /// Loads and attaches everything. Connections that keep a detached controller take part again: their deadlines, the
+    /// policy and the totals, which then continue. Network namespaces whose default congestion control is one of Duetime's, for
     /// example since a killed process was attached, use the attached programs from now on.
     pub fn attach(options: &Options) -> Result<Self, Error> {
         Self::try_attach(options).map_err(|error| match error {
@@ -96,6 +97,12 @@ impl Attachment {
         if !links {
             unregister_left()?;
         }
+        // Checked before the maps of another process could change.
+        if let Some(name) = offered().first() {
+            return Err(Error::Attached {
+                name: (*name).into(),
+            });
+        }
         let object = load(options.parameters, links)?;
         let sockets = if has_list(&object) {
             Some(attach_sockets(&object)?)
@@ -105,12 +112,15 @@ impl Attachment {
         let mut attachment = Self {
             links: Vec::new(),
             sockets,
+            generation: policy_generation(&object)?,
             object,
-            generation: 0,
             earlier_defaults: host_default::all(),
         };
-        if let Some(policy) = &options.policy {
-            attachment.set_policy(policy)?;
+        match &options.policy {
+            Some(policy) => attachment.set_policy(policy)?,
+            // Ends the policy of remaining connections.
+            None if attachment.generation > 0 => attachment.set_policy(&Policy::default())?,
+            None => {}
         }
         attachment.attach_cgroup(&cgroup)?;
         attachment.attach_controls()?;
@@ -180,7 +190,8 @@ impl Attachment {
         Ok(Totals::sum(&processors.unwrap_or_default()))
     }
 
-    /// Returns the number of policies since the attachment, 0 without one.
+    /// Returns the number of policies so far, 0 without one. It continues if connections remain from an earlier
+    /// attachment.
     pub fn policy_generation(&self) -> u32 {
         self.generation
     }
@@ -231,6 +242,18 @@ impl Attachment {
         }
         Ok(())
     }
+}
+
+/// Returns the generation of the policy that remaining connections use, 0 without one.
+fn policy_generation(object: &Object) -> Result<u32, Error> {
+    let selection = find_map(object, "duetime_select").lookup(&0_u32.to_ne_bytes(), MapFlags::ANY);
+    let selection = selection.map_err(|error| Error::Refused {
+        what: "to read the policy's generation".into(),
+        reason: error.to_string(),
+    })?;
+    let generation = selection.as_deref().and_then(|bytes| bytes.get(4..8));
+    let generation = generation.and_then(|bytes| bytes.try_into().ok());
+    Ok(generation.map_or(0, u32::from_ne_bytes))
 }
 
 fn attach_sockets(object: &Object) -> Result<Link, Error> {

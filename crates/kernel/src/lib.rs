@@ -16,6 +16,8 @@ pub mod deadline;
 mod doctor;
 mod error;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
+mod handover;
+#[cfg(all(feature = "bpf", target_os = "linux"))]
 mod host_default;
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 mod leftover;

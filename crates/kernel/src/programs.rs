@@ -1,5 +1,6 @@
 //! The compiled programs, and their loading through the kernel's verifier.
 
+use crate::handover;
 use crate::release::supports_links;
 use crate::{Error, Parameters};
 use libbpf_rs::query::ProgInfoIter;
@@ -55,7 +56,7 @@ fn append_log(_level: PrintLevel, message: String) {
     }
 }
 
-/// Loads the programs into the kernel. With `links` (Linux 6.4 or newer), a link registers each congestion control and
+/// Loads the programs into the kernel, with the maps of remaining connections. With `links` (Linux 6.4 or newer), a link registers each congestion control and
 /// its end unregisters it. Without, the map's own entry does and must be deleted explicitly.
 ///
 /// Omits the program that lists the sockets if the kernel refuses it alone; [`has_list`] then returns false.
@@ -149,6 +150,7 @@ fn open(parameters: Parameters, links: bool, list: bool) -> libbpf_rs::Result<Op
         .find(|map| map.name() == ".rodata.parameters")
         .expect("present in the object file");
     map.set_initial_value(&parameters.to_bytes())?;
+    handover::take_over(&mut object)?;
     Ok(object)
 }
 

@@ -1,6 +1,7 @@
 //! Deadlines from a policy file, for programs that set none.
 
 use crate::machine::Machine;
+use crate::marks::send;
 use crate::wire::{Connection, RECEIVER, Wire, attach};
 use duetime_kernel::deadline::{self, Status};
 use duetime_kernel::{Options, Policy};
@@ -13,8 +14,8 @@ use std::path::PathBuf;
 struct PolicyFile(PathBuf);
 
 impl PolicyFile {
-    fn new() -> Self {
-        let name = format!("duetime-policy-{}.toml", std::process::id());
+    fn new(test: &str) -> Self {
+        let name = format!("duetime-policy-{test}-{}.toml", std::process::id());
         Self(std::env::temp_dir().join(name))
     }
 
@@ -56,7 +57,7 @@ fn invalid_policies_leave_the_old_one_active() {
     for host in [&wire.sender, &wire.receiver] {
         host.set("net/ipv4/tcp_congestion_control", "duetime_d2tcp");
     }
-    let file = PolicyFile::new();
+    let file = PolicyFile::new("reload");
     let rule = |deadline: &str| {
         format!("[[rule]]\nremote_port = 9000\ndeadline = \"{deadline}\"\nmessage = \"1 MB\"\n")
     };
@@ -85,4 +86,43 @@ fn invalid_policies_leave_the_old_one_active() {
     let policy = file.read(&rule("10 h")).expect("a valid policy");
     attachment.set_policy(&policy).expect("an active policy");
     expect(570, 600);
+}
+
+#[test]
+fn connections_follow_the_policy_of_the_next_attachment() {
+    let Some(_machine) = Machine::take("policy after restart") else {
+        return;
+    };
+    let file = PolicyFile::new("restart");
+    let attach_with = |deadline: Option<&str>| {
+        let rule = |deadline| {
+            format!("[[rule]]\nremote_port = 9000\ndeadline = \"{deadline}\"\nmessage = \"1 MB\"\n")
+        };
+        let policy = deadline.map(|deadline| file.read(&rule(deadline)).expect("a valid policy"));
+        attach(&Options {
+            policy,
+            ..Options::default()
+        })
+    };
+    let attachment = attach_with(Some("1 h"));
+    let wire = Wire::new(None);
+    let mut connection = Connection::new(&wire, "duetime_d2tcp", 9000);
+    let mut message = |bytes: usize| {
+        send(&mut connection, bytes);
+        deadline::get(connection.near.as_fd()).expect("the option")
+    };
+    assert_eq!(message(10_000).messages, 1);
+    message(990_000);
+    drop(attachment);
+
+    let attachment = attach_with(Some("10 h"));
+    let status = message(10_000);
+    assert_eq!(status.messages, 1, "{status:?}");
+    assert!(status.left_us > 570 * 60_000_000, "{status:?}");
+    message(990_000);
+    drop(attachment);
+
+    let _attachment = attach_with(None);
+    let status = message(10_000);
+    assert_eq!(status.messages, 0, "{status:?}");
 }

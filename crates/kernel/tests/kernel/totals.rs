@@ -1,5 +1,6 @@
 //! Totals of the controllers, which need no list of the sockets.
 
+use crate::attach::wait_until_clean;
 use crate::machine::Machine;
 use crate::marks::send;
 use crate::wire::{Connection, Marking, Wire, attach};
@@ -64,4 +65,43 @@ fn totals_count_bytes_marks_and_deadlines() {
         assert!(totals.reductions >= 3, "{totals:?}");
         assert!(totals.reductions <= totals.marks, "{totals:?}");
     }
+}
+
+#[test]
+fn connections_survive_a_restart() {
+    let Some(_machine) = Machine::take("restart") else {
+        return;
+    };
+    let attachment = attach(&Options::default());
+    let wire = Wire::new(None);
+    let mut connection = Connection::new(&wire, Algorithm::D2tcp.name(), 9000);
+    let transfer = |connection: &mut Connection| {
+        let message = Deadline {
+            bytes: 100_000,
+            within: Duration::from_secs(10),
+        };
+        deadline::set(connection.near.as_fd(), &message).expect("the option");
+        send(connection, 100_000);
+    };
+    transfer(&mut connection);
+    drop(attachment);
+    send(&mut connection, 100_000);
+
+    let attachment = attach(&Options::default());
+    transfer(&mut connection);
+    let mut other = Connection::new(&wire, Algorithm::D2tcp.name(), 9001);
+    transfer(&mut other);
+    drop((connection, other));
+    let totals = totals_at_end(&attachment, Algorithm::D2tcp);
+    // Both ends of both connections.
+    assert_eq!((totals.opened, totals.closed), (4, 4), "{totals:?}");
+    assert_eq!((totals.met, totals.missed), (3, 0), "{totals:?}");
+    assert!(totals.acked_bytes >= 400_000, "{totals:?}");
+    drop(attachment);
+    wait_until_clean();
+
+    // Without remaining connections nothing is taken over.
+    let attachment = attach(&Options::default());
+    let totals = attachment.totals(Algorithm::D2tcp).expect("totals");
+    assert_eq!(totals.opened, 0, "{totals:?}");
 }
