@@ -35,6 +35,10 @@ impl From<Error> for Failure {
     }
 }
 
+/// Capabilities of the unit: to load and attach programs; to find the maps of remaining connections and enter network
+/// namespaces (`SYS_ADMIN`); to see the namespaces of all processes (`SYS_PTRACE`).
+const CAPABILITIES: &str = "CAP_BPF CAP_PERFMON CAP_NET_ADMIN CAP_SYS_ADMIN CAP_SYS_PTRACE";
+
 fn parameters(args: &Attach) -> Parameters {
     Parameters {
         gain_shift: args.gain_shift,
@@ -188,9 +192,16 @@ fn unit(args: &Attach) -> Result<(), Failure> {
          Before=network.target\n\
          \n\
          [Service]\n\
+         Type=notify\n\
          ExecStart={}\n\
          ExecReload=/bin/kill -HUP $MAINPID\n\
          Restart=on-failure\n\
+         ReadWritePaths=/run\n\
+         CapabilityBoundingSet={CAPABILITIES}\n\
+         NoNewPrivileges=yes\n\
+         ProtectSystem=strict\n\
+         ProtectHome=read-only\n\
+         RestrictAddressFamilies=AF_UNIX\n\
          \n\
          [Install]\n\
          WantedBy=multi-user.target",

@@ -1,6 +1,8 @@
 //! `duetime kernel`: attach, status and detach.
 
-use std::process::{Child, Stdio};
+use std::os::unix::net::UnixDatagram;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -17,18 +19,42 @@ impl Drop for Attached {
     }
 }
 
+/// Returns a command with the privileges of the systemd unit.
+fn attach_as_unit() -> Command {
+    let unit = output_of(&["kernel", "unit"]).out;
+    let mut lines = unit.lines();
+    let bounds = lines.find_map(|line| line.strip_prefix("CapabilityBoundingSet="));
+    let bounds = bounds.expect("capabilities").to_lowercase();
+    let bounds = bounds.replace("cap_", "+").replace(' ', ",");
+    let mut command = Command::new("setpriv");
+    command
+        .arg(format!("--bounding-set=-all,{bounds}"))
+        .arg("--no-new-privs")
+        .arg(duetime(&[]).get_program())
+        .args(["kernel", "attach"]);
+    command
+}
+
 #[test]
 fn attach_status_and_detach() {
-    let Some(_machine) = Machine::take("duetime kernel") else {
+    let Some(machine) = Machine::take("duetime kernel") else {
         return;
     };
     let before = Traces::now();
-    let child = duetime(&["kernel", "attach"])
+    let path = machine.path("notify");
+    let systemd = UnixDatagram::bind(&path).expect("a socket");
+    let child = attach_as_unit()
+        .env("NOTIFY_SOCKET", &path)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn();
     let mut attached = Attached(child.expect("the binary starts"));
-    machine::eventually(|| output_of(&["kernel", "status"]).code == Some(0));
+    systemd
+        .set_read_timeout(Some(Duration::from_mins(1)))
+        .expect("a limit");
+    let mut notification = [0; 100];
+    let length = systemd.recv(&mut notification).expect("a notification");
+    assert_eq!(&notification[..length], b"READY=1");
     let json = output_of(&["kernel", "status", "--json"]).out;
     let status: Value = serde_json::from_str(&json).expect("JSON");
     let table = output_of(&["kernel", "status"]).out;

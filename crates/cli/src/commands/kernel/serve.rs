@@ -1,11 +1,14 @@
 //! The process that attaches the congestion controllers, and its control protocol: a request line over a local socket,
 //! answered with a JSON object.
 
+use std::ffi::OsStr;
 use std::fs::{DirBuilder, remove_dir, remove_file};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -91,6 +94,7 @@ pub fn attach(args: &Attach) -> Result<(), Failure> {
     if !attached.attachment.lists_sockets() {
         writeln!(stderr(), "note: {}", Error::NoList)?;
     }
+    notify_ready();
     let last = serve(&mut attached, &control, &signals, args.policy.as_deref())?;
     // Unknown if the sockets cannot be listed.
     let sockets = attached.attachment.sockets().ok().map(|list| list.len());
@@ -104,6 +108,21 @@ pub fn attach(args: &Attach) -> Result<(), Failure> {
     }
     writeln!(stdout(), "detached")?;
     print_restored(&restored)
+}
+
+/// Informs systemd, if it started this process, that everything is attached (`sd_notify(3)`).
+fn notify_ready() {
+    let Some(socket) = std::env::var_os("NOTIFY_SOCKET") else {
+        return;
+    };
+    let address = match socket.as_bytes() {
+        [b'@', name @ ..] => SocketAddr::from_abstract_name(name),
+        path => SocketAddr::from_pathname(OsStr::from_bytes(path)),
+    };
+    let send = |address| UnixDatagram::unbound()?.send_to_addr(b"READY=1", &address);
+    if let Err(why) = address.and_then(send) {
+        let _ = writeln!(stderr(), "note: NOTIFY_SOCKET: {why}");
+    }
 }
 
 struct Attached {
