@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "prints measurements")]
 
+mod calls;
 mod churn;
 mod cpu;
 mod fairness;
@@ -13,7 +14,8 @@ mod wire;
 use duetime_results::stats::Estimate;
 use std::process::ExitCode;
 
-const USAGE: &str = "kernel_bench fairness [PAIRS] | churn [CONNECTIONS] | cpu [PAIRS]";
+const USAGE: &str =
+    "kernel_bench fairness [PAIRS] | churn [CONNECTIONS] | cpu [PAIRS] | calls [PAIRS]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
     let good = match benchmark {
         "fairness" => fairness::measure(count.unwrap_or(40)),
         "churn" => churn::measure(count.unwrap_or(10_000)),
+        "calls" => calls::measure(count.unwrap_or(20)),
         "cpu" => cpu::measure(count.unwrap_or(30)),
         _ => {
             println!("usage: {USAGE}");
