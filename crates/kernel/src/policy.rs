@@ -70,6 +70,11 @@ impl Policy {
             let message = error.message().to_owned();
             Diagnostic::at(file, text, error.span().unwrap_or(0..0), message)
         })?;
+        if document.get_ref().is_empty() {
+            return Err(reader
+                .at(0..0, "no rules")
+                .allowed("[[rule]], or rule = [] for a policy without rules"));
+        }
         let mut rules = Vec::new();
         for (key, value) in document.get_ref() {
             if key.get_ref() != "rule" {

@@ -53,6 +53,12 @@ refused(errno.EINVAL, tcp, packed(10_240, 35_000, 2))
 refused(errno.EINVAL, tcp, packed(10_240, 35_000, 0, 1))
 refused(errno.EOPNOTSUPP, socket.socket(type=socket.SOCK_DGRAM), GOOD)
 refused(errno.EOPNOTSUPP, socket.socket(socket.AF_UNIX), GOOD)
+try:
+    multipath = socket.socket(proto=socket.IPPROTO_MPTCP)
+except OSError:  # a kernel without MPTCP
+    pass
+else:
+    refused(errno.EOPNOTSUPP, multipath, GOOD)
 state = deadline.status(tcp)
 assert (state.messages, state.remaining_bytes, state.left_s) == (0, 0, 0), state
 

@@ -77,6 +77,11 @@ fn invalid_policies_leave_the_old_one_active() {
     };
     expect(30, 60);
 
+    let error = file.read("").expect_err("an empty file");
+    assert!(error.contains("rule = []"), "{error}");
+    let none = file.read("rule = []").expect("a valid policy");
+    assert!(none.rules.is_empty(), "{none:?}");
+
     let broken = rule("1 h").replace("\"1 h\"", "\"1 parsec\"");
     let error = file.read(&broken).expect_err("no such unit");
     assert!(error.contains("toml:3:"), "{error}");
