@@ -51,8 +51,8 @@ pub struct Attachment {
     sockets: Option<Link>,
     object: Object,
     generation: u32,
-    /// Defaults of all network namespaces before the attachment.
-    earlier_defaults: Vec<HostDefault>,
+    /// Defaults of all network namespaces before the attachment; `None` until the controllers are attached.
+    earlier_defaults: Option<Vec<HostDefault>>,
 }
 
 impl Drop for Attachment {
@@ -114,7 +114,7 @@ impl Attachment {
             sockets,
             generation: policy_generation(&object)?,
             object,
-            earlier_defaults: host_default::all(),
+            earlier_defaults: None,
         };
         match &options.policy {
             Some(policy) => attachment.set_policy(policy)?,
@@ -124,6 +124,7 @@ impl Attachment {
         }
         attachment.attach_cgroup(&cgroup)?;
         attachment.attach_controls()?;
+        attachment.earlier_defaults = Some(host_default::all());
         host_default::renew();
         Ok(attachment)
     }
@@ -140,7 +141,8 @@ impl Attachment {
     ///
     /// Namespaces without a process and a name in `/run/netns` are not found.
     pub fn restore_defaults(&self) -> Vec<HostDefault> {
-        host_default::restore(&self.earlier_defaults)
+        let earlier = self.earlier_defaults.as_deref();
+        earlier.map_or_else(Vec::new, host_default::restore)
     }
 
     /// Replaces the policy, for messages that begin afterwards.
