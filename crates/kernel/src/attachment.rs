@@ -63,8 +63,8 @@ impl Drop for Attachment {
 
 impl Attachment {
     /// Loads and attaches everything. Connections that keep a detached controller take part again: their deadlines, the
-    /// policy and the totals, which then continue. Network namespaces whose default congestion control is one of Duetime's, for
-    /// example since a killed process was attached, use the attached programs from now on.
+    /// policy and the totals, which then continue. Network namespaces whose default congestion control is one of
+    /// Duetime's, for example since a killed process was attached, use the attached programs from now on.
     pub fn attach(options: &Options) -> Result<Self, Error> {
         Self::try_attach(options).map_err(|error| match error {
             // A distribution may have backported features to an older kernel, so the version alone is no reason to
@@ -137,7 +137,8 @@ impl Attachment {
     }
 
     /// Replaces the controllers as default congestion controls, in all network namespaces, by the defaults before the
-    /// attachment, or by CUBIC or Reno if those are unknown. Returns the namespaces with their new defaults.
+    /// attachment. A namespace without one takes that of this process's namespace, or CUBIC or Reno. Returns the
+    /// namespaces with their new defaults.
     ///
     /// Namespaces without a process and a name in `/run/netns` are not found.
     pub fn restore_defaults(&self) -> Vec<HostDefault> {

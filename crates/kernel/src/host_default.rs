@@ -14,7 +14,7 @@ use std::thread;
 
 /// File of the default in the network namespace of the thread that opens it.
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
-/// Defaults where the earlier one is unknown or gone. Every kernel has Reno.
+/// Defaults where no earlier one is known. Every kernel has Reno.
 const FALLBACKS: [&str; 2] = ["cubic", "reno"];
 
 /// Default congestion control of a network namespace.
@@ -41,17 +41,23 @@ pub(crate) fn renew() {
     in_each_namespace(|_| fs::write(DEFAULT, current_of_ours()?).ok());
 }
 
-/// Replaces the defaults that are Duetime's by those of `earlier`, or by CUBIC or Reno. Returns the new ones.
+/// Replaces the defaults that are Duetime's by those of `earlier`. A namespace without an earlier default takes the one
+/// of this process's namespace, which new namespaces inherit, or CUBIC or Reno. Returns the new defaults.
 pub(crate) fn restore(earlier: &[HostDefault]) -> Vec<HostDefault> {
+    let own = fs::metadata("/proc/self/ns/net").map_or(0, |file| file.ino());
+    let earlier_of = |namespace: u64| {
+        let is_earlier =
+            |default: &&HostDefault| default.namespace == namespace && !is_ours(&default.name);
+        earlier
+            .iter()
+            .find(is_earlier)
+            .map(|default| &*default.name)
+    };
     in_each_namespace(|namespace| {
         current_of_ours()?;
-        let earlier = earlier
-            .iter()
-            .filter(|default| default.namespace == namespace && !is_ours(&default.name));
-        let names = earlier.map(|default| default.name.as_str());
-        names
-            .chain(FALLBACKS)
-            .find(|name| fs::write(DEFAULT, name).is_ok());
+        let names = [earlier_of(namespace), earlier_of(own)];
+        let mut names = names.into_iter().flatten().chain(FALLBACKS);
+        names.find(|name| fs::write(DEFAULT, name).is_ok());
         Some(HostDefault {
             namespace,
             name: current()?,
