@@ -56,8 +56,9 @@ fn append_log(_level: PrintLevel, message: String) {
     }
 }
 
-/// Loads the programs into the kernel, with the maps of remaining connections. With `links` (Linux 6.4 or newer), a link registers each congestion control and
-/// its end unregisters it. Without, the map's own entry does and must be deleted explicitly.
+/// Loads the programs into the kernel, with the maps of remaining connections. With `links` (Linux 6.4 or newer), a
+/// link registers each congestion control and its end unregisters it. Without, the map's own entry does and must be
+/// deleted explicitly.
 ///
 /// Omits the program that lists the sockets if the kernel refuses it alone; [`has_list`] then returns false.
 pub(crate) fn load(parameters: Parameters, links: bool) -> Result<Object, Error> {
