@@ -438,7 +438,8 @@ fn sentence(event: &Event) -> Option<String> {
     })
 }
 
-fn plural(count: usize, word: &str) -> String {
+/// Returns `word`, as a plural unless `count` is 1.
+pub fn plural(count: usize, word: &str) -> String {
     if count == 1 {
         word.to_owned()
     } else {

@@ -16,6 +16,7 @@ use serde_json::Value;
 
 use crate::args::kernel::{self, Attach, Kernel, KernelCommand};
 use crate::failure::Failure;
+use crate::progress::plural;
 use crate::terminal::stdout;
 
 /// Runs a subcommand of `duetime kernel`.
@@ -114,12 +115,15 @@ fn count_by_name(defaults: &[HostDefault]) -> Vec<(&str, String)> {
     for default in defaults {
         *counts.entry(default.name.as_str()).or_insert(0) += 1;
     }
-    let plural = |count| match count {
-        1 => "1 network namespace".to_owned(),
-        _ => format!("{count} network namespaces"),
-    };
     let counts = counts.into_iter();
-    counts.map(|(name, count)| (name, plural(count))).collect()
+    counts
+        .map(|(name, count)| {
+            (
+                name,
+                format!("{count} {}", plural(count, "network namespace")),
+            )
+        })
+        .collect()
 }
 
 fn doctor() -> Result<(), Failure> {

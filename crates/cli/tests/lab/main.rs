@@ -175,14 +175,7 @@ fn clean_removes_file_of_killed_testbed() {
     output_of(&["lab", "clean"]);
     let scenario = machine.file("burst.toml", BURST);
     let before = Traces::now();
-    let mut up = start_up(&scenario);
-    let state = format!("/run/duetime/lab-{}.json", up.0.id());
-    assert!(Path::new(&state).is_file());
-    up.0.kill().expect("the process can be killed");
-    up.0.wait().expect("the process ends");
-    // The kernel removes namespaces and programs in the background.
-    machine::eventually(|| Traces::now().with_files_of(&before) == before);
-    assert!(Path::new(&state).is_file());
+    let state = kill_testbed(&scenario, &before);
     let shell = output_of(&["lab", "shell", "host0", "--", "true"]);
     assert!(shell.err.contains("no testbed is running"), "{}", shell.err);
     let clean = output_of(&["lab", "clean"]);
@@ -198,16 +191,24 @@ fn next_testbed_removes_file_of_killed_one() {
     output_of(&["lab", "clean"]);
     let scenario = machine.file("burst.toml", BURST);
     let before = Traces::now();
-    let mut killed = start_up(&scenario);
-    let state = format!("/run/duetime/lab-{}.json", killed.0.id());
-    killed.0.kill().expect("the process can be killed");
-    killed.0.wait().expect("the process ends");
-    machine::eventually(|| Traces::now().with_files_of(&before) == before);
-    assert!(Path::new(&state).is_file());
+    let state = kill_testbed(&scenario, &before);
     let mut next = start_up(&scenario);
     assert!(!Path::new(&state).exists());
     next.interrupt();
     assert_eq!(Traces::now(), before);
+}
+
+/// Starts a testbed and kills it. Returns the path of its file, the only trace that is not in `before`.
+fn kill_testbed(scenario: &str, before: &Traces) -> String {
+    let mut up = start_up(scenario);
+    let state = format!("/run/duetime/lab-{}.json", up.0.id());
+    assert!(Path::new(&state).is_file());
+    up.0.kill().expect("the process can be killed");
+    up.0.wait().expect("the process ends");
+    // The kernel removes namespaces and programs in the background.
+    machine::eventually(|| Traces::now().with_files_of(before) == *before);
+    assert!(Path::new(&state).is_file());
+    state
 }
 
 /// Running testbed, killed if the test ends first.

@@ -1,5 +1,6 @@
 /*
- * Per-socket state in addition to the window: messages with deadlines, and the published state of the controller.
+ * Per-socket state in addition to the window: messages with deadlines, and the published state of the controller. The next
+ * attachment, perhaps of another version, uses the map again: see handover.rs before changing its meaning.
  */
 #ifndef DUETIME_FLOW_H
 #define DUETIME_FLOW_H
