@@ -235,6 +235,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn defaults_are_counted_by_name() {
+        let default = |namespace, name: &str| HostDefault {
+            namespace,
+            name: name.into(),
+        };
+        let defaults = [default(1, "cubic"), default(2, "bbr"), default(3, "cubic")];
+        let expected = [
+            ("bbr", "1 network namespace".to_owned()),
+            ("cubic", "2 network namespaces".to_owned()),
+        ];
+        assert_eq!(count_by_name(&defaults), expected);
+    }
+
+    #[test]
     fn paths_are_escaped_in_units() {
         assert_eq!(quoted(Path::new("/usr/bin/duetime")), "/usr/bin/duetime");
         assert_eq!(quoted(Path::new("/a b/%c$d")), "\"/a b/%%c$$d\"");
