@@ -6,7 +6,9 @@ use crate::document::Value as Written;
 use crate::expected::{Expected, Form};
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, List, Number, Size, Text, Time};
 use crate::keys::{H, MS, POOL, S, TB, Table, US, keys};
-use crate::model::{Amount, Buffer, Host, Lab, Nic, Record, ServerQueue, Servers, Slots, Switch};
+use crate::model::{
+    Amount, Buffer, Host, Lab, LoadBalancing, Nic, Record, ServerQueue, Servers, Slots, Switch,
+};
 use crate::options::fields;
 use crate::place::Place;
 use crate::quantity::SIZE;
@@ -26,8 +28,13 @@ fields! {
         /// `"off"`: no marks, so DCTCP and D2TCP react only to losses.
         ecn_threshold: Any(&[Kind::Amount, Choice(&[NO_MARKS]), List(&Kind::Table(&ECN))]),
             otherwise "20 packets; at 10 Gbps and above 65 packets" is usual_threshold(), read threshold;
+        /// Choice among equally short paths: by a hash of the flow (`flows`), or at random for each packet
+        /// (`packets`), which reorders. D3's packets always keep one path, since its routers count flows.
+        load_balancing: word::<LoadBalancing>(), default "flows";
     }
 }
+
+words!(LoadBalancing: Flows = "flows", Packets = "packets");
 
 /// Value of `ecn_threshold` without marks.
 const NO_MARKS: &str = "off";

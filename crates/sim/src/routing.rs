@@ -1,4 +1,4 @@
-//! Shortest paths by number of links, with equal-cost paths chosen per flow.
+//! Shortest paths by number of links, with equal-cost paths chosen per flow or per packet.
 //!
 //! The table has one column per switch with hosts. A switch has few different entries: most are the single link to
 //! take, the others are lists of equally good links, shared by all columns that need the same list. A row therefore
@@ -7,6 +7,7 @@
 
 use crate::SetupError;
 use crate::topology::{Network, Regular, Towards};
+use duetime_core::Time;
 use rustc_hash::FxHashMap;
 
 /// Routing table: the next link at every switch towards every host.
@@ -21,6 +22,8 @@ pub struct Routing {
     choices: Vec<u32>,
     /// Key of the choice among equal paths.
     key: u64,
+    /// All bits if each packet chooses its path, no bits if a flow keeps its path.
+    spraying: u64,
 }
 
 /// Attachment of a host.
@@ -88,6 +91,7 @@ impl Routing {
             entries: rows.entries,
             choices: lists.links,
             key: 0,
+            spraying: 0,
         })
     }
 
@@ -99,13 +103,27 @@ impl Routing {
         self
     }
 
-    /// Returns the link that `node` takes towards a host. `flow_hash` must be well mixed and equal for all packets of a
-    /// flow in one direction. Each switch salts it, so that the choices along a path are independent.
+    /// Makes each packet choose its path if `is_sprayed` is true (Dixit et al., INFOCOM 2013).
+    #[must_use]
+    pub const fn sprayed(mut self, is_sprayed: bool) -> Self {
+        self.spraying = if is_sprayed { u64::MAX } else { 0 };
+        self
+    }
+
+    /// Returns true if the packets of a flow arrive in the order in which they were sent, unless priority classes
+    /// change it.
+    pub const fn keeps_order(&self) -> bool {
+        self.spraying == 0
+    }
+
+    /// Returns the link that `node` takes towards a host; with spraying, one of the equally good links. `flow_hash` must
+    /// be well mixed and equal for all packets of a flow in one direction. Each switch salts it, so that the choices
+    /// along a path are independent.
     #[inline]
     pub fn next(&self, node: u32, dst_host: u32, flow_hash: u32) -> u32 {
         match node.checked_sub(self.hosts) {
             None => self.uplink[node as usize],
-            Some(switch) => self.next_at_switch(switch, dst_host, flow_hash),
+            Some(switch) => self.next_at_switch(switch, dst_host, flow_hash, Time::ZERO),
         }
     }
 
@@ -114,9 +132,11 @@ impl Routing {
         node - self.hosts
     }
 
-    /// Returns the link that a switch takes towards a host; see [`Routing::next`].
+    /// Returns the link that a packet takes at a switch towards a host; see [`Routing::next`]. `arrival` is the packet's
+    /// time of arrival at the switch, which differs between packets that came over one link. It matters only with
+    /// spraying.
     #[inline(always)]
-    pub fn next_at_switch(&self, switch: u32, dst_host: u32, flow_hash: u32) -> u32 {
+    pub fn next_at_switch(&self, switch: u32, dst_host: u32, flow_hash: u32, arrival: Time) -> u32 {
         let Attachment {
             switch: last,
             column,
@@ -132,19 +152,21 @@ impl Routing {
             return entry;
         }
         let (offset, count) = ((entry & !MULTI) >> COUNT_BITS, entry & MAX_COUNT);
-        self.choices[(offset + self.pick(flow_hash, switch, count)) as usize]
+        self.choices[(offset + self.pick(flow_hash, switch, count, arrival)) as usize]
     }
 
-    /// Picks one of `count` by key, flow and switch: two rounds of multiply and fold, then the high half of a product.
+    /// Picks one of `count` by key, flow and switch, and with spraying by time: two rounds of multiply and fold, then
+    /// the high half of a product.
     #[inline]
-    fn pick(&self, flow_hash: u32, switch: u32, count: u32) -> u32 {
-        let mut x = (self.key ^ (u64::from(flow_hash) << 32 | u64::from(switch)))
+    fn pick(&self, flow_hash: u32, switch: u32, count: u32, arrival: Time) -> u32 {
+        let salt = arrival.as_ps().wrapping_mul(0x9e37_79b9_7f4a_7c15) & self.spraying;
+        let mut x = (self.key ^ salt ^ (u64::from(flow_hash) << 32 | u64::from(switch)))
             .wrapping_mul(0xd6e8_feb8_6659_fd93);
         x = (x ^ (x >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
         (((x >> 32) * u64::from(count)) >> 32) as u32
     }
 
-    /// Returns the links from one host to another, in order.
+    /// Returns the links from one host to another, in order; with spraying, one of the equal paths.
     pub fn path(
         &self,
         network: &Network,

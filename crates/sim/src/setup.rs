@@ -9,8 +9,8 @@ use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Rate, Span};
 use duetime_link::{Limit, Port, SharedBuffer};
 use duetime_scenario::model::{
-    Amount, Buffer, Connection, Gap, Host, Nic, Protocol, RouterProgram, Scenario, Transport,
-    Workload, WorkloadKind,
+    Amount, Buffer, Connection, Gap, Host, LoadBalancing, Nic, Protocol, RouterProgram, Scenario,
+    Transport, Workload, WorkloadKind,
 };
 
 /// Number of links that are sampled if the scenario names none. Series of a thousand trees would be larger than the
@@ -75,7 +75,6 @@ impl Setup {
             .iter_mut()
             .for_each(|link| link.loss = link.loss.clamp(0.0, 1.0));
         let streams = Streams::new(scenario.seed, run);
-        let routing = Routing::build(&network)?.keyed(streams.key(0, Purpose::Path));
         let mut transports = vec![scenario.transports[transport].clone()];
         let workload_transport = scenario
             .workloads
@@ -93,6 +92,12 @@ impl Setup {
         }
         let mut protocols = transports.iter().map(|transport| &transport.protocol);
         let router_program = protocols.find_map(Protocol::router_program);
+        // Programs count each flow at every port of its path, so its packets must keep the path.
+        let is_sprayed =
+            scenario.switch.load_balancing == LoadBalancing::Packets && router_program.is_none();
+        let routing = Routing::build(&network)?
+            .keyed(streams.key(0, Purpose::Path))
+            .sprayed(is_sprayed);
         let mut policed = vec![Vec::new(); network.nodes.len()];
         if router_program.is_some_and(|program| program.polices()) {
             for (number, link) in (0..).zip(&network.links) {

@@ -101,6 +101,9 @@ pub struct Link {
     pub framing_bytes: u32,
     /// Number of strict-priority classes of the network, at least 1.
     pub classes: u8,
+    /// True if packets of a message arrive in the order in which they were sent, so that a gap is a loss. Requires
+    /// one class and one path.
+    pub keeps_order: bool,
 }
 
 /// Packet times added to the idle round trip: a few packets of queue.

@@ -6,7 +6,8 @@ mod workload;
 
 use duetime_core::Span;
 pub use network::{
-    Amount, Buffer, Edge, Host, Link, Nic, Node, ServerQueue, Servers, Slots, Switch, Topology,
+    Amount, Buffer, Edge, Host, Link, LoadBalancing, Nic, Node, ServerQueue, Servers, Slots,
+    Switch, Topology,
 };
 pub use protocol::{Protocol, RouterProgram};
 pub use workload::{

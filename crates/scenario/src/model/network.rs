@@ -116,6 +116,18 @@ pub struct Switch {
     /// list has (link rate, threshold) pairs, sorted by rate, starting at rate 0. A port uses the last pair at or below
     /// its rate. Empty: ports do not mark.
     pub ecn_threshold: Vec<(Rate, Amount)>,
+    /// Choice among equally short paths.
+    pub load_balancing: LoadBalancing,
+}
+
+/// Choice of switches among equally short paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoadBalancing {
+    /// By a hash of the flow, so that its packets keep one path (ECMP).
+    #[default]
+    Flows,
+    /// At random for each packet (packet spraying). Flows that routers account for, as D3's, keep one path.
+    Packets,
 }
 
 /// Allocation of a switch's memory.

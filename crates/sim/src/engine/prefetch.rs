@@ -12,6 +12,7 @@ use super::wire::{Link, TO_HOST, Wire};
 use crate::packet::{NONE, Packet};
 use crate::queue::EventQueue;
 use crate::setup::Setup;
+use duetime_core::Time;
 use duetime_link::Port;
 use std::hint::black_box;
 
@@ -76,7 +77,9 @@ impl Prefetch<'_> {
         };
         if target & TO_HOST == 0 {
             let (to, flow) = (packet.destination(), packet.flow);
-            return (0, self.setup.routing.next_at_switch(target, to, flow));
+            // With spraying, this prefetches a wrong port.
+            let routing = &self.setup.routing;
+            return (0, routing.next_at_switch(target, to, flow, Time::ZERO));
         }
         let state = self.endpoints.prefetch_input(&packet);
         (state, self.hosts.uplink(target & !TO_HOST))

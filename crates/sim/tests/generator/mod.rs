@@ -11,7 +11,7 @@ mod workload;
 use duetime_core::random::{Purpose, Stream, Streams};
 use duetime_core::{Rate, Span};
 use duetime_scenario::model::{
-    Buffer, Lab, Link, Protocol, Record, Scenario, Topology, WorkloadKind,
+    Buffer, Lab, Link, LoadBalancing, Protocol, Record, Scenario, Topology, WorkloadKind,
 };
 use duetime_sim::topology::Network;
 
@@ -54,6 +54,9 @@ impl Case {
         let mut switch = network::switch(&mut draw(3), lenient);
         if draw(21).flag(0.1) {
             switch.ecn_threshold.clear();
+        }
+        if draw(24).flag(0.1) {
+            switch.load_balancing = LoadBalancing::Packets;
         }
         let mut host = network::host(&mut draw(4));
         network::reception(&mut draw(14), &mut host);
@@ -131,6 +134,11 @@ impl Case {
     /// Returns true if any two hosts are connected by exactly one path.
     pub fn is_tree(&self) -> bool {
         self.network.links.len() / 2 == self.network.nodes.len() - 1
+    }
+
+    /// Returns true if switches choose a path for each packet.
+    pub fn sprays(&self) -> bool {
+        self.scenario.switch.load_balancing == LoadBalancing::Packets
     }
 
     /// Returns a one-line summary that identifies the case.

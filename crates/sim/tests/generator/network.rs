@@ -3,7 +3,8 @@
 use super::{Budget, Draw};
 use duetime_core::{Bytes, Rate, Span};
 use duetime_scenario::model::{
-    Amount, Buffer, Edge, Gap, Host, Link, Nic, Node, ServerQueue, Servers, Slots, Switch, Topology,
+    Amount, Buffer, Edge, Gap, Host, Link, LoadBalancing, Nic, Node, ServerQueue, Servers, Slots,
+    Switch, Topology,
 };
 use duetime_sim::topology::Network;
 
@@ -148,6 +149,7 @@ pub(super) fn switch(draw: &mut Draw, lenient: bool) -> Switch {
     Switch {
         buffer,
         ecn_threshold,
+        load_balancing: LoadBalancing::Flows,
     }
 }
 

@@ -28,6 +28,7 @@ mod regular_shapes;
 mod routing;
 mod servers;
 mod spans;
+mod spraying;
 mod workloads;
 mod worst_case;
 mod wrong_announcements;

@@ -1,4 +1,5 @@
-//! Minimum time of a flow: all its bytes over its slowest link, plus the latency of the path.
+//! Minimum time of a flow: all its bytes over its slowest link, plus the latency of the path. With packet spraying, links
+//! between switches do not limit a flow, which can use several at once.
 
 use crate::generator::Case;
 use duetime_core::{Rate, Span};
@@ -25,10 +26,11 @@ struct Path {
 
 impl Minimum {
     /// Searches the network from every host.
-    pub fn new(network: &Network) -> Self {
+    pub fn new(case: &Case) -> Self {
+        let network = &case.network;
         Self {
             paths: (0..network.hosts())
-                .map(|host| paths_from(network, host))
+                .map(|host| paths_from(network, case.sprays(), host))
                 .collect(),
         }
     }
@@ -64,7 +66,7 @@ impl Minimum {
 }
 
 /// Returns the shortest paths from a host, by breadth-first search.
-fn paths_from(network: &Network, host: u32) -> Vec<Path> {
+fn paths_from(network: &Network, sprays: bool, host: u32) -> Vec<Path> {
     let start = Path {
         links: 0,
         latency: Span::ZERO,
@@ -81,10 +83,16 @@ fn paths_from(network: &Network, host: u32) -> Vec<Path> {
             .filter(|link| layer.contains(&link.from))
         {
             let before = best[link.from as usize].expect("in this layer");
+            let is_switch = |node: u32| network.nodes[node as usize].host.is_none();
+            let is_limit = !(sprays && is_switch(link.from) && is_switch(link.to));
             let path = Path {
                 links: before.links + 1,
                 latency: before.latency + link.latency,
-                capacity: before.capacity.min(link.rate),
+                capacity: if is_limit {
+                    before.capacity.min(link.rate)
+                } else {
+                    before.capacity
+                },
             };
             match &mut best[link.to as usize] {
                 Some(known) if known.links < path.links => {}

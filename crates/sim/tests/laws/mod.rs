@@ -49,7 +49,7 @@ pub fn check(case: &Case, output: &RunOutput) -> Result<(), String> {
 }
 
 fn flows(case: &Case, records: &RunRecords) -> Result<(), String> {
-    let minimum = Minimum::new(&case.network);
+    let minimum = Minimum::new(case);
     let end = records.totals.end;
     ensure!(
         records.flows.is_sorted_by(|a, b| a.flow < b.flow),
@@ -197,8 +197,8 @@ fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
         );
     }
     if case.is_lossless() {
-        // Each flow has one path and queues are first in, first out, so only timeouts and tail loss probes cause
-        // retransmissions.
+        // Without spraying, each flow has one path and queues are first in, first out, so only timeouts and tail loss
+        // probes cause retransmissions.
         // Receivers of `due` request packets again after silence, which sources do not count as timeouts.
         let probes = |protocol: &Protocol| match protocol {
             Protocol::Tcp(tcp) => tcp.tail_loss_probe,
@@ -208,7 +208,7 @@ fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
         let timeouts: u32 = records.flows.iter().map(|flow| flow.timeouts).sum();
         let resent = records.flows.iter().find(|flow| flow.retransmits > 0);
         ensure!(
-            timeouts > 0 || resent.is_none() || case.protocols().any(probes),
+            timeouts > 0 || resent.is_none() || case.sprays() || case.protocols().any(probes),
             "retransmitted without a loss: {resent:?}"
         );
     }

@@ -68,6 +68,7 @@ impl Options {
                 round_trip: Span::from_us(100),
                 framing_bytes: 38,
                 classes: 1,
+                keeps_order: true,
             },
             batch: Span::from_us(50),
             catch_up: Span::from_us(300),

@@ -48,6 +48,7 @@ const MAX_REQUEST_PACKETS: u64 = 4;
 #[derive(Debug)]
 pub struct Receiver<T> {
     classes: u8,
+    keeps_order: bool,
     packet_time: Span,
     /// Round trip that the bandwidth-delay product assumes.
     round_trip: Span,
@@ -100,6 +101,7 @@ impl<T: Clone> Receiver<T> {
         let cap = bdp_permille(config.overcommit_permille);
         Self {
             classes: link.classes.max(1),
+            keeps_order: link.keeps_order,
             packet_time,
             round_trip,
             window,
@@ -323,9 +325,8 @@ impl<T: Clone> Receiver<T> {
             self.replies.extend(message.requests());
             message.asked_at = now;
         } else if let Some((from, to)) = arrival.gap
-            && self.classes == 1
+            && self.keeps_order
         {
-            // With one class packets stay in order, so a gap is a loss.
             let request = Control::Resend { from, to };
             self.replies.push_back((message.tag.clone(), request));
             message.asked_at = now;

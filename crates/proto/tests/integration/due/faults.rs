@@ -35,7 +35,7 @@ proptest! {
         packets in proptest::collection::vec(forged(), 1..300), controls in proptest::collection::vec(control(), 1..300),
     ) {
         let config = Config::default();
-        let link = Link { rate: Rate::from_gbps(1), round_trip: Span::from_us(100), framing_bytes: 0, classes: 3 };
+        let link = Link { rate: Rate::from_gbps(1), round_trip: Span::from_us(100), framing_bytes: 0, classes: 3, keeps_order: false };
         let mut receiver = Receiver::new(&config, &link);
         let mut now = Time::ZERO;
         for (gap_us, source, number, body, announcement) in packets {

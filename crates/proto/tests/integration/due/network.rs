@@ -111,6 +111,7 @@ impl Network {
             round_trip: LATENCY * 2 + RATE.transmit(1_500) * 2,
             framing_bytes: 0,
             classes: 1,
+            keeps_order: true,
         };
         Self {
             config,

@@ -75,6 +75,7 @@ fn host_link(context: &Context, message: &Message, link: u32) -> Link {
         round_trip: setup.base_round_trip,
         framing_bytes: u32::from(context.frame_overhead),
         classes: setup.transports[transport].priorities,
+        keeps_order: setup.routing.keeps_order() && setup.transports[transport].priorities == 1,
     }
 }
 

@@ -139,7 +139,8 @@ impl Crossings {
         let mut to = self.leads_to[link as usize];
         if to == DIVIDED {
             let (switch, routing) = (Link::of(port).target, &context.setup.routing);
-            message.out = routing.next_at_switch(switch, packet.destination(), packet.flow);
+            message.out =
+                routing.next_at_switch(switch, packet.destination(), packet.flow, arrival);
             to = self.cut.port_in[message.out as usize];
             if to == self.partition {
                 return self.push_inbound(context, &message);

@@ -428,7 +428,8 @@ impl Wire {
         if target & TO_HOST == 0 {
             if out == NONE {
                 let routing = &context.setup.routing;
-                out = routing.next_at_switch(target, packet.destination(), packet.flow);
+                let now = context.now();
+                out = routing.next_at_switch(target, packet.destination(), packet.flow, now);
             }
             self.send(context, out, packet, Span::ZERO);
             return None;

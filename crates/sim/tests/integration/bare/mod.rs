@@ -2,8 +2,8 @@
 
 use duetime_core::Span;
 use duetime_scenario::model::{
-    Buffer, Connection, Gap, Host, Lab, Nic, Record, Scenario, Servers, Switch, Topology, Workload,
-    WorkloadKind,
+    Buffer, Connection, Gap, Host, Lab, LoadBalancing, Nic, Record, Scenario, Servers, Switch,
+    Topology, Workload, WorkloadKind,
 };
 
 /// Creates a scenario of one second with a drain of ten seconds and unlimited buffers, without transports, jitter,
@@ -21,6 +21,7 @@ pub fn scenario(topology: Topology, workloads: Vec<Workload>) -> Scenario {
         switch: Switch {
             buffer: Buffer::Unlimited,
             ecn_threshold: Vec::new(),
+            load_balancing: LoadBalancing::Flows,
         },
         host: Host {
             nic: Nic::Pull,

@@ -167,6 +167,7 @@ pub fn shallow() -> Switch {
     Switch {
         buffer: Buffer::Static(Amount::Packets(100)),
         ecn_threshold: vec![(Rate::from_gbps(1), Amount::Packets(20))],
+        load_balancing: LoadBalancing::Flows,
     }
 }
 

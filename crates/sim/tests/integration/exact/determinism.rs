@@ -142,6 +142,7 @@ fn thousand_hosts_on_two_threads() {
             (Rate::from_gbps(1), Amount::Packets(20)),
             (Rate::from_gbps(40), Amount::Packets(65)),
         ],
+        load_balancing: LoadBalancing::Flows,
     };
     scenario.host.start_jitter = true;
     let alone = run(&scenario).records;

@@ -35,6 +35,7 @@ fn scaled(transport: &Transport, factor: u64) -> Scenario {
     scenario.switch = Switch {
         buffer: Buffer::Static(Amount::Packets(60)),
         ecn_threshold: vec![(Rate::default(), Amount::Packets(20))],
+        load_balancing: LoadBalancing::Flows,
     };
     let protocol = &mut scenario.transports[0].protocol;
     if let Protocol::Tcp(config) = protocol {
