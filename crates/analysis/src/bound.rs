@@ -1,5 +1,5 @@
-//! Best possible results: lower bounds on the late answers and queries under any transport, and the result of an online
-//! scheduler of the receivers' links.
+//! Best possible results: lower bounds on the late answers and queries under any transport, and the results of online
+//! schedulers of the receivers' links and, if racks have less capacity than their hosts, of all links.
 //!
 //! [`crate::demand`] lists every message with the earliest time at which any transport can have it submitted. For
 //! each link that flows share, [`crate::fluid`] computes how many of them must be late. Each flow has one receiving and
@@ -25,8 +25,10 @@ mod best;
 pub use best::{Best, BestGroup, BestPossible, BestQueries};
 
 use crate::demand::{Clock, Demand, DemandFlow, DemandQuery};
-use crate::fluid::{Batch, Job, fewest_late, fewest_late_batches, online, online_batches};
-use duetime_core::Time;
+use crate::fluid::{
+    Batch, Job, PathJob, fewest_late, fewest_late_batches, online, online_batches, online_network,
+};
+use duetime_core::{Rate, Time};
 use duetime_results::Class;
 use duetime_scenario::Scenario;
 use duetime_sim::SetupError;
@@ -56,6 +58,8 @@ pub struct Late {
     pub late: u64,
     /// Number that is late under the online schedule.
     pub online: u64,
+    /// Number that is late under the online schedule of all links, or `None` if the links between racks are no limit.
+    pub network: Option<u64>,
     /// True if the bound holds only for transports that deliver queries without delay.
     pub if_prompt: bool,
 }
@@ -68,10 +72,15 @@ impl RunBound {
             asked: sum.asked + late.asked,
             late: sum.late + late.late,
             online: sum.online + late.online,
+            network: sum.network.zip(late.network).map(|(a, b)| a + b),
             if_prompt: sum.if_prompt || late.if_prompt,
         };
         let known = self.unknown.is_empty();
-        known.then(|| self.queries.values().fold(Late::default(), add))
+        let start = Late {
+            network: Some(0),
+            ..Late::default()
+        };
+        known.then(|| self.queries.values().fold(start, add))
     }
 
     /// Computes the bound for run `run` of a scenario on its network.
@@ -81,7 +90,10 @@ impl RunBound {
             network,
             demand: &demand,
         };
-        let in_time = site.online_flows();
+        let in_time = InTime {
+            online: site.online_flows(),
+            network: site.network_flows(),
+        };
         let mut sets: BTreeMap<(u16, Class), Vec<usize>> = BTreeMap::new();
         for (index, flow) in demand.flows.iter().enumerate() {
             if flow.message.measured && flow.message.deadline.is_some() {
@@ -132,6 +144,18 @@ pub fn same_demand(a: &Scenario, b: &Scenario) -> bool {
     max_payload(a) == max_payload(b) && same == *b
 }
 
+/// For each flow, true if it is in time.
+struct InTime {
+    /// Under the online schedule of the receivers' links.
+    online: Vec<bool>,
+    /// Under the online schedule of all links.
+    network: Option<Vec<bool>>,
+}
+
+fn late_of(set: &[usize], in_time: &[bool]) -> u64 {
+    set.iter().filter(|&&index| !in_time[index]).count() as u64
+}
+
 struct Site<'a> {
     network: &'a Network,
     demand: &'a Demand,
@@ -139,7 +163,7 @@ struct Site<'a> {
 
 impl Site<'_> {
     /// Returns the bound for a set of flows.
-    fn flows(&self, set: &[usize], in_time: &[bool]) -> Late {
+    fn flows(&self, set: &[usize], in_time: &InTime) -> Late {
         let flow = |&index: &usize| &self.demand.flows[index];
         let mut links: BTreeMap<usize, Vec<Job>> = BTreeMap::new();
         for flow in set.iter().map(flow) {
@@ -156,7 +180,11 @@ impl Site<'_> {
         Late {
             asked: set.len() as u64,
             late: (infeasible.count() + self.over_links(&links, late)) as u64,
-            online: set.iter().filter(|&&index| !in_time[index]).count() as u64,
+            online: late_of(set, &in_time.online),
+            network: in_time
+                .network
+                .as_ref()
+                .map(|in_time| late_of(set, in_time)),
             if_prompt: set.iter().map(flow).any(|flow| flow.clock == Clock::Query),
         }
     }
@@ -236,13 +264,87 @@ impl Site<'_> {
         in_time
     }
 
+    /// Returns, for each flow, true if the online schedule of all links meets its deadline and the budget of its query.
+    /// Returns `None` if each rack has as much capacity to others as its hosts have, because then the schedule hardly
+    /// differs from that of the receivers' links.
+    fn network_flows(&self) -> Option<Vec<bool>> {
+        let links = self.demand.links();
+        if !self.has_scarce_racks() {
+            return None;
+        }
+        let mut query_of = BTreeMap::new();
+        for (number, query) in self.demand.queries.iter().enumerate() {
+            query_of.extend(query.answers.iter().map(|&answer| (answer, number)));
+        }
+        let queries = self.demand.queries.iter();
+        let spare: Vec<usize> = queries
+            .map(|query| query.answers.len().saturating_sub(Self::needed(query)))
+            .collect();
+        let mut in_time = vec![true; self.demand.flows.len()];
+        let (mut indices, mut jobs) = (Vec::new(), Vec::new());
+        for (index, flow) in self.demand.flows.iter().enumerate() {
+            let query = query_of.get(&index).copied();
+            let budget = query.and_then(|query| self.demand.queries[query].due);
+            let deadline = flow.message.deadline.into_iter().chain(budget).min();
+            let Some(deadline) = deadline else { continue };
+            let crossings: Vec<_> = self.demand.crossings(flow).collect();
+            let receiving = crossings
+                .iter()
+                .find(|crossing| self.is_receiving(crossing.link));
+            let Some(receiving) = receiving else { continue };
+            let arrival = flow.message.submitted + receiving.before;
+            let latest = if flow.earliest > deadline {
+                arrival
+            } else {
+                Time::ZERO + deadline.since(Time::ZERO + receiving.after)
+            };
+            indices.push(index);
+            jobs.push(PathJob {
+                job: Job {
+                    arrival,
+                    bytes: flow.wire_bytes,
+                    deadline: Some(latest),
+                },
+                links: crossings.iter().map(|crossing| crossing.link).collect(),
+                query,
+            });
+        }
+        let rates: Vec<Rate> = links.iter().map(|link| link.rate).collect();
+        let met = online_network(&rates, &jobs, &spare);
+        for (index, met) in indices.into_iter().zip(met) {
+            in_time[index] = met;
+        }
+        Some(in_time)
+    }
+
+    /// Returns true if the links between some rack and others have less capacity than those of the rack's hosts.
+    fn has_scarce_racks(&self) -> bool {
+        let mut racks: BTreeMap<(bool, u32), (u64, u64)> = BTreeMap::new();
+        for link in self.demand.links() {
+            let inward = matches!(link.tier, Tier::Receiving | Tier::RackIn);
+            let bps = link.rate.as_bps();
+            match link.tier {
+                Tier::Sending | Tier::Receiving => {
+                    let rack = self.network.switch_of(link.node);
+                    racks.entry((inward, rack)).or_default().0 += bps;
+                }
+                Tier::RackOut | Tier::RackIn => {
+                    racks.entry((inward, link.node)).or_default().1 += bps;
+                }
+            }
+        }
+        // A network of one switch has no other racks.
+        let mut racks = racks.values();
+        racks.any(|&(hosts, others)| others > 0 && others < hosts)
+    }
+
     fn is_receiving(&self, link: usize) -> bool {
         self.demand.links()[link].tier == Tier::Receiving
     }
 
     /// Returns the bounds for the queries of each workload.
-    fn queries(&self, in_time: &[bool]) -> BTreeMap<u16, Late> {
-        let met = self.online_queries(in_time);
+    fn queries(&self, in_time: &InTime) -> BTreeMap<u16, Late> {
+        let met = self.online_queries(&in_time.online);
         let mut workloads: BTreeMap<u16, Late> = BTreeMap::new();
         let mut claims: BTreeMap<u16, BTreeMap<usize, Vec<Batch>>> = BTreeMap::new();
         for (query, met) in self
@@ -255,6 +357,11 @@ impl Site<'_> {
             let sum = workloads.entry(query.workload).or_default();
             sum.asked += 1;
             sum.online += u64::from(!met);
+            if let Some(in_time) = &in_time.network {
+                let arrived = query.answers.iter().filter(|&&answer| in_time[answer]);
+                let is_met = arrived.count() >= Self::needed(query);
+                *sum.network.get_or_insert_default() += u64::from(!is_met);
+            }
             sum.if_prompt |=
                 query.due.is_none() && self.answers(query).any(|flow| flow.clock != Clock::Fixed);
             if self.is_infeasible(query) {

@@ -243,17 +243,20 @@ pub enum Ideal {
     Bound,
     /// Online schedule of the receivers' links, for answers and queries.
     Online,
+    /// Online schedule of all links, for answers and queries.
+    Network,
 }
 
 impl Ideal {
     /// All schedulers by scheme name.
-    pub const ALL: [(&'static str, Self); 6] = [
+    pub const ALL: [(&'static str, Self); 7] = [
         ("edf", Self::EarliestDeadline),
         ("fair-share", Self::FairShare),
         ("reservation", Self::Reservation),
         ("optimum", Self::Optimum),
         ("bound", Self::Bound),
         ("online", Self::Online),
+        ("network", Self::Network),
     ];
 
     /// Returns the scheme name.

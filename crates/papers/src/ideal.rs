@@ -35,6 +35,8 @@ pub(super) fn all(
             let late = match ideal {
                 Ideal::Bound => |late: &Late| late.late,
                 Ideal::Online => |late: &Late| late.online,
+                // Without scarce links between racks, both schedules are the same.
+                Ideal::Network => |late: &Late| late.network.unwrap_or(late.online),
                 _ => return Ok(sums(ideal, scenario, run, records, network, keep)),
             };
             let bound = match &mut bound {
@@ -102,7 +104,9 @@ fn sums(
                 late(&mut flows, &indices, rate, &jobs);
                 continue;
             }
-            Ideal::Bound | Ideal::Online => unreachable!("computed from the scenario"),
+            Ideal::Bound | Ideal::Online | Ideal::Network => {
+                unreachable!("computed from the scenario")
+            }
         };
         for (&index, finish) in indices.iter().zip(scheduler.finish(rate, &jobs)) {
             let flow = &mut flows[index];

@@ -17,6 +17,8 @@ use crate::pool::each;
 pub const NO_TRANSPORT: &str = "no transport can do better";
 /// Name of the online schedule in the place of a transport.
 pub const ONLINE: &str = "online EDF of the receivers' links";
+/// Name of the online schedule of all links in tables.
+pub const NETWORK: &str = "online EDF of all links";
 
 /// Computes the best possible results at the given points of a plan, with one run per core at a time. Points whose
 /// differences do not affect the bound share one computation.

@@ -33,6 +33,10 @@ pub struct Best {
     /// Share that is late under online earliest-deadline-first scheduling on the receivers' links, which knows only
     /// flows that have arrived and drops those that can no longer be in time, with the remaining network free.
     pub online: Estimate,
+    /// Share that is late under online earliest-deadline-first scheduling of all links at once. `None` if each rack has as
+    /// much capacity to others as its hosts have.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<Estimate>,
     /// True if the bound holds only for transports that deliver queries at once.
     pub if_prompt: bool,
 }
@@ -65,9 +69,14 @@ impl Best {
         complement(&self.late)
     }
 
-    /// Returns the share in time under the online schedule.
+    /// Returns the share in time under the online schedule of the receivers' links.
     pub fn online_in_time(&self) -> Estimate {
         complement(&self.online)
+    }
+
+    /// Returns the share in time under the online schedule of all links, if it was computed.
+    pub fn network_in_time(&self) -> Option<Estimate> {
+        self.network.as_ref().map(complement)
     }
 }
 
@@ -155,6 +164,10 @@ fn best(runs: &[RunBound], late: impl Fn(&RunBound) -> Option<Late>) -> Option<B
         asked: runs.iter().map(|run| run.asked).sum(),
         late: share(|run| run.late)?,
         online: share(|run| run.online)?,
+        network: (runs.iter())
+            .all(|run| run.network.is_some())
+            .then(|| share(|run| run.network.unwrap_or(0)))
+            .flatten(),
         if_prompt: runs.iter().any(|run| run.if_prompt),
     })
 }

@@ -1,4 +1,4 @@
-//! Ideal schedulers on one link, without packets, and the offline optimum that no scheduler can beat. D3's Figure 5 and
+//! Ideal schedulers on one link or on all links of a network, without packets, and the offline optimum that no scheduler can beat. D3's Figure 5 and
 //! the "ideal" curves are computed with them.
 //!
 //! The work of a flow is the time that the link needs to transmit it alone, rounded up to a picosecond. Earliest
@@ -8,6 +8,7 @@
 mod batch;
 mod claim;
 mod edf;
+mod network;
 mod online;
 mod optimum;
 mod reserve;
@@ -18,6 +19,7 @@ mod windows;
 use duetime_core::{Rate, Span, Time};
 
 pub use batch::{Batch, fewest_late_batches};
+pub use network::{PathJob, online_network};
 pub use online::{online, online_batches};
 pub use optimum::{FewestLate, fewest_late, is_feasible};
 

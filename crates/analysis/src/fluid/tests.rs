@@ -1,4 +1,5 @@
 mod bounds;
+mod network;
 
 use super::*;
 use proptest::prelude::*;

@@ -56,9 +56,10 @@ fn human(scenario: &Scenario, best: &BestPossible, widths: Widths) -> Result<(),
         ("number", Align::Right),
         ("missed at least", Align::Right),
         ("online EDF", Align::Right),
+        ("of all links", Align::Right),
         ("", Align::Left),
     ])
-    .sparing(&["online EDF", "number"]);
+    .sparing(&["of all links", "online EDF", "number"]);
     for (name, best) in rows(scenario, best) {
         let share = |estimate| text::with_interval(estimate, text::percent);
         let condition = if best.if_prompt {
@@ -71,6 +72,7 @@ fn human(scenario: &Scenario, best: &BestPossible, widths: Widths) -> Result<(),
             text::count(best.asked as f64),
             share(&best.late),
             share(&best.online),
+            best.network.as_ref().map_or(String::new(), share),
             condition.to_owned(),
         ]);
     }
@@ -117,8 +119,16 @@ fn sentence(scenario: &Scenario, best: &BestPossible) -> String {
     let online = rows
         .iter()
         .map(|(_, best)| text::percent(best.online.value));
+    let network: Vec<String> = (rows.iter())
+        .filter_map(|(_, best)| Some(text::percent(best.network?.value)))
+        .collect();
+    let network = if network.is_empty() {
+        String::new()
+    } else {
+        format!(", one of all links {}", text::list(network.into_iter()))
+    };
     format!(
-        "no transport can do better: {}; an online EDF scheduler of the receivers' links misses {}",
+        "no transport can do better: {}; an online EDF scheduler of the receivers' links misses {}{network}",
         text::list(each),
         text::list(online)
     )

@@ -4,18 +4,18 @@ use duetime_analysis::bound::Best;
 use duetime_results::{Class, Estimate};
 use serde::Serialize;
 
-use super::{NO_TRANSPORT, ONLINE};
+use super::{NETWORK, NO_TRANSPORT, ONLINE};
 use crate::gather::{Gathered, flows_name};
 use crate::objective::target_of;
 use crate::plan::Plan;
 
-/// Row for the queries, or the flows of one class, of a workload at one point: the best possible result, or the online
+/// Row for the queries, or the flows of one class, of a workload at one point: the best possible result, or an online
 /// schedule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct BestRow {
     /// Settings of the point; empty without a sweep.
     pub point: String,
-    /// [`NO_TRANSPORT`] or [`ONLINE`], in the place of a transport.
+    /// [`NO_TRANSPORT`], [`ONLINE`] or [`NETWORK`], in the place of a transport.
     pub transport: &'static str,
     /// Number of runs.
     pub runs: u64,
@@ -47,7 +47,7 @@ impl BestRow {
 }
 
 impl Gathered {
-    /// Returns two rows for the queries and for each class of flows with deadlines of each workload, by point.
+    /// Returns two or three rows for the queries and for each class of flows with deadlines of each workload, by point.
     pub fn best_rows(&self, plan: &Plan) -> Vec<BestRow> {
         let mut rows = Vec::new();
         for (point, best) in &self.best {
@@ -67,6 +67,9 @@ impl Gathered {
                 };
                 rows.push(row(NO_TRANSPORT, bound.late, bound.in_time()));
                 rows.push(row(ONLINE, bound.online, bound.online_in_time()));
+                if let (Some(late), Some(in_time)) = (bound.network, bound.network_in_time()) {
+                    rows.push(row(NETWORK, late, in_time));
+                }
             };
             for queries in &best.queries {
                 push(queries.workload, None, &queries.best);

@@ -10,7 +10,7 @@ use duetime_scenario::model::WorkloadKind;
 use serde::Serialize;
 
 use super::page::Named;
-use crate::bound::{NO_TRANSPORT, ONLINE};
+use crate::bound::{NETWORK, NO_TRANSPORT, ONLINE};
 use crate::gather::{Cell, Gathered, workload_name};
 use crate::looks::known_as;
 use crate::objective::{self, objective, objective_of_all, target_of};
@@ -36,11 +36,15 @@ impl Possible {
             return Self::default();
         };
         let cards = best.queries.iter().map(|queries| {
+            let network = queries.best.network_in_time();
             let shares = [
                 (NO_TRANSPORT, queries.best.in_time()),
                 (ONLINE, queries.best.online_in_time()),
             ];
-            (queries.workload, shares.to_vec())
+            let shares = shares
+                .into_iter()
+                .chain(network.map(|share| (NETWORK, share)));
+            (queries.workload, shares.collect())
         });
         Self {
             queries: best.objective.map(|bound| bound.in_time().value),
