@@ -34,6 +34,7 @@ impl<T> Sender<T> {
 
     /// Submits a message. `number` must differ from the numbers of all messages that the receiver may remember.
     pub fn send(&mut self, config: &Config, now: Time, number: u64, bytes: u64, tag: T) {
+        self.remove(number);
         let mut flow = Flow::new(config, now, bytes, self.window, tag);
         flow.reorder(number, &mut self.ready);
         self.flows.insert(number, flow);
