@@ -1,9 +1,10 @@
 //! Options of pFabric.
 
 use super::about::About;
+use crate::diagnostic::Result;
 use crate::keys::Kind::{Integer, Size, Time};
 use crate::keys::{S, US};
-use crate::options::options;
+use crate::options::{Layers, options};
 use duetime_proto::pfabric::Config;
 
 pub(super) const ABOUT: About = About {
@@ -13,7 +14,7 @@ pub(super) const ABOUT: About = About {
 
 options! {
     /// pFabric (Alizadeh et al., 2013). Its switches replace `[switch] buffer` and do not mark; `docs/rivals.md`.
-    pfabric for Config {
+    pfabric for Config, checked by queue_holds_packets {
         /// Maximum packet size, including all headers.
         mtu: Size(200, 9_000), default "1500 B";
         /// Initial window of a message in packets.
@@ -25,4 +26,19 @@ options! {
         /// Memory of each port of a switch, the packet in service included.
         queue: Size(3_000, 1_000_000_000), otherwise "two bandwidth-delay products of a host's link";
     }
+}
+
+/// Refuses queues that hold fewer than two full packets: the packet in service counts.
+fn queue_holds_packets(config: &Config, layers: Layers<'_, '_>) -> Result<()> {
+    let least = 2 * u64::from(config.mtu);
+    let Some(queue) = config.queue.filter(|&queue| queue < least) else {
+        return Ok(());
+    };
+    let mut found = layers
+        .iter()
+        .rev()
+        .filter_map(|reader| reader.find("queue"));
+    let place = found.next().expect("the default is computed");
+    let message = format!("{queue} B do not hold two packets of {} B", config.mtu);
+    place.refuse(message, format!("at least {least} B, or a smaller `mtu`"))
 }
