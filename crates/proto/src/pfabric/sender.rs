@@ -116,8 +116,8 @@ impl<T> Sender<T> {
     }
 
     /// Aborts the first message for which `matches` returns true and which has unsent packets. Returns the driver's
-    /// data. If the receiver may know the message, it is notified once; it forgets a silent message by itself.
-    pub fn abort(&mut self, matches: impl Fn(&T) -> bool) -> Option<T>
+    /// data, the counters and the acknowledged bytes. If the receiver may know the message, it is notified once; it forgets a silent message by itself.
+    pub fn abort(&mut self, matches: impl Fn(&T) -> bool) -> Option<(T, Counters, u64)>
     where
         T: Clone,
     {
@@ -127,7 +127,8 @@ impl<T> Sender<T> {
         if flow.has_begun() {
             self.aborts.push_back((number, flow.tag.clone()));
         }
-        Some(flow.tag)
+        let bytes = flow.acknowledged_bytes();
+        Some((flow.tag, flow.counters, bytes))
     }
 
     fn remove(&mut self, number: u64) -> Option<Flow<T>> {

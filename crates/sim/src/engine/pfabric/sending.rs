@@ -141,7 +141,9 @@ impl Sender for Sending {
         context: &mut Context,
         matches: &dyn Fn(&Message) -> bool,
     ) -> Option<(u32, Aborted)> {
-        let tag = self.machine.abort(|tag| matches(&tag.message))?;
+        let aborted = self.machine.abort(|tag| matches(&tag.message));
+        let (tag, counters, bytes) = aborted?;
+        Self::complete_record(context, &tag, counters, bytes);
         context.recorder.abandoned(&tag.message);
         Some((tag.record, Aborted::Closing))
     }

@@ -142,8 +142,7 @@ pub fn rcpdc() -> Protocol {
     Protocol::D3(d3::Config::default().with(|c| c.host.ignore_deadlines = true))
 }
 
-/// Returns TCP, DCTCP, D2TCP, CUBIC as in Linux, RCPdc, D3, D3 with edge allocation, TCP and RCPdc with priorities, and
-/// pFabric.
+/// Returns TCP, DCTCP, D2TCP, CUBIC as in Linux, RCPdc, D3, D3 with edge allocation, and TCP and RCPdc with priorities.
 pub fn transports() -> Vec<Transport> {
     let transport = |name: &str, protocol, priorities| Transport {
         name: name.into(),
@@ -160,8 +159,17 @@ pub fn transports() -> Vec<Transport> {
         transport("d3-edge", d3_edge(), 1),
         transport("tcp-prio", newreno(), 3),
         transport("rcpdc-prio", rcpdc(), 2),
-        transport("pfabric", Protocol::PFabric(pfabric::Config::default()), 1),
     ]
+}
+
+/// Returns [`transports`], and those with neither handshakes nor classes: pFabric.
+pub fn all_transports() -> Vec<Transport> {
+    let pfabric = Transport {
+        name: "pfabric".into(),
+        protocol: Protocol::PFabric(pfabric::Config::default()),
+        priorities: 1,
+    };
+    transports().into_iter().chain([pfabric]).collect()
 }
 
 /// Returns a switch with 100 packets per port that marks from 20 packets on.
