@@ -113,7 +113,7 @@ fn too_many_transports_of_workloads() {
 fn pfabric_has_no_classes() {
     let text = format!("{GOOD}[[variant]]\nname = \"mine\"\nbase = \"pfabric\"\nclasses = 2\n");
     let error_text = error_of(&text, &[]);
-    let expected = "variant[0].classes = 2: the switches of pFabric have no classes";
+    let expected = "variant.classes = 2: the switches of pFabric have no classes";
     assert!(error_text.contains(expected), "{error_text}");
     assert!(
         error_text.contains("allowed: 1, or another `base`"),
