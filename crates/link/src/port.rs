@@ -7,12 +7,14 @@ use duetime_core::{Rate, Span, Time, TransmitCost};
 mod offer;
 mod outcome;
 mod prefetch;
+mod ranked;
 mod service;
 mod state;
 #[cfg(test)]
 mod tests;
 
 pub use outcome::{Counters, Offer, Sent};
+use ranked::Ranked;
 
 /// Limit on the occupancy of a port, or threshold for marking; the packet in service is included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,6 +88,7 @@ struct Rare<F> {
     drop_bytes: u64,
     service: Service,
     classes: Option<Classes<F>>,
+    ranked: Option<Ranked<F>>,
 }
 
 impl<F: Frame> Port<F> {
@@ -121,6 +124,7 @@ impl<F: Frame> Port<F> {
                 drop_bytes: 0,
                 service: Service::Fifo,
                 classes: None,
+                ranked: None,
             }),
         }
     }

@@ -1,6 +1,6 @@
 //! Transport protocols as state machines without I/O or clock. [`tcp`] implements NewReno, DCTCP and D2TCP (with the
-//! congestion controllers in [`window`]); [`d3`] implements D3 and RCPdc. The simulator and the real stacks run the
-//! same code.
+//! congestion controllers in [`window`]); [`d3`] implements D3 and RCPdc; [`pfabric`] implements pFabric. The simulator
+//! and the real stacks run the same code.
 //!
 //! # The driver contract
 //!
@@ -203,6 +203,7 @@
 pub mod d3;
 pub mod due;
 mod pace;
+pub mod pfabric;
 pub mod tcp;
 pub mod window;
 

@@ -1,6 +1,6 @@
 //! Read access to a port: its queue, its counters, and the packets in it and on its link.
 
-use super::{Counters, Port, Service, byte_time};
+use super::{Counters, Port, Ranked, Service, byte_time};
 use crate::Frame;
 use crate::classes::Classes;
 use duetime_core::Time;
@@ -107,12 +107,14 @@ impl<F: Frame> Port<F> {
         self.wire.iter()
     }
 
-    /// Returns the packets that wait in the classes of a strict-priority port.
+    /// Returns the packets that wait in the classes or ranks of a port.
     pub fn waiting_frames(&self) -> impl Iterator<Item = F> + '_ {
         self.waiting_in_classes().map(|(_, frame)| frame)
     }
 
     fn waiting_in_classes(&self) -> impl Iterator<Item = (Time, F)> + '_ {
-        self.rare.classes.iter().flat_map(Classes::iter)
+        let ranked = self.rare.ranked.iter().flat_map(Ranked::iter);
+        let classes = self.rare.classes.iter().flat_map(Classes::iter);
+        classes.chain(ranked)
     }
 }

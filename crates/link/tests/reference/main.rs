@@ -15,6 +15,7 @@
 
 mod driver;
 mod plain;
+mod ranked;
 mod schedule;
 
 use driver::Driver;

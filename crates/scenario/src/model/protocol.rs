@@ -4,7 +4,7 @@
 //! name. All other code asks for a property, so that a new protocol does not change it.
 
 use duetime_core::{Rate, Span};
-use duetime_proto::{d3, due, tcp};
+use duetime_proto::{d3, due, pfabric, tcp};
 
 /// Family of transports.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +15,8 @@ pub enum Protocol {
     D3(d3::Config),
     /// `due`, which the receiving hosts schedule.
     Due(due::Config),
+    /// pFabric, whose switches schedule packets by remaining message size.
+    PFabric(pfabric::Config),
 }
 
 impl Protocol {
@@ -27,6 +29,7 @@ impl Protocol {
             Self::Tcp(config) => config.mss + Self::MIN_HEADER_BYTES,
             Self::D3(config) => config.wire.mtu,
             Self::Due(config) => config.mtu,
+            Self::PFabric(config) => config.mtu,
         }
     }
 
@@ -34,7 +37,7 @@ impl Protocol {
     pub fn mtu_key(&self) -> &'static str {
         match self {
             Self::Tcp(_) => "mss",
-            Self::D3(_) | Self::Due(_) => "mtu",
+            Self::D3(_) | Self::Due(_) | Self::PFabric(_) => "mtu",
         }
     }
 
@@ -43,6 +46,7 @@ impl Protocol {
         let header_bytes = match self {
             Self::Tcp(_) | Self::D3(_) => Self::MIN_HEADER_BYTES,
             Self::Due(_) => due::HEADER_BYTES,
+            Self::PFabric(_) => pfabric::HEADER_BYTES,
         };
         self.mtu().saturating_sub(header_bytes)
     }
@@ -57,7 +61,7 @@ impl Protocol {
     pub fn reacts_to_marks(&self) -> bool {
         match self {
             Self::Tcp(config) => config.congestion_control.uses_marks(),
-            Self::D3(_) => false,
+            Self::D3(_) | Self::PFabric(_) => false,
             Self::Due(config) => config.core_window,
         }
     }
@@ -66,14 +70,14 @@ impl Protocol {
     pub fn window_options(&self) -> Option<&tcp::Config> {
         match self {
             Self::Tcp(config) => Some(config),
-            Self::D3(_) | Self::Due(_) => None,
+            Self::D3(_) | Self::Due(_) | Self::PFabric(_) => None,
         }
     }
 
     /// Returns the program that routers run for the protocol, or `None` if they only forward its packets.
     pub fn router_program(&self) -> Option<RouterProgram> {
         match self {
-            Self::Tcp(_) | Self::Due(_) => None,
+            Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) => None,
             Self::D3(config) => Some(RouterProgram::D3(*config)),
         }
     }
@@ -81,7 +85,7 @@ impl Protocol {
     /// Sets the options that depend on the rate of the network's slowest link, unless already set.
     pub fn adapt_to(&mut self, slowest: Rate) {
         match self {
-            Self::Tcp(_) | Self::Due(_) => {}
+            Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) => {}
             Self::D3(config) => *config = config.for_slowest(slowest),
         }
     }
@@ -113,13 +117,14 @@ impl Protocol {
                 timers.chain(interval).chain(round_trip).collect()
             }
             Self::Due(config) => vec![&mut config.host_delay],
+            Self::PFabric(config) => config.rto.iter_mut().collect(),
         }
     }
 
     /// Returns the rates that fall if the network is slowed down.
     pub fn rates_mut(&mut self) -> Vec<&mut Rate> {
         match self {
-            Self::Tcp(_) | Self::Due(_) => Vec::new(),
+            Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) => Vec::new(),
             Self::D3(config) => config.router.police.iter_mut().collect(),
         }
     }

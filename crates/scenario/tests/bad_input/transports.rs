@@ -108,3 +108,27 @@ fn too_many_transports_of_workloads() {
    allowed: 255 different ones"#
     );
 }
+
+#[test]
+fn pfabric_has_no_classes() {
+    let text = format!("{GOOD}[[variant]]\nname = \"mine\"\nbase = \"pfabric\"\nclasses = 2\n");
+    let error_text = error_of(&text, &[]);
+    let expected = "variant.classes = 2: the switches of pFabric have no classes";
+    assert!(error_text.contains(expected), "{error_text}");
+    assert!(
+        error_text.contains("allowed: 1, or another `base`"),
+        "{error_text}"
+    );
+}
+
+#[test]
+fn pfabric_queue_holds_two_packets() {
+    let text = format!("{GOOD}[pfabric]\nmtu = \"4 KB\"\nqueue = \"7999 B\"\n");
+    let error_text = error_of(&text, &[]);
+    let expected = "pfabric.queue = \"7999 B\": 7999 B do not hold two packets of 4000 B";
+    assert!(error_text.contains(expected), "{error_text}");
+    assert!(
+        error_text.contains("at least 8000 B, or a smaller `mtu`"),
+        "{error_text}"
+    );
+}

@@ -3,8 +3,8 @@
 use crate::{EXAMPLE, extended, rates, transport, window, with};
 use duetime_core::Span;
 use duetime_proto::d3::{self, BaseRate};
-use duetime_proto::tcp;
 use duetime_proto::window::{Completion, CongestionControl};
+use duetime_proto::{pfabric, tcp};
 use duetime_scenario::model::Protocol;
 use duetime_scenario::{NoFiles, load};
 
@@ -257,4 +257,40 @@ classes = 4
         .as_ref()
         .expect("a transport of its own");
     assert_eq!(fixed.name, "tcp-300");
+}
+
+#[test]
+fn pfabric_options_override_the_network() {
+    let text = r#"
+name = "x"
+transport = ["pfabric", "paper"]
+duration = "1 ms"
+[topology]
+kind = "star"
+hosts = 3
+link = { rate = "10 Gbps", latency = "1 us" }
+[[workload]]
+kind = "long"
+pairs = [[0, 1]]
+[[variant]]
+name = "paper"
+base = "pfabric"
+window = 12
+rto = "45 us"
+queue = "36 KB"
+"#;
+    let scenario = load(text, "x", &[], &NoFiles).expect("a scenario");
+    let found: Vec<_> = (scenario.transports.iter())
+        .map(|transport| match transport.protocol {
+            Protocol::PFabric(config) => config,
+            _ => unreachable!("pFabric"),
+        })
+        .collect();
+    let paper = pfabric::Config {
+        window: Some(12),
+        rto: Some(Span::from_us(45)),
+        queue: Some(36_000),
+        ..pfabric::Config::default()
+    };
+    assert_eq!(found, [pfabric::Config::default(), paper]);
 }

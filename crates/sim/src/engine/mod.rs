@@ -16,6 +16,7 @@ pub mod endpoint;
 mod events;
 mod faults;
 mod hosts;
+mod pfabric;
 mod prefetch;
 mod recorder;
 mod tcp;

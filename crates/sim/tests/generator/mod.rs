@@ -11,7 +11,7 @@ mod workload;
 use duetime_core::random::{Purpose, Stream, Streams};
 use duetime_core::{Rate, Span};
 use duetime_scenario::model::{
-    Buffer, Lab, Link, LoadBalancing, Protocol, Record, Scenario, Topology, WorkloadKind,
+    Amount, Buffer, Lab, Link, LoadBalancing, Protocol, Record, Scenario, Topology, WorkloadKind,
 };
 use duetime_sim::topology::Network;
 
@@ -63,6 +63,11 @@ impl Case {
         network::servers(&mut draw(22), &mut host);
         let (transport, others) =
             transport::transports(&mut draw(5), &mut draw(10), &mut draw(23), lenient);
+        if let Protocol::PFabric(config) = transport.protocol {
+            // Its ports replace the switches' memory.
+            let bytes = config.queue.expect("drawn");
+            switch.buffer = Buffer::Static(Amount::Bytes(bytes));
+        }
         if lenient {
             budget.drain = generous_drain(&transport.protocol, budget.rate);
         }

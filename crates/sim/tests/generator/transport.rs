@@ -6,10 +6,10 @@ use duetime_proto::d3::{
     self, Allocation, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
 };
 use duetime_proto::window::{Completion, CongestionControl, Cubic, D2tcp, Dctcp};
-use duetime_proto::{due, tcp};
+use duetime_proto::{due, pfabric, tcp};
 use duetime_scenario::model::{Protocol, Transport};
 
-/// Five transports of the TCP family and three of D3; `due` is drawn apart.
+/// Five transports of the TCP family and three of D3; `due` and pFabric are drawn apart.
 const NAMES: [&str; 8] = [
     "tcp",
     "dctcp",
@@ -70,6 +70,11 @@ pub(super) fn transports(
     } else {
         compared
     };
+    let compared = if latest.flag(0.1) && is_alone {
+        pfabric(latest)
+    } else {
+        compared
+    };
     (compared, others)
 }
 
@@ -94,6 +99,22 @@ fn due(draw: &mut Draw) -> Transport {
         name: "due".to_owned(),
         protocol: Protocol::Due(config),
         priorities,
+    }
+}
+
+/// Draws options of pFabric.
+fn pfabric(draw: &mut Draw) -> Transport {
+    let config = pfabric::Config {
+        mtu: draw.one_of(&[1_500, 1_500, 576, 9_000]),
+        window: draw.one_of(&[None, None, Some(1), Some(3), Some(100)]),
+        rto: draw.one_of(&[None, None, Some(Span::from_us(50)), Some(Span::from_ms(2))]),
+        probe_after: draw.one_of(&[5, 5, 1, 50]),
+        queue: Some(draw.scale(20_000, 400_000)),
+    };
+    Transport {
+        name: "pfabric".to_owned(),
+        protocol: Protocol::PFabric(config),
+        priorities: 1,
     }
 }
 

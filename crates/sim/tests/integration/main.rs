@@ -23,6 +23,7 @@ mod measured;
 mod misbehaving_hosts;
 mod modern_tcp;
 mod own_nics;
+mod pfabric;
 mod queueing;
 mod regular_shapes;
 mod routing;

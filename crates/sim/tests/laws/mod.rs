@@ -203,7 +203,7 @@ fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
         let probes = |protocol: &Protocol| match protocol {
             Protocol::Tcp(tcp) => tcp.tail_loss_probe,
             Protocol::Due(_) => true,
-            Protocol::D3(_) => false,
+            Protocol::D3(_) | Protocol::PFabric(_) => false,
         };
         let timeouts: u32 = records.flows.iter().map(|flow| flow.timeouts).sum();
         let resent = records.flows.iter().find(|flow| flow.retransmits > 0);

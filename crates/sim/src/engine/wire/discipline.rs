@@ -8,10 +8,6 @@ use duetime_scenario::Scenario;
 
 /// A discipline with its own queue in front of the link; it may drop a packet other than the arriving one. The port's
 /// statistics cover the packets sent and refused, but not the packets in this queue.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "no scenario asks for such a discipline yet")
-)]
 pub trait Queue: Sized {
     /// Creates the queue and the port of `link`, or returns `None` if the scenario does not use the discipline there.
     fn try_new(scenario: &Scenario, setup: &Setup, link: u32) -> Option<(Self, Port<Packet>)>;
@@ -141,6 +137,7 @@ macro_rules! disciplines {
 
 disciplines! {
     #[cfg(test)] LowestLast: crate::openness::LowestLast;
+    PFabric: crate::engine::pfabric::RankedQueue;
 }
 
 /// A port among all ports, and the shared memories.

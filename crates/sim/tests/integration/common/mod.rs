@@ -3,7 +3,7 @@
 use crate::bare;
 use duetime_core::{Bytes, Rate, Span, Time};
 use duetime_proto::window::{Completion, CongestionControl, Cubic, D2tcp, Dctcp};
-use duetime_proto::{d3, tcp};
+use duetime_proto::{d3, pfabric, tcp};
 use duetime_results::{RunRecords, digest};
 use duetime_scenario::model::*;
 use duetime_sim::{Options, RunOutput};
@@ -160,6 +160,16 @@ pub fn transports() -> Vec<Transport> {
         transport("tcp-prio", newreno(), 3),
         transport("rcpdc-prio", rcpdc(), 2),
     ]
+}
+
+/// Returns [`transports`], and those with neither handshakes nor classes: pFabric.
+pub fn all_transports() -> Vec<Transport> {
+    let pfabric = Transport {
+        name: "pfabric".into(),
+        protocol: Protocol::PFabric(pfabric::Config::default()),
+        priorities: 1,
+    };
+    transports().into_iter().chain([pfabric]).collect()
 }
 
 /// Returns a switch with 100 packets per port that marks from 20 packets on.

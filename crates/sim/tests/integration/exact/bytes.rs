@@ -7,7 +7,7 @@ use duetime_scenario::model::*;
 
 #[test]
 fn every_byte_is_accounted_for() {
-    for transport in transports() {
+    for transport in all_transports() {
         for loss in [0.0, 0.02] {
             let mut scenario = mixture(transport.clone());
             scenario.topology = lossy(scenario.topology, loss);
@@ -39,7 +39,7 @@ fn every_byte_is_accounted_for() {
 
 #[test]
 fn bytes_in_flight_are_accounted_for() {
-    for transport in transports() {
+    for transport in all_transports() {
         let mut scenario = mixture(transport.clone());
         (scenario.duration, scenario.drain) = (Span::from_us(4_321), Span::ZERO);
         scenario.topology = lossy(scenario.topology, 0.01);

@@ -29,7 +29,7 @@ fn hosts_of(bytes: &[u8], original: u32) -> (u32, u32) {
 #[test]
 fn captures_include_lost_packets() {
     let mut lost = 0;
-    for transport in transports() {
+    for transport in all_transports() {
         let mut scenario = mixture(transport.clone());
         scenario.topology = lossy(scenario.topology, 0.01);
         // Find a run with no packets in flight at its end, so that every packet that left a port has crossed its link.

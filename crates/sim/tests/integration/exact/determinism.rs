@@ -27,7 +27,7 @@ fn assert_independent_of_threads(scenario: &Scenario, threads: &[usize], case: &
 
 #[test]
 fn runs_repeat_and_seeds_matter() {
-    for transport in transports() {
+    for transport in all_transports() {
         let mut scenario = mixture(transport);
         let first = digest_of(&scenario);
         assert_eq!(digest_of(&scenario), first);
@@ -40,14 +40,14 @@ fn runs_repeat_and_seeds_matter() {
 
 #[test]
 fn results_do_not_depend_on_threads() {
-    for transport in transports() {
+    for transport in all_transports() {
         assert_independent_of_threads(&mixture(transport.clone()), &[2, 3, 4], &transport.name);
     }
 }
 
 #[test]
 fn losses_do_not_depend_on_threads() {
-    for transport in transports() {
+    for transport in all_transports() {
         let mut scenario = mixture(transport.clone());
         scenario.topology = lossy(scenario.topology, 0.02);
         assert_independent_of_threads(&scenario, &[3], &format!("{} with loss", transport.name));
@@ -56,7 +56,7 @@ fn losses_do_not_depend_on_threads() {
 
 #[test]
 fn shared_memory_does_not_depend_on_threads() {
-    for transport in transports() {
+    for transport in all_transports() {
         let mut scenario = mixture(transport.clone());
         scenario.switch.buffer = Buffer::Dynamic {
             pool: Bytes(40_000),
@@ -73,7 +73,7 @@ fn shared_memory_does_not_depend_on_threads() {
 #[test]
 fn simultaneous_packets_do_not_depend_on_threads() {
     // Every sender starts at the same picosecond with the same size, so only the seeded order decides.
-    for transport in transports() {
+    for transport in all_transports() {
         let mut scenario = mixture(transport.clone());
         let mut kind = burst(19, 2);
         if let WorkloadKind::Burst { size, .. } = &mut kind {
@@ -87,7 +87,7 @@ fn simultaneous_packets_do_not_depend_on_threads() {
 
 #[test]
 fn receive_delays_do_not_depend_on_threads() {
-    for transport in transports() {
+    for transport in all_transports() {
         let mut scenario = mixture(transport.clone());
         scenario.host.receive_delay = Span::from_us(3);
         scenario.host.receive_jitter = Gap::Exponential(Span::from_us(5));
@@ -104,7 +104,7 @@ fn receive_delays_do_not_depend_on_threads() {
 
 #[test]
 fn truncated_runs_do_not_depend_on_threads() {
-    for transport in transports() {
+    for transport in all_transports() {
         let mut scenario = mixture(transport.clone());
         (scenario.duration, scenario.drain) = (Span::from_us(3_210), Span::ZERO);
         assert_independent_of_threads(&scenario, &[3], &format!("{} cut off", transport.name));
@@ -113,7 +113,7 @@ fn truncated_runs_do_not_depend_on_threads() {
 
 #[test]
 fn persistent_connections_do_not_depend_on_threads() {
-    for transport in transports() {
+    for transport in all_transports() {
         let mut scenario = mixture(transport.clone());
         scenario.workloads[0].connection = Connection::Persistent;
         assert_independent_of_threads(&scenario, &[3], &format!("{} persistent", transport.name));
@@ -159,7 +159,7 @@ fn thousand_hosts_on_two_threads() {
 
 #[test]
 fn tracing_changes_nothing() {
-    for transport in transports() {
+    for transport in all_transports() {
         let mut scenario = mixture(transport);
         let plain = run(&scenario).records;
         scenario.record.pcap = vec!["rack0->spine0".into(), "host3->rack0".into()];

@@ -1,0 +1,90 @@
+//! pFabric at hosts and ports: connects the state machines of `proto::pfabric` and the discipline of `link` to the
+//! engine. Each host has one sender and one receiver.
+
+mod queue;
+mod receiving;
+mod sending;
+
+pub use queue::RankedQueue;
+pub use receiving::Receiving;
+pub use sending::Sending;
+
+use super::endpoint::{Binding, Connection, Endpoint, flow_hash};
+use crate::capture::Decoded;
+use crate::packet::{NONE, Packet};
+use crate::setup::Setup;
+use crate::workload::Message;
+use crate::workload::draw::{gap_at, min_gap};
+use duetime_proto::pfabric::{Ack, Body, Config, Link};
+use std::sync::Arc;
+
+/// Family of pFabric.
+pub enum PFabric {}
+
+/// Contents of a packet.
+#[derive(Debug)]
+pub enum Extra {
+    /// Packet of a message from the sender with index `reply`.
+    Data {
+        message: Arc<Message>,
+        body: Body,
+        /// Length of the payload in bytes.
+        len: u32,
+        /// Position of the payload in the message, in bytes.
+        seq: u64,
+        reply: u32,
+    },
+    /// Acknowledgement to the sender of a message.
+    Ack { flow: u64, ack: Ack },
+}
+
+impl Endpoint for PFabric {
+    type Config = Config;
+    type Sender = Sending;
+    type Receiver = Receiving;
+    type Extra = Extra;
+
+    fn connection(setup: &Setup, message: &Message) -> Option<Connection> {
+        Some((transport(setup, message), message.source, NONE))
+    }
+
+    fn hash(_binding: &Binding, message: &Message) -> u32 {
+        flow_hash(message.flow)
+    }
+
+    fn opening(extra: &Extra) -> Option<(u32, &Message)> {
+        match extra {
+            Extra::Data { message, reply, .. } => Some((*reply, message)),
+            Extra::Ack { .. } => None,
+        }
+    }
+
+    fn decode(_packet: &Packet, extra: Option<&Extra>, _headers: u32) -> Decoded {
+        match extra {
+            Some(&Extra::Data { seq, len, .. }) => Decoded {
+                seq,
+                len,
+                ..Decoded::default()
+            },
+            Some(Extra::Ack { .. }) | None => Decoded::default(),
+        }
+    }
+}
+
+/// Returns the number of the message's transport in the run.
+fn transport(setup: &Setup, message: &Message) -> u16 {
+    u16::from(setup.workload_transport[usize::from(message.workload)])
+}
+
+/// Returns a host's link and the network behind it, for the state machines and the queues. The bandwidth-delay product
+/// covers the median of the hosts' random delays, timeouts its 99th percentile.
+fn host_link(setup: &Setup, link: u32) -> Link {
+    let (_, jitter) = &setup.receive;
+    let median = gap_at(jitter, 0.5);
+    Link {
+        rate: setup.network.links[link as usize].rate,
+        round_trip: setup.base_round_trip + median.saturating_sub(min_gap(jitter)) * 2,
+        host_delay: gap_at(jitter, 0.99).saturating_sub(median) * 2,
+        framing_bytes: u32::from(setup.frame_overhead),
+    }
+}
