@@ -65,7 +65,7 @@ pub(super) struct Flow<T> {
     consecutive: u32,
     probe: Option<Probe>,
     /// Time of the last acknowledgement, or of the submission.
-    heard_at: Time,
+    last_ack: Time,
 }
 
 /// State of the probe mode.
@@ -99,7 +99,7 @@ impl<T> Flow<T> {
             threshold: window,
             consecutive: 0,
             probe: None,
-            heard_at: now,
+            last_ack: now,
         }
     }
 
@@ -185,7 +185,7 @@ impl<T> Flow<T> {
 
     /// Processes an acknowledgement. Returns true if the message is complete.
     pub fn input(&mut self, config: &Config, now: Time, ack: Ack) -> bool {
-        self.heard_at = now;
+        self.last_ack = now;
         self.consecutive = 0;
         // Leaves the probe mode in slow start (pFabric §4.3): the last timeout set the window.
         self.probe = None;
@@ -265,7 +265,7 @@ impl<T> Flow<T> {
         self.counters.timeouts = self.counters.timeouts.saturating_add(1);
         if let Some(probe) = &mut self.probe {
             probe.next = Time::MAX;
-            if now.since(self.heard_at) > timeout * RESTART_TIMEOUTS {
+            if now.since(self.last_ack) > timeout * RESTART_TIMEOUTS {
                 self.restart(now);
             }
             return;
@@ -301,7 +301,7 @@ impl<T> Flow<T> {
         self.sent.clear();
         (self.base, self.first_lost, self.acknowledged_bytes) = (0, 0, 0);
         (self.in_flight, self.lost) = (0, 0);
-        self.heard_at = now;
+        self.last_ack = now;
     }
 }
 

@@ -54,8 +54,6 @@ impl<T> Sender<T> {
             return Some((flow.tag, flow.counters));
         }
         flow.reorder(number, &mut self.ready);
-        // In probe mode the timer may be at the next probe, which is later than the timeouts of data.
-        flow.arm(number, self.timeout, &mut self.timers);
         None
     }
 
