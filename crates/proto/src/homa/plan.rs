@@ -40,13 +40,15 @@ pub struct Plan {
     pub cutoffs: Cutoffs,
     /// Silence after which packets are requested.
     pub resend_interval: Span,
+    /// Transmission time of a full packet, at least 1 ps.
+    pub packet_time: Span,
 }
 
 impl Plan {
     /// Derives the values. `sizes` lists sizes of messages in bytes, rising, with their relative frequency.
     pub fn new(config: &Config, network: &Network, sizes: &[(u64, u64)]) -> Self {
         let packet_bytes = u64::from(config.mtu.max(1)) + u64::from(network.framing_bytes);
-        let packet_time = network.rate.transmit(packet_bytes);
+        let packet_time = network.rate.transmit(packet_bytes).max(Span::from_ps(1));
         let round_trip = network.round_trip + config.host_delay + packet_time * SLACK_PACKET_TIMES;
         let product = || network.rate.bytes_in(round_trip);
         let window = (config.rtt_bytes.unwrap_or_else(product)).div_ceil(packet_bytes);
@@ -76,6 +78,7 @@ impl Plan {
                 .resend_interval
                 .unwrap_or(round_trip * RESEND_ROUND_TRIPS)
                 .max(Span::from_ps(1)),
+            packet_time,
         }
     }
 

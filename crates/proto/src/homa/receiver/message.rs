@@ -31,6 +31,8 @@ pub(super) struct Incoming<T> {
     pub silent_since: Time,
     /// Number of requests since the last packet.
     pub unanswered: u32,
+    /// Time from which the packets in flight may increase by one.
+    pub grow_at: Time,
 }
 
 impl<T> Incoming<T> {
@@ -56,6 +58,7 @@ impl<T> Incoming<T> {
             granted: packets.min(unscheduled),
             silent_since: now,
             unanswered: 0,
+            grow_at: now,
         }
     }
 

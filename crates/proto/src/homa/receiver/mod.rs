@@ -42,7 +42,10 @@ pub struct Receiver<T> {
     serial: u64,
     replies: VecDeque<(T, Control)>,
     delivered: VecDeque<T>,
+    /// Time of the next search for silent messages.
     timer: Time,
+    /// Time at which an active message may have more packets in flight.
+    grow_at: Time,
 }
 
 impl<T: Clone> Receiver<T> {
@@ -62,6 +65,7 @@ impl<T: Clone> Receiver<T> {
             replies: VecDeque::new(),
             delivered: VecDeque::new(),
             timer: Time::MAX,
+            grow_at: Time::MAX,
         }
     }
 
@@ -115,7 +119,7 @@ impl<T: Clone> Receiver<T> {
             self.replies.push_back((message.tag.clone(), Control::Done));
             self.delivered.push_back(message.tag);
         }
-        self.grant(now);
+        self.grant(now, Some(index));
         is_complete
     }
 
@@ -135,13 +139,16 @@ impl<T: Clone> Receiver<T> {
     }
 
     /// Returns the time at which to call `timeout`, or [`Time::MAX`].
-    pub const fn next_timeout(&self) -> Time {
-        self.timer
+    pub fn next_timeout(&self) -> Time {
+        self.timer.min(self.grow_at)
     }
 
-    /// Requests the missing packets of silent messages (Homa §3.7). Returns the driver's data of messages that were
+    /// Grants more packets, and requests the missing packets of silent messages (Homa §3.7). Returns the driver's data of messages that were
     /// forgotten because their senders do not respond.
     pub fn timeout(&mut self, now: Time) -> Vec<T> {
+        if now >= self.grow_at {
+            self.grant(now, None);
+        }
         if now < self.timer {
             return Vec::new();
         }
@@ -185,7 +192,7 @@ impl<T: Clone> Receiver<T> {
         }
         let forgotten = forgotten.into_iter().filter_map(|index| self.remove(index));
         let forgotten = forgotten.map(|message| message.tag).collect();
-        self.grant(now);
+        self.grant(now, None);
         forgotten
     }
 
@@ -238,26 +245,33 @@ impl<T: Clone> Receiver<T> {
         }
         self.finished.insert(now, id);
         self.replies.push_back((tag(), Control::Done));
-        self.grant(now);
+        self.grant(now, None);
     }
 
-    /// Grants packets to the messages with the fewest ungranted bytes (Homa §3.5).
-    fn grant(&mut self, now: Time) {
-        while self.grant_active(now) {}
-    }
-
-    /// Grants packets to the active messages. Returns true if one of them is now granted in full, so that another message
-    /// is active.
-    fn grant_active(&mut self, now: Time) -> bool {
+    /// Grants packets to the messages with the fewest ungranted bytes (Homa §3.5), so that each has `RTTbytes` in flight.
+    ///
+    /// The message of the packet that just arrived is granted one packet in its place. A message with fewer packets in
+    /// flight gains one per packet time, as in the paper's simulator: otherwise a packet that ends the grants of one
+    /// message would release the next messages in full.
+    fn grant(&mut self, now: Time, arrived: Option<u32>) {
         let mut active = std::mem::take(&mut self.active);
         active.extend(self.order.first(usize::from(self.plan.overcommitment)));
-        let mut has_ended = false;
+        self.grow_at = Time::MAX;
         for (place, &index) in active.iter().enumerate() {
             let Some(message) = self.messages[index as usize].as_mut() else {
                 continue;
             };
-            let packets = self.plan.window.saturating_sub(message.in_flight());
-            let packets = packets.min(message.grantable());
+            let room = self.plan.window.saturating_sub(message.in_flight());
+            let room = room.min(message.grantable());
+            let replaced = u64::from(arrived == Some(index));
+            let grows = room > replaced && now >= message.grow_at;
+            let packets = room.min(replaced + u64::from(grows));
+            if grows {
+                message.grow_at = now + self.plan.packet_time;
+            }
+            if room > packets {
+                self.grow_at = self.grow_at.min(message.grow_at);
+            }
             let Some(key) = message.key().filter(|_| packets > 0) else {
                 continue;
             };
@@ -270,7 +284,8 @@ impl<T: Clone> Receiver<T> {
             self.order.remove(message.id.source, key, index);
             match message.key() {
                 Some(key) => self.order.insert(message.id.source, key, index),
-                None => has_ended = true,
+                // The message that takes its place is granted next.
+                None => self.grow_at = self.grow_at.min(now + self.plan.packet_time),
             }
             self.replies.push_back((message.tag.clone(), grant));
         }
@@ -279,7 +294,6 @@ impl<T: Clone> Receiver<T> {
         if !self.index.is_empty() {
             self.start_timer(now);
         }
-        has_ended
     }
 
     fn start_timer(&mut self, now: Time) {
