@@ -95,7 +95,7 @@ impl<T> Incoming<T> {
     }
 
     /// Notes that the sender is alive.
-    pub const fn heard(&mut self, now: Time) {
+    pub const fn note_alive(&mut self, now: Time) {
         self.silent_since = now;
         self.unanswered = 0;
     }

@@ -87,7 +87,7 @@ impl<T: Clone> Receiver<T> {
             } => (number, is_retransmission && number == 0),
             Body::Busy => {
                 if let Some(message) = known.and_then(|index| self.get_mut(index)) {
-                    message.heard(now);
+                    message.note_alive(now);
                 }
                 return false;
             }
@@ -104,7 +104,7 @@ impl<T: Clone> Receiver<T> {
         let Some(message) = self.get_mut(index) else {
             return false;
         };
-        message.heard(now);
+        message.note_alive(now);
         if !message.receive(number) {
             if is_repeated {
                 // The sender has received no reply for long.

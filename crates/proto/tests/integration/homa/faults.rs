@@ -71,7 +71,7 @@ fn no_packet_is_wasted_without_faults() {
 }
 
 #[test]
-fn dead_source_delays_nobody() {
+fn dead_source_delays_no_other() {
     let config = config();
     let mut network = Network::new(&config, plan(&config, &[]), 3);
     network.submit(at_us(0), 0, 1, 1_000 * PAYLOAD);
