@@ -17,6 +17,8 @@ const MAX_UNANSWERED: u32 = 20;
 /// Time for which finished messages are remembered, in resend intervals: several of the longest intervals at which a
 /// sender that missed the last reply repeats a packet.
 const FINISHED_INTERVALS: u64 = 256;
+/// Minimum of that time, because a packet that was repeated early can wait in a queue for long.
+const MIN_FINISHED: Span = Span::from_secs(5);
 /// Part of the resend interval that is at least between two searches for silent messages.
 const SEARCH_PART: u64 = 8;
 /// Class of retransmitted packets: the highest, because they are late.
@@ -51,7 +53,7 @@ pub struct Receiver<T> {
 impl<T: Clone> Receiver<T> {
     /// Creates a receiver without messages.
     pub fn new(config: &Config, plan: Plan) -> Self {
-        let lifetime = plan.resend_interval * FINISHED_INTERVALS;
+        let lifetime = (plan.resend_interval * FINISHED_INTERVALS).max(MIN_FINISHED);
         Self {
             config: *config,
             plan,

@@ -251,3 +251,23 @@ fn abort_is_confirmed() {
     assert_eq!(sender.abort(|&tag| tag == 2), Some(2));
     assert!(!sender.can_transmit() && sender.open().next().is_none());
 }
+
+/// A packet that the sender repeated long before the message ended arrives four seconds later.
+#[test]
+fn very_late_duplicate_is_not_delivered() {
+    let config = Config {
+        resend_interval: Some(Span::from_us(10)),
+        ..config()
+    };
+    let (_, mut receiver) = pair(&config);
+    let packet = Body::Payload {
+        number: 0,
+        is_retransmission: true,
+    };
+    assert!(receive(&mut receiver, at_us(0), 1, packet));
+    for at in [1_000, 4_000_000] {
+        assert!(!receive(&mut receiver, at_us(at), 1, packet));
+    }
+    let delivered = std::iter::from_fn(|| receiver.take_delivered()).count();
+    assert_eq!(delivered, 1);
+}
