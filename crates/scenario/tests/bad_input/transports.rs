@@ -118,10 +118,10 @@ fn homa(options: &str) -> String {
 fn homa_needs_a_class_below_its_unscheduled_levels() {
     assert_eq!(
         error_of(&homa("unscheduled_levels = 3\nclasses = 3"), &[]),
-        r#"search.toml:23:11: variant.classes = 3: the options of `rival` need 4 classes
+        r"search.toml:23:11: variant.classes = 3: the options of `rival` need 4 classes
    23 | classes = 3
       |           ^
-   allowed: 4 to 8"#
+   allowed: 4 to 8"
     );
 }
 
@@ -143,9 +143,7 @@ fn homa_cutoffs_rise() {
         text.contains("\"1 KB\": not above the size before"),
         "{text}"
     );
-    let seven = (1..=7)
-        .map(|size| format!("\"{size} KB\", "))
-        .collect::<String>();
+    let seven = r#""1 KB", "2 KB", "3 KB", "4 KB", "5 KB", "6 KB", "7 KB""#;
     let text = error_of(&homa(&format!("cutoffs = [{seven}]")), &[]);
     assert!(
         text.contains("more cutoffs than unscheduled levels"),
