@@ -58,8 +58,13 @@ impl Case {
         let mut host = network::host(&mut draw(4));
         network::reception(&mut draw(14), &mut host);
         network::servers(&mut draw(22), &mut host);
-        let (transport, others) =
-            transport::transports(&mut draw(5), &mut draw(10), &mut draw(23), lenient);
+        let (transport, others) = transport::transports(
+            &mut draw(5),
+            &mut draw(10),
+            &mut draw(23),
+            &mut draw(24),
+            lenient,
+        );
         if lenient {
             budget.drain = generous_drain(&transport.protocol, budget.rate);
         }
