@@ -190,6 +190,11 @@
 //! ## `due`
 //!
 //! [`due::endpoint`] carries messages between socket addresses over one socket, with the same calls for its driver.
+//!
+//! ## Homa
+//!
+//! [`homa`] is for the simulator only: it has no datagrams. `poll_transmit` of its sender needs the time, because silence
+//! counts from a message's last packet.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -202,6 +207,7 @@
 
 pub mod d3;
 pub mod due;
+pub mod homa;
 mod pace;
 pub mod pfabric;
 pub mod tcp;

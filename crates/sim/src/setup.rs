@@ -64,6 +64,8 @@ pub struct Setup {
     pub router_program: Option<RouterProgram>,
     /// Links into each node whose packets its ports police.
     pub policed: Vec<Vec<u32>>,
+    /// Sizes of all messages in bytes, rising, with their relative frequency; empty if no transport uses them.
+    pub message_sizes: Vec<(u64, u64)>,
 }
 
 impl Setup {
@@ -91,6 +93,11 @@ impl Setup {
             transport.protocol.adapt_to(slowest);
         }
         let mut protocols = transports.iter().map(|transport| &transport.protocol);
+        let message_sizes = if protocols.clone().any(Protocol::uses_sizes) {
+            Workloads::new(scenario, &network, &streams)?.sizes(scenario)
+        } else {
+            Vec::new()
+        };
         let router_program = protocols.find_map(Protocol::router_program);
         // Programs count each flow at every port of its path, so its packets must keep the path.
         let is_sprayed =
@@ -148,6 +155,7 @@ impl Setup {
             base_round_trip,
             router_program,
             policed,
+            message_sizes,
         })
     }
 

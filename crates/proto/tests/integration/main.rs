@@ -25,6 +25,7 @@ mod d3_world;
 mod due;
 mod due_endpoint;
 mod due_wire;
+mod homa;
 mod pfabric;
 mod tcp_faults;
 mod tcp_marks;

@@ -108,7 +108,7 @@ pub struct Transport {
     pub name: String,
     /// Protocol with its options.
     pub protocol: Protocol,
-    /// Strict-priority classes at every port, 1 (none) to 4.
+    /// Strict-priority classes at every port, 1 (none) to 8.
     pub priorities: u8,
 }
 

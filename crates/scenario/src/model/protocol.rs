@@ -4,7 +4,7 @@
 //! name. All other code asks for a property, so that a new protocol does not change it.
 
 use duetime_core::{Rate, Span};
-use duetime_proto::{d3, due, pfabric, tcp};
+use duetime_proto::{d3, due, homa, pfabric, tcp};
 
 /// Family of transports.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +17,8 @@ pub enum Protocol {
     Due(due::Config),
     /// pFabric, whose switches schedule packets by remaining message size.
     PFabric(pfabric::Config),
+    /// Homa, which the receiving hosts schedule in priority classes.
+    Homa(homa::Config),
 }
 
 impl Protocol {
@@ -30,6 +32,7 @@ impl Protocol {
             Self::D3(config) => config.wire.mtu,
             Self::Due(config) => config.mtu,
             Self::PFabric(config) => config.mtu,
+            Self::Homa(config) => config.mtu,
         }
     }
 
@@ -37,7 +40,7 @@ impl Protocol {
     pub fn mtu_key(&self) -> &'static str {
         match self {
             Self::Tcp(_) => "mss",
-            Self::D3(_) | Self::Due(_) | Self::PFabric(_) => "mtu",
+            Self::D3(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) => "mtu",
         }
     }
 
@@ -47,6 +50,7 @@ impl Protocol {
             Self::Tcp(_) | Self::D3(_) => Self::MIN_HEADER_BYTES,
             Self::Due(_) => due::HEADER_BYTES,
             Self::PFabric(_) => pfabric::HEADER_BYTES,
+            Self::Homa(_) => homa::HEADER_BYTES,
         };
         self.mtu().saturating_sub(header_bytes)
     }
@@ -61,8 +65,33 @@ impl Protocol {
     pub fn reacts_to_marks(&self) -> bool {
         match self {
             Self::Tcp(config) => config.congestion_control.uses_marks(),
-            Self::D3(_) | Self::PFabric(_) => false,
+            Self::D3(_) | Self::PFabric(_) | Self::Homa(_) => false,
             Self::Due(config) => config.core_window,
+        }
+    }
+
+    /// Returns the number of strict-priority classes that the protocol uses at every port, unless the transport sets
+    /// another number.
+    pub fn classes(&self) -> u8 {
+        match self {
+            Self::Tcp(_) | Self::D3(_) | Self::Due(_) | Self::PFabric(_) => 1,
+            Self::Homa(_) => homa::CLASSES,
+        }
+    }
+
+    /// Returns the minimum number of strict-priority classes that the options require.
+    pub fn min_classes(&self) -> u8 {
+        match self {
+            Self::Tcp(_) | Self::D3(_) | Self::Due(_) | Self::PFabric(_) => 1,
+            Self::Homa(config) => config.min_classes(),
+        }
+    }
+
+    /// Returns true if hosts use the distribution of all message sizes, which is then derived from the workloads.
+    pub fn uses_sizes(&self) -> bool {
+        match self {
+            Self::Tcp(_) | Self::D3(_) | Self::Due(_) | Self::PFabric(_) => false,
+            Self::Homa(_) => true,
         }
     }
 
@@ -70,14 +99,14 @@ impl Protocol {
     pub fn window_options(&self) -> Option<&tcp::Config> {
         match self {
             Self::Tcp(config) => Some(config),
-            Self::D3(_) | Self::Due(_) | Self::PFabric(_) => None,
+            Self::D3(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) => None,
         }
     }
 
     /// Returns the program that routers run for the protocol, or `None` if they only forward its packets.
     pub fn router_program(&self) -> Option<RouterProgram> {
         match self {
-            Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) => None,
+            Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) => None,
             Self::D3(config) => Some(RouterProgram::D3(*config)),
         }
     }
@@ -85,7 +114,7 @@ impl Protocol {
     /// Sets the options that depend on the rate of the network's slowest link, unless already set.
     pub fn adapt_to(&mut self, slowest: Rate) {
         match self {
-            Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) => {}
+            Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) => {}
             Self::D3(config) => *config = config.for_slowest(slowest),
         }
     }
@@ -118,13 +147,17 @@ impl Protocol {
             }
             Self::Due(config) => vec![&mut config.host_delay],
             Self::PFabric(config) => config.rto.iter_mut().collect(),
+            Self::Homa(config) => {
+                let interval = config.resend_interval.iter_mut();
+                interval.chain([&mut config.host_delay]).collect()
+            }
         }
     }
 
     /// Returns the rates that fall if the network is slowed down.
     pub fn rates_mut(&mut self) -> Vec<&mut Rate> {
         match self {
-            Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) => Vec::new(),
+            Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) => Vec::new(),
             Self::D3(config) => config.router.police.iter_mut().collect(),
         }
     }

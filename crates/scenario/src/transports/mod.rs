@@ -10,6 +10,7 @@ mod d3;
 mod dctcp;
 mod describe;
 mod due;
+mod homa;
 mod pfabric;
 mod tcp;
 
@@ -44,12 +45,12 @@ macro_rules! transports {
         $name:ident $($also:literal)? = $kind:literal $controller:ident $(($($part:ident: $module:ident),+))?;
     )+) => {
         /// Built-in transports.
-        pub(crate) const TRANSPORTS: &[&str] = &[$(stringify!($name),)+ "rcpdc", "d3", "due", "pfabric", "tcp-prio", "rcpdc-prio"];
+        pub(crate) const TRANSPORTS: &[&str] = &[$(stringify!($name),)+ "rcpdc", "d3", "due", "pfabric", "homa", "tcp-prio", "rcpdc-prio"];
 
         /// Documentation of `transport`, with all names.
         pub(crate) const NAMED: &str = concat!(
             "Transports to compare: ", $("`", stringify!($name), "`, ",)+
-            "`d3`, `rcpdc`, `due`, `pfabric`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`."
+            "`d3`, `rcpdc`, `due`, `pfabric`, `homa`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`."
         );
 
         /// Tables of options.
@@ -59,6 +60,7 @@ macro_rules! transports {
             options("rcpdc", &d3::RCPDC, "RCPdc; overrides `[d3]`."),
             options("due", &due::TABLE, "`due`, scheduled by the receiving hosts."),
             options("pfabric", &pfabric::TABLE, "pFabric, scheduled by the switches."),
+            options("homa", &homa::TABLE, "Homa, scheduled by the receiving hosts in eight priority classes."),
             options("priority", &PRIORITY, "`tcp-prio` and `rcpdc-prio`."),
         ];
 
@@ -70,6 +72,7 @@ macro_rules! transports {
             ("rcpdc-prio", &variant!(d3)),
             ("due", &variant!(due)),
             ("pfabric", &variant!(pfabric)),
+            ("homa", &variant!(homa)),
         ];
 
         /// Returns the tables that configure a transport, from the specific to the general.
@@ -79,6 +82,7 @@ macro_rules! transports {
                 "d3" => d3::LAYERS,
                 "due" => due::LAYERS,
                 "pfabric" => pfabric::LAYERS,
+                "homa" => homa::LAYERS,
                 _ => &["rcpdc", "d3"],
             }
         }
@@ -146,10 +150,9 @@ static PRIORITY: Table = Table {
     doc: "Strict priority by deadline for `tcp-prio` and `rcpdc-prio`.",
     keys: &[keys! {
         /// Strict-priority classes at every port.
-        classes: CLASSES, default 2;
+        classes: Kind::Integer(1, 4), default 2;
     }],
 };
-const CLASSES: Kind = Kind::Integer(1, 4);
 
 /// Keys of a variant in addition to the options of its base.
 const VARIANT_KEYS: &[Key] = keys! {
@@ -158,7 +161,7 @@ const VARIANT_KEYS: &[Key] = keys! {
     /// Transport that the variant changes.
     base: Kind::Choice(TRANSPORTS);
     /// Strict-priority classes at every port.
-    classes: CLASSES, otherwise "those of its base";
+    classes: Kind::Integer(1, 8), otherwise "those of its base";
 };
 
 /// Returns the keys of a variant, followed by the options of its base. `N` is one more than the groups of options.
@@ -208,10 +211,15 @@ pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
     let opened = OptionTables::open(reader)?;
     let classes = (opened.get("priority")).map_or(Ok(2), |reader| reader.value("classes"))?;
     let build = |base: &str, variant: Option<&Reader<'_>>| -> Result<Transport> {
+        let protocol = protocol(base, &opened.layers(base, variant))?;
         Ok(Transport {
             name: base.to_owned(),
-            protocol: protocol(base, &opened.layers(base, variant))?,
-            priorities: if base.ends_with("-prio") { classes } else { 1 },
+            priorities: if base.ends_with("-prio") {
+                classes
+            } else {
+                protocol.classes()
+            },
+            protocol,
         })
     };
     let built_in = TRANSPORTS.iter().map(|name| build(name, None));
@@ -236,6 +244,13 @@ pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
                     "1, or another `base`",
                 );
             }
+            let min = transport.protocol.min_classes();
+            if classes < min {
+                let message = format!("the options of `{name}` need {min} classes");
+                return reader
+                    .need("classes")?
+                    .refuse(message, format!("{min} to 8"));
+            }
             transport.priorities = classes;
         }
         all.push(transport);
@@ -251,6 +266,7 @@ fn protocol(base: &str, layers: Layers<'_, '_>) -> Result<Protocol> {
         }),
         None if base == "due" => Protocol::Due(due::OPTIONS.over(layers)?),
         None if base == "pfabric" => Protocol::PFabric(pfabric::OPTIONS.over(layers)?),
+        None if base == "homa" => Protocol::Homa(homa::OPTIONS.over(layers)?),
         None => Protocol::D3(
             d3::OPTIONS
                 .over(layers)?
@@ -278,7 +294,7 @@ pub(crate) fn profile_overrides(reader: &Reader<'_>) -> Result<Vec<ProfileOverri
         let layers = opened.layers(base, variant);
         let places = match window_profile_overrides(base, &layers)? {
             Some(places) => places,
-            None if matches!(base, "due" | "pfabric") => return Ok(()),
+            None if matches!(base, "due" | "pfabric" | "homa") => return Ok(()),
             None => d3::OPTIONS.profile_overrides(&layers)?,
         };
         for [key, profile] in places {
@@ -341,6 +357,7 @@ const fn about_protocol(protocol: &Protocol) -> About {
         Protocol::D3(config) => d3::about(config),
         Protocol::Due(_) => due::ABOUT,
         Protocol::PFabric(_) => pfabric::ABOUT,
+        Protocol::Homa(_) => homa::ABOUT,
     }
 }
 
@@ -371,6 +388,10 @@ pub(crate) fn resolved(transport: &Transport) -> Value {
         Protocol::PFabric(config) => {
             options = pfabric::OPTIONS.resolved(config);
             "pfabric"
+        }
+        Protocol::Homa(config) => {
+            options = homa::OPTIONS.resolved(config);
+            "homa"
         }
     };
     json!({

@@ -132,3 +132,45 @@ fn pfabric_queue_holds_two_packets() {
         "{error_text}"
     );
 }
+
+/// Returns a variant of Homa with two options.
+fn homa(options: &str) -> String {
+    format!("{GOOD}[[variant]]\nname = \"rival\"\nbase = \"homa\"\n{options}\n")
+}
+
+#[test]
+fn homa_needs_a_class_below_its_unscheduled_levels() {
+    assert_eq!(
+        error_of(&homa("unscheduled_levels = 3\nclasses = 3"), &[]),
+        r"search.toml:23:11: variant.classes = 3: the options of `rival` need 4 classes
+   23 | classes = 3
+      |           ^
+   allowed: 4 to 8"
+    );
+}
+
+#[test]
+fn homa_has_one_cutoff_fewer_than_levels() {
+    assert_eq!(
+        error_of(&homa("unscheduled_levels = 3\ncutoffs = [\"1 KB\"]"), &[]),
+        r#"search.toml:23:11: variant.cutoffs = ["1 KB"]: separates 2 levels, but `unscheduled_levels` is 3
+   23 | cutoffs = ["1 KB"]
+      |           ^^^^^^^^
+   allowed: one size fewer than `unscheduled_levels`, or either key alone"#
+    );
+}
+
+#[test]
+fn homa_cutoffs_rise() {
+    let text = error_of(&homa("cutoffs = [\"2 KB\", \"1 KB\"]"), &[]);
+    assert!(
+        text.contains("\"1 KB\": not above the size before"),
+        "{text}"
+    );
+    let seven = r#""1 KB", "2 KB", "3 KB", "4 KB", "5 KB", "6 KB", "7 KB""#;
+    let text = error_of(&homa(&format!("cutoffs = [{seven}]")), &[]);
+    assert!(
+        text.contains("more cutoffs than unscheduled levels"),
+        "{text}"
+    );
+}

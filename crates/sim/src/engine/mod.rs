@@ -15,6 +15,7 @@ pub mod due;
 pub mod endpoint;
 mod events;
 mod faults;
+mod homa;
 mod hosts;
 mod pfabric;
 mod prefetch;

@@ -1,8 +1,11 @@
 //! Traffic that the workloads offer, as far as it is known before the run.
 
+use super::draw::size_at;
 use super::{Source, Trees, Workloads};
 use duetime_core::Span;
-use duetime_scenario::model::{Destination, Oldi, Size, Spans, WorkloadKind};
+use duetime_scenario::model::{Destination, Oldi, Scenario, Size, Spans, WorkloadKind};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
 /// Time pattern of a workload's traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,19 +53,82 @@ impl Workloads {
         wire: &dyn Fn(&Size) -> Mean,
         each: &mut dyn FnMut(Offer),
     ) -> Pace {
+        self.flows(
+            index,
+            kind,
+            duration,
+            wire,
+            &mut |from, to, flows_per_s, flow| {
+                each(Offer {
+                    from,
+                    to,
+                    flows_per_s,
+                    packets_per_s: flows_per_s * flow.packets,
+                    bytes_per_s: flows_per_s * flow.bytes,
+                });
+            },
+        )
+    }
+
+    /// Returns sizes of the scenario's messages in bytes, rising, with their relative frequency in units of 2⁻³². A
+    /// distribution is represented by quantiles, an endless flow by the maximum.
+    pub fn sizes(&self, scenario: &Scenario) -> Vec<(u64, u64)> {
+        /// Number of quantiles of a distribution.
+        const QUANTILES: u32 = 256;
+        let mut rates = BTreeMap::<u64, f64>::new();
+        for (index, workload) in scenario.workloads.iter().enumerate() {
+            let known = RefCell::new(Vec::<(Size, f64)>::new());
+            let number = |size: &Size| {
+                let mut known = known.borrow_mut();
+                let last = known.len();
+                if known.last().is_none_or(|(other, _)| other != size) {
+                    known.push((size.clone(), 0.0));
+                    return last;
+                }
+                last - 1
+            };
+            let mut add = |_: u32, _: Option<u32>, flows_per_s: f64, number: usize| {
+                known.borrow_mut()[number].1 += flows_per_s;
+            };
+            self.flows(index, &workload.kind, scenario.duration, &number, &mut add);
+            if let WorkloadKind::Long { pairs, .. } = &workload.kind {
+                let seconds = scenario.duration.as_secs_f64();
+                *rates.entry(u64::MAX).or_default() += pairs.len() as f64 / seconds;
+            }
+            for (size, flows_per_s) in known.into_inner() {
+                if let Size::Fixed(bytes) = size {
+                    *rates.entry(bytes.0).or_default() += flows_per_s;
+                    continue;
+                }
+                for quantile in 0..QUANTILES {
+                    let share = (f64::from(quantile) + 0.5) / f64::from(QUANTILES);
+                    let rate = rates.entry(size_at(&size, share)).or_default();
+                    *rate += flows_per_s / f64::from(QUANTILES);
+                }
+            }
+        }
+        let total: f64 = rates.values().sum();
+        let unit = f64::from(u32::MAX) / total.max(f64::MIN_POSITIVE);
+        rates
+            .into_iter()
+            .map(|(bytes, rate)| (bytes, (rate * unit) as u64))
+            .collect()
+    }
+
+    /// Calls `offer` with every offer of a workload: sender, receiver, flows per second, and the result of `wire` for the
+    /// size distribution.
+    fn flows<M: Copy>(
+        &self,
+        index: usize,
+        kind: &WorkloadKind,
+        duration: Span,
+        wire: &dyn Fn(&Size) -> M,
+        offer: &mut dyn FnMut(u32, Option<u32>, f64, M),
+    ) -> Pace {
         let seconds = duration.as_secs_f64();
-        let mut offer = |from: u32, to: Option<u32>, flows_per_s: f64, flow: Mean| {
-            each(Offer {
-                from,
-                to,
-                flows_per_s,
-                packets_per_s: flows_per_s * flow.packets,
-                bytes_per_s: flows_per_s * flow.bytes,
-            });
-        };
         match (&self.sources[index], kind) {
             (Source::Oldi(placed), WorkloadKind::Oldi(config)) => {
-                offers_of_trees(placed, config, wire, &mut offer)
+                offers_of_trees(placed, config, wire, offer)
             }
             (Source::Poisson(poisson), WorkloadKind::Poisson { size, .. }) => {
                 let flow = wire(size);
@@ -127,7 +193,7 @@ impl Workloads {
                 }
             }
             (Source::Oldi(placed), WorkloadKind::Spans(spans)) => {
-                offers_of_queries(placed, spans, duration, wire, &mut offer)
+                offers_of_queries(placed, spans, duration, wire, offer)
             }
             _ => Pace::Backlogged,
         }
@@ -135,12 +201,12 @@ impl Workloads {
 }
 
 /// Passes the traffic of recorded queries to `offer`: each query that starts before the end occurs once.
-fn offers_of_queries(
+fn offers_of_queries<M: Copy>(
     placed: &Trees,
     spans: &Spans,
     duration: Span,
-    wire: &dyn Fn(&Size) -> Mean,
-    offer: &mut dyn FnMut(u32, Option<u32>, f64, Mean),
+    wire: &dyn Fn(&Size) -> M,
+    offer: &mut dyn FnMut(u32, Option<u32>, f64, M),
 ) -> Pace {
     let per_second = 1.0 / duration.as_secs_f64();
     let started = (0u32..).zip(&spans.queries);
@@ -172,11 +238,11 @@ fn offers_of_queries(
 }
 
 /// Passes the traffic of trees to `offer`: queries down every edge, answers up.
-fn offers_of_trees(
+fn offers_of_trees<M: Copy>(
     placed: &Trees,
     config: &Oldi,
-    wire: &dyn Fn(&Size) -> Mean,
-    offer: &mut dyn FnMut(u32, Option<u32>, f64, Mean),
+    wire: &dyn Fn(&Size) -> M,
+    offer: &mut dyn FnMut(u32, Option<u32>, f64, M),
 ) -> Pace {
     let layers = 0..config.fan_in.len();
     let means = |application: usize| {
@@ -185,7 +251,7 @@ fn offers_of_trees(
             .map(|depth| wire(config.answer(application, depth)));
         answers.collect()
     };
-    let answers: Vec<Vec<Mean>> = (0..config.applications as usize).map(means).collect();
+    let answers: Vec<Vec<M>> = (0..config.applications as usize).map(means).collect();
     let query = wire(&Size::Fixed(config.query));
     let mut pace = Pace::Backlogged;
     for (tree, (application, gap)) in placed.mean_gaps().enumerate() {

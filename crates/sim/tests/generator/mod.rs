@@ -61,8 +61,13 @@ impl Case {
         let mut host = network::host(&mut draw(4));
         network::reception(&mut draw(14), &mut host);
         network::servers(&mut draw(22), &mut host);
-        let (transport, others) =
-            transport::transports(&mut draw(5), &mut draw(10), &mut draw(23), lenient);
+        let (transport, others) = transport::transports(
+            &mut draw(5),
+            &mut draw(10),
+            &mut draw(23),
+            &mut draw(25),
+            lenient,
+        );
         if let Protocol::PFabric(config) = transport.protocol {
             // Its ports replace the switches' memory.
             let bytes = config.queue.expect("drawn");

@@ -6,10 +6,10 @@ use duetime_proto::d3::{
     self, Allocation, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
 };
 use duetime_proto::window::{Completion, CongestionControl, Cubic, D2tcp, Dctcp};
-use duetime_proto::{due, pfabric, tcp};
+use duetime_proto::{due, homa, pfabric, tcp};
 use duetime_scenario::model::{Protocol, Transport};
 
-/// Five transports of the TCP family and three of D3; `due` and pFabric are drawn apart.
+/// Five transports of the TCP family and three of D3; `due` and the rivals are drawn apart.
 const NAMES: [&str; 8] = [
     "tcp",
     "dctcp",
@@ -22,11 +22,13 @@ const NAMES: [&str; 8] = [
 ];
 
 /// Draws the scenario's transport, and some that workloads may use instead. Routers have one set of options, so all D3
-/// variants share theirs. `newer` and `latest` draw what was added later, so that each seed keeps the older options.
+/// variants share theirs. `newer`, `latest` and `rivals` draw what was added later, so that each seed keeps the older
+/// options.
 pub(super) fn transports(
     draw: &mut Draw,
     newer: &mut Draw,
     latest: &mut Draw,
+    rivals: &mut Draw,
     lenient: bool,
 ) -> (Transport, Vec<Transport>) {
     let d3 = d3(draw, lenient).with(|c| {
@@ -75,6 +77,11 @@ pub(super) fn transports(
     } else {
         compared
     };
+    let compared = if rivals.flag(0.1) && is_alone {
+        homa(rivals, lenient)
+    } else {
+        compared
+    };
     (compared, others)
 }
 
@@ -115,6 +122,38 @@ fn pfabric(draw: &mut Draw) -> Transport {
         name: "pfabric".to_owned(),
         protocol: Protocol::PFabric(config),
         priorities: 1,
+    }
+}
+
+/// Draws options of Homa and its classes.
+fn homa(draw: &mut Draw, lenient: bool) -> Transport {
+    let cutoffs = [&[][..], &[1_000], &[200, 2_800, 15_000]];
+    let interval = if lenient {
+        // Requests must not fill a slow network with duplicates.
+        Span::from_ms(20)
+    } else {
+        draw.span(Span::from_us(10), Span::from_ms(20))
+    };
+    let config = homa::Config {
+        mtu: draw.one_of(&[1_500, 1_500, 576, 9_000]),
+        rtt_bytes: draw.one_of(&[None, None, Some(1_500), Some(100_000)]),
+        unscheduled_bytes: draw.one_of(&[None, None, Some(1), Some(1_000_000)]),
+        overcommitment: draw.one_of(&[None, None, Some(1), Some(64)]),
+        unscheduled_levels: draw.one_of(&[None, None, Some(1), Some(4), Some(7)]),
+        cutoffs: None,
+        resend_interval: draw.one_of(&[None, Some(interval)]),
+        host_delay: draw.one_of(&[Span::ZERO, Span::from_us(20), Span::from_ms(1)]),
+    };
+    let config = homa::Config {
+        cutoffs: (config.unscheduled_levels.is_none() && draw.flag(0.3))
+            .then(|| homa::Cutoffs::new(draw.one_of(&cutoffs))),
+        ..config
+    };
+    let priorities = draw.one_of(&[8, 8, 4, 2, 1]).max(config.min_classes());
+    Transport {
+        name: "homa".to_owned(),
+        protocol: Protocol::Homa(config),
+        priorities,
     }
 }
 

@@ -55,6 +55,7 @@ impl Minimum {
             }
             Protocol::Due(config) => (config.mtu - HEADERS as u32, None),
             Protocol::PFabric(config) => (config.mtu - HEADERS as u32, None),
+            Protocol::Homa(config) => (config.mtu - HEADERS as u32, None),
         };
         let packets = flow.size_bytes.div_ceil(u64::from(payload));
         let wire = flow.size_bytes + packets * (HEADERS + overhead);

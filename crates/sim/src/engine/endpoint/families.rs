@@ -215,6 +215,7 @@ families! { ($)
     D3, d3: crate::engine::d3::D3, Protocol::D3(config) => *config;
     Due, due: crate::engine::due::Due, Protocol::Due(config) => *config;
     PFabric, pfabric: crate::engine::pfabric::PFabric, Protocol::PFabric(config) => *config;
+    Homa, homa: crate::engine::homa::Homa, Protocol::Homa(config) => *config;
 }
 
 pub(in crate::engine) use {dispatch, every};

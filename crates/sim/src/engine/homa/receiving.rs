@@ -1,0 +1,133 @@
+//! Receiving end of all messages into a host.
+
+use super::{Extra, Homa, plan, transport};
+use crate::engine::context::Context;
+use crate::engine::endpoint::{Binding, Listed, Receiver};
+use crate::packet::{Packet, REVERSE};
+use crate::setup::Setup;
+use crate::workload::Message;
+use duetime_core::{Span, Time};
+use duetime_proto::homa::{self, Body, Config, Control, HEADER_BYTES, MessageId};
+use duetime_results::FlowEventKind;
+use std::sync::Arc;
+
+/// Class of packets without payload: the highest (Homa §3.2).
+const CONTROL_CLASS: u8 = 0;
+
+/// Message, with its sender and the path of its packets.
+#[derive(Clone)]
+struct Tag {
+    message: Arc<Message>,
+    /// Index of the sender.
+    sender: u32,
+    /// Hash that selects the path, as in [`Packet::flow`].
+    flow_hash: u32,
+}
+
+/// Receiving end of all messages into a host.
+pub struct Receiving {
+    machine: homa::Receiver<Tag>,
+    config: Arc<Config>,
+}
+
+impl Receiver for Receiving {
+    type Config = Config;
+
+    fn open(context: &Context, config: &Arc<Config>, message: &Message) -> Self {
+        Self {
+            machine: homa::Receiver::new(config, plan(context, config, message)),
+            config: Arc::clone(config),
+        }
+    }
+
+    fn key(setup: &Setup, message: &Message) -> u64 {
+        u64::from(message.destination) << 16 | u64::from(transport(setup, message))
+    }
+
+    fn is_addressed(_binding: &Binding, _packet: &Packet) -> bool {
+        true
+    }
+
+    fn input(&mut self, _binding: &mut Binding, context: &mut Context, packet: Packet) -> u32 {
+        let Some(Extra::Data {
+            message,
+            body,
+            reply,
+        }) = context.take::<Homa>(&packet)
+        else {
+            return 0;
+        };
+        if let Body::Payload { number, .. } = body
+            && context.recorder.is_observing()
+        {
+            let kind = FlowEventKind::Delivered {
+                seq: number.saturating_mul(self.config.payload()),
+                len: self.config.payload_of(message.bytes, number),
+            };
+            context.observe(packet.flow, kind);
+        }
+        let id = MessageId {
+            source: message.source,
+            number: message.flow,
+        };
+        let bytes = message.bytes;
+        let tag = || Tag {
+            message,
+            sender: reply,
+            flow_hash: packet.flow,
+        };
+        u32::from(self.machine.input(context.now(), id, bytes, body, tag))
+    }
+
+    fn take_delivered(&mut self) -> Option<(Message, u32)> {
+        let tag = self.machine.take_delivered()?;
+        Some((Message::clone(&tag.message), 0))
+    }
+
+    fn poll_transmit(
+        &mut self,
+        _binding: &mut Binding,
+        context: &mut Context,
+        _index: u32,
+    ) -> Option<Packet> {
+        let (tag, control) = self.machine.poll_transmit()?;
+        let number = match control {
+            Control::Grant { up_to, .. } => up_to,
+            Control::Resend { from, .. } => from,
+            Control::Done => 0,
+        };
+        let mut packet = Packet::new(
+            tag.message.source,
+            tag.sender,
+            tag.flow_hash,
+            number.saturating_mul(self.config.payload()) as u32,
+            HEADER_BYTES as u16 + context.frame_overhead,
+            REVERSE | Packet::label(Homa::FAMILY as u16, CONTROL_CLASS),
+        );
+        packet.extra = context.attach::<Homa>(Extra::Control {
+            message: tag.message,
+            control,
+        });
+        Some(packet)
+    }
+
+    fn can_transmit(&self) -> bool {
+        self.machine.can_transmit()
+    }
+
+    fn next_timeout(&self) -> Time {
+        self.machine.next_timeout()
+    }
+
+    fn timeout(&mut self, _binding: &Binding, context: &mut Context) {
+        self.machine.timeout(context.now());
+    }
+
+    fn is_closed(&self) -> bool {
+        false
+    }
+
+    fn linger(&self) -> Span {
+        Span::ZERO
+    }
+}

@@ -1,0 +1,193 @@
+//! Sending end of all messages of a host.
+
+use super::{Extra, Homa, plan};
+use crate::engine::context::Context;
+use crate::engine::endpoint::{Aborted, Binding, Listed, Sender, flow_hash};
+use crate::packet::{NONE, Packet};
+use crate::workload::Message;
+use duetime_core::Time;
+use duetime_proto::homa::{self, Body, Config, Control, Counters, HEADER_BYTES, Plan};
+use duetime_results::{FlowEventKind, Timer};
+use std::sync::Arc;
+
+/// Message, with its record and the path of its packets.
+#[derive(Clone)]
+struct Tag {
+    message: Arc<Message>,
+    /// Index of the flow record, or [`NONE`] for a message that the sender does not have.
+    record: u32,
+    /// Hash that selects the path, as in [`Packet::flow`].
+    flow_hash: u32,
+}
+
+/// Sending end of all messages of a host.
+pub struct Sending {
+    machine: homa::Sender<Tag>,
+    config: Arc<Config>,
+    plan: Plan,
+}
+
+impl Sending {
+    /// Records a grant or a request for missing packets.
+    #[cold]
+    fn observe(&self, context: &mut Context, flow: u32, control: Control) {
+        let bytes = |packets: u64| packets.saturating_mul(self.config.payload());
+        let event = match control {
+            Control::Grant { up_to, .. } => FlowEventKind::Permitted {
+                up_to: bytes(up_to),
+                is_background: false,
+            },
+            Control::Resend { from, to, .. } => FlowEventKind::ResendRequested {
+                from: bytes(from),
+                to: bytes(to),
+            },
+            Control::Done => return,
+        };
+        context.observe(flow, event);
+    }
+
+    fn complete_record(context: &mut Context, tag: &Tag, counters: Counters, bytes: u64) {
+        let flow = &mut context.recorder.records.flows[tag.record as usize];
+        flow.delivered_bytes = bytes.min(tag.message.bytes);
+        flow.retransmits = counters.retransmissions;
+        flow.timeouts = counters.timeouts;
+    }
+}
+
+impl Sender for Sending {
+    type Config = Config;
+
+    fn open(context: &Context, config: &Arc<Config>, message: &Message) -> Self {
+        let plan = plan(context, config, message);
+        Self {
+            machine: homa::Sender::new(config, plan),
+            config: Arc::clone(config),
+            plan,
+        }
+    }
+
+    fn is_addressed(_binding: &Binding, _packet: &Packet) -> bool {
+        true
+    }
+
+    fn submit(&mut self, context: &mut Context, message: Message, record: u32) {
+        let (number, bytes) = (message.flow, message.bytes);
+        let unscheduled = self.plan.unscheduled.saturating_mul(self.config.payload());
+        let permitted = FlowEventKind::Permitted {
+            up_to: unscheduled.min(bytes),
+            is_background: false,
+        };
+        let flow_hash = flow_hash(number);
+        context.observe(flow_hash, permitted);
+        let tag = Tag {
+            message: Arc::new(message),
+            record,
+            flow_hash,
+        };
+        self.machine.send(context.now(), number, bytes, tag);
+    }
+
+    fn input(&mut self, _binding: &mut Binding, context: &mut Context, packet: Packet) {
+        let Some(Extra::Control { message, control }) = context.take::<Homa>(&packet) else {
+            return;
+        };
+        if context.recorder.is_observing() {
+            self.observe(context, packet.flow, control);
+        }
+        let number = message.flow;
+        let tag = || Tag {
+            message,
+            record: NONE,
+            flow_hash: packet.flow,
+        };
+        let completed = self.machine.input(context.now(), number, control, tag);
+        if let Some((tag, counters)) = completed {
+            Self::complete_record(context, &tag, counters, tag.message.bytes);
+        }
+    }
+
+    fn poll_transmit(
+        &mut self,
+        _binding: &mut Binding,
+        context: &mut Context,
+        index: u32,
+    ) -> Option<Packet> {
+        let (data, tag) = self.machine.poll_transmit(context.now())?;
+        let (number, payload) = match data.body {
+            Body::Payload {
+                number,
+                is_retransmission: retransmit,
+            } => {
+                let len = self.config.payload_of(data.bytes, number);
+                if context.recorder.is_observing() {
+                    let seq = number.saturating_mul(self.config.payload());
+                    let sent = FlowEventKind::Sent {
+                        seq,
+                        len,
+                        retransmit,
+                    };
+                    context.observe(tag.flow_hash, sent);
+                }
+                (number, len)
+            }
+            Body::Busy | Body::Unknown => (0, 0),
+        };
+        let mut packet = Packet::new(
+            tag.message.destination,
+            NONE,
+            tag.flow_hash,
+            number as u32,
+            (HEADER_BYTES + payload) as u16 + context.frame_overhead,
+            Packet::label(Homa::FAMILY as u16, data.class),
+        );
+        packet.extra = context.attach::<Homa>(Extra::Data {
+            message: tag.message,
+            body: data.body,
+            reply: index,
+        });
+        Some(packet)
+    }
+
+    fn can_transmit(&self) -> bool {
+        self.machine.can_transmit()
+    }
+
+    fn next_timeout(&self) -> Time {
+        self.machine.next_timeout()
+    }
+
+    fn timeout(&mut self, _binding: &mut Binding, context: &mut Context) {
+        for tag in self.machine.timeout(context.now()) {
+            let timer = FlowEventKind::Timer(Timer::Announcement);
+            context.observe(tag.flow_hash, timer);
+        }
+    }
+
+    #[cold]
+    fn abort(
+        &mut self,
+        context: &mut Context,
+        matches: &dyn Fn(&Message) -> bool,
+    ) -> Option<(u32, Aborted)> {
+        let tag = self.machine.abort(|tag| matches(&tag.message))?;
+        context.recorder.abandoned(&tag.message);
+        Some((tag.record, Aborted::Closing))
+    }
+
+    fn needs_settling(&self) -> bool {
+        false
+    }
+
+    fn settle(&mut self, _context: &mut Context) {}
+
+    fn is_closed(&self) -> bool {
+        false
+    }
+
+    fn finish(&mut self, context: &mut Context) {
+        for (tag, counters, packets) in self.machine.open() {
+            let bytes = packets.saturating_mul(self.config.payload());
+            Self::complete_record(context, tag, counters, bytes);
+        }
+    }
+}
