@@ -89,6 +89,9 @@ impl Stack {
                 "transport `{name}` uses strict-priority classes, which the endpoints of `due` do not support; use TCP"
             ))),
             Protocol::Due(config) => Due::new(name, config).map(Self::Due),
+            Protocol::Pdq(_) => Err(LabError::Unsupported(format!(
+                "transport `{name}` has no real stack; only the simulator has PDQ"
+            ))),
         }
     }
 

@@ -16,6 +16,7 @@ pub mod endpoint;
 mod events;
 mod faults;
 mod hosts;
+mod pdq;
 mod prefetch;
 mod recorder;
 mod tcp;
