@@ -49,7 +49,7 @@ impl Default for Config {
             mtu: 1_500,
             early_start_permille: 2_000,
             probing_permille: 200,
-            dampening_permille: 1_000,
+            dampening_permille: 500,
             early_termination: true,
             host_ports: false,
             rto_min: Span::from_ms(10),

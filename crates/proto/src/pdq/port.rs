@@ -141,6 +141,12 @@ impl Port {
         )
     }
 
+    /// Returns the flows of the list, most critical first.
+    #[cfg(test)]
+    pub(super) fn identifiers(&self) -> Vec<u64> {
+        self.flows.iter().map(|flow| flow.id).collect()
+    }
+
     /// Processes a packet from a sender (PDQ, Algorithm 1) and changes its header. `queue` returns the bytes that wait
     /// at the port.
     pub fn forward(
@@ -179,7 +185,7 @@ impl Port {
         }
         header.paused_by = None;
         header.rate = Rate::from_bps(available);
-        if !is_sending {
+        if !is_sending && !self.flows[index].is_granted {
             self.flows[index].is_granted = true;
             let length = header.remaining.min(self.flows[index].rtt);
             self.accepted = flow;

@@ -17,7 +17,7 @@ const MAX_TERM_SILENCE: u8 = 8;
 /// Maximum number of doublings of the time between two timeouts or probes without a reply.
 const MAX_BACKOFF: u8 = 6;
 /// Fractional bits of [`Sender::cost`].
-const COST_BITS: u32 = 8;
+const COST_BITS: u32 = 32;
 
 /// Sender of one flow.
 #[derive(Clone, Debug)]
@@ -47,8 +47,8 @@ pub struct Sender {
     max_rate: Rate,
     /// Bytes of framing per packet.
     framing: u32,
-    /// Transmission time per byte of payload at the maximum rate, in picoseconds, headers included.
-    cost: u64,
+    /// Transmission time per byte of payload at the maximum rate, in picoseconds × 2³², headers included.
+    cost: u128,
     srtt: Span,
     rttvar: Span,
     /// Time at which the last packet, of any kind, was sent.
@@ -127,7 +127,7 @@ impl Sender {
                 .transmit(u64::from(config.mtu.max(HEADER_BYTES + 1) + framing))
                 .as_ps(),
         );
-        let cost = (full << COST_BITS) / u128::from(config.payload());
+        let cost = (full << COST_BITS).div_ceil(u128::from(config.payload()));
         let mut sender = Self {
             state: State::Opening,
             planned: None,
@@ -143,7 +143,7 @@ impl Sender {
             probe_every: 0,
             max_rate,
             framing,
-            cost: u64::try_from(cost).unwrap_or(u64::MAX),
+            cost,
             srtt: Span::ZERO,
             rttvar: Span::ZERO,
             last_sent: now,
@@ -210,8 +210,9 @@ impl Sender {
             Some(_) => 0,
             None => header.rate.min(self.max_rate).as_bps(),
         };
+        // A paused flow's next probe depends on the new I.
+        self.probe_timer = Time::MAX;
         if self.rate > 0 {
-            self.probe_timer = Time::MAX;
             self.is_due = false;
         } else if before > 0 {
             self.counters.preemptions += 1;
@@ -255,27 +256,34 @@ impl Sender {
     }
 
     fn is_infeasible(&self, config: &Config, now: Time) -> bool {
-        self.terminate_after(config) < now
+        let needed = self.needed(config);
+        needed.is_some_and(|needed| now + needed > self.deadline)
     }
 
-    /// Returns the last time at which the flow can meet its deadline. The deadline has not passed, the remaining data
-    /// can be sent until then, and a paused flow has a round trip left.
-    fn terminate_after(&self, config: &Config) -> Time {
+    /// Returns the time that the flow needs before its deadline, or `None` if it need not meet one: the remaining data
+    /// must be sent by then, and a paused flow needs a round trip.
+    fn needed(&self, config: &Config) -> Option<Span> {
         let is_over = self.abandoned || !matches!(self.state, State::Opening | State::Open);
         if !config.early_termination || self.deadline == Time::MAX || is_over {
-            return Time::MAX;
+            return None;
         }
-        let mut needed = self.remaining();
-        if self.state == State::Open && self.rate == 0 && self.has_data() {
-            needed = needed.max(self.srtt);
-        }
-        Time::from_ps(self.deadline.as_ps().saturating_sub(needed.as_ps()))
+        let is_paused = self.state == State::Open && self.rate == 0 && self.has_data();
+        let round_trip = if is_paused { self.srtt } else { Span::ZERO };
+        Some(self.remaining().max(round_trip))
+    }
+
+    /// Returns the time of Early Termination if nothing changes until then.
+    fn terminate_at(&self, config: &Config) -> Time {
+        let needed = self.needed(config).map(Span::as_ps);
+        needed.map_or(Time::MAX, |needed| {
+            Time::from_ps(self.deadline.as_ps().saturating_sub(needed)) + Span::from_ps(1)
+        })
     }
 
     /// Returns `T_S`: the time that the data that is not in flight takes at the maximum rate.
     fn remaining(&self) -> Span {
         let bytes = self.size - self.next + self.resend_end.saturating_sub(self.resend);
-        let time = (u128::from(bytes) * u128::from(self.cost)) >> COST_BITS;
+        let time = u128::from(bytes).saturating_mul(self.cost) >> COST_BITS;
         Span::from_ps(u64::try_from(time).unwrap_or(u64::MAX))
     }
 
@@ -423,6 +431,11 @@ impl Sender {
     pub fn next_timeout(&self) -> Time {
         let timers = self.pace_timer.min(self.probe_timer).min(self.data_timer);
         timers.min(self.termination)
+    }
+
+    #[cfg(test)]
+    pub(super) const fn size(&self) -> u64 {
+        self.size
     }
 
     /// Returns the granted rate; zero while the flow is paused.

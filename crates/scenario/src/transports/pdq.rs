@@ -25,7 +25,7 @@ options! {
         probing: Number(0.0, 100.0), default 0.2, unit "permille", field probing_permille, read thousandths;
         /// Time after the acceptance of a flow in which a port accepts no other paused flow, as a share of the accepted
         /// flow's transmission time or round trip, whichever is shorter (rounded to 1/1000). The paper gives no value.
-        dampening: Number(0.0, 100.0), default 1, unit "permille", field dampening_permille, read thousandths;
+        dampening: Number(0.0, 100.0), default 0.5, unit "permille", field dampening_permille, read thousandths;
         /// Senders end flows that cannot meet their deadline.
         early_termination: Boolean, default true;
         /// The interfaces of sending hosts schedule flows like the ports of switches.

@@ -2,7 +2,7 @@
 
 use super::super::{Config, Header, Kind, Packet};
 use super::{Sender, State};
-use duetime_core::{Rate, Span, Time};
+use duetime_core::{Rate, Time};
 
 /// Next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,7 +97,7 @@ impl Sender {
     /// Chooses the next packet, or arms the timer for it.
     pub(super) fn replan(&mut self, config: &Config, now: Time) {
         self.pace_timer = Time::MAX;
-        self.termination = self.terminate_after(config) + Span::from_ps(1);
+        self.termination = self.terminate_at(config);
         self.planned = match self.state {
             State::Opening => self.is_due.then_some(Plan::Syn),
             State::Closing => self.is_due.then_some(Plan::Term),
