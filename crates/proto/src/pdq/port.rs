@@ -14,7 +14,7 @@ const MIN_FLOWS: usize = 2;
 /// Packets of a flow that may be lost in a row, or be late, before a port forgets the flow.
 const MAX_SILENCE: u64 = 8;
 /// Smallest grant as a fraction of the link's rate, as a binary logarithm, if a packet per round trip is more.
-const MIN_GRANT_SHIFT: u32 = 4;
+const MIN_GRANT_SHIFT: u32 = 2;
 /// Words of the set that estimates the number of flows outside the list.
 const SET_WORDS: usize = 4;
 
@@ -174,17 +174,17 @@ impl Port {
             self.allocate_outside(config, header);
             return;
         };
-        let available = self.available(config, index).min(header.rate.as_bps());
+        let available = self.available(config, index);
         let is_sending = self.flows[index].rate > 0;
         let is_dampened = !is_sending && self.accepted != flow && now < self.dampened_until;
-        if available < self.min_grant(config) || is_dampened {
+        if available < self.min_grant(config) || is_dampened || header.rate.as_bps() == 0 {
             self.flows[index].paused_by = Some(self.id);
             self.flows[index].is_granted = false;
             header.paused_by = Some(self.id);
             return;
         }
         header.paused_by = None;
-        header.rate = Rate::from_bps(available);
+        header.rate = header.rate.min(Rate::from_bps(available));
         if !is_sending && !self.flows[index].is_granted {
             self.flows[index].is_granted = true;
             let length = header.remaining.min(self.flows[index].rtt);
@@ -321,17 +321,16 @@ impl Port {
         } else {
             left / self.outside.count.max(1)
         };
-        let share = share.min(header.rate.as_bps());
-        if share < self.min_grant(config) {
+        if share < self.min_grant(config) || header.rate.as_bps() == 0 {
             header.paused_by = Some(self.id);
         } else {
             header.paused_by = None;
-            header.rate = Rate::from_bps(share);
+            header.rate = header.rate.min(Rate::from_bps(share));
         }
     }
 
-    /// Returns the smallest rate that is granted, at least 1: a full packet per round trip, which is as often as a paused
-    /// flow may ask, but never more than a small part of the link.
+    /// Returns the smallest rate that is worth a grant, at least 1: a full packet per round trip, which is as often as a paused
+    /// flow may ask, but never more than a quarter of the link.
     fn min_grant(&self, config: &Config) -> u64 {
         let bits = u128::from(config.mtu) * 8 * 1_000_000_000_000;
         let packet = bits / u128::from(self.rtt.as_ps().max(1));

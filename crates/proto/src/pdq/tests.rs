@@ -255,7 +255,7 @@ fn criticality_is_deadline_then_time_then_identifier() {
     {
         let now = at(now as u64 * 100);
         let mut packet = packet(Kind::Syn, deadline, remaining);
-        packet.header.rate = Rate::from_mbps(100);
+        packet.header.rate = Rate::from_mbps(125);
         port.forward(&Config::default(), now, flow, &mut packet, || 0);
         port.reverse(&Config::default(), now, flow, &mut packet.header);
     }
@@ -476,17 +476,17 @@ fn list_is_bounded_by_twice_the_sending_flows() {
         ask(&mut port, at(49), flow, Span::from_ms(4));
     }
     assert_eq!(port.identifiers(), [100, 101]);
-    // Ten flows of 50 Mbps each are sending, so ten others have a place.
+    // Eight flows of 125 Mbps each are sending, so eight others have a place.
     let config = Config::default().with(|c| c.dampening_permille = 0);
     let mut port = super::tests::port();
     for flow in 0..50 {
         let mut packet = packet(Kind::Syn, Time::MAX, remaining);
-        packet.header.rate = Rate::from_mbps(if flow < 10 { 100 } else { 50 });
+        packet.header.rate = Rate::from_mbps(125);
         port.forward(&config, at(0), flow, &mut packet, || 0);
         port.reverse(&config, at(0), flow, &mut packet.header);
-        assert!(port.flows() <= 20);
+        assert!(port.flows() <= 16);
     }
-    assert_eq!(port.flows(), 20);
+    assert_eq!(port.flows(), 16);
 }
 
 /// The link is 1 Gbps; the listed flow takes 400 Mbps, and two flows outside the list share the remainder.
@@ -500,7 +500,7 @@ fn flows_outside_the_list_share_what_is_left() {
         port.reverse(&Config::default(), at(0), flow, &mut packet.header);
     };
     listed(1, 400);
-    listed(2, 100); // dampened, but in the list
+    listed(2, 200); // dampened, but in the list
     assert_eq!(port.identifiers(), [1, 2]);
     let long = Span::from_ms(5);
     assert_eq!(settle(&mut port, at(10), 3, long).0, 600);

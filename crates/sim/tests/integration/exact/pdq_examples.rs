@@ -43,7 +43,7 @@ fn figure_one_completes_at_1_3_6() {
                 finished + Span::from_us(100) > ideal,
                 "{flow}: {finished:?}"
             );
-            assert!(late < Span::from_us(800), "{flow}: {finished:?}");
+            assert!(late < Span::from_us(1_500), "{flow}: {finished:?}");
         }
     }
 }
@@ -108,6 +108,6 @@ fn equal_flows_are_served_in_turn() {
         .iter()
         .map(|flow| flow.finish.expect("finished").as_ps());
     let mean = Span::from_ps(times.sum::<u64>() / 8);
-    // 4.5 × 2.5 ms.
-    assert!(mean < Span::from_us(11_250 + 1_000), "{mean}");
+    // 4.5 × 2.5 ms, with two to three round trips per change of flows. Fair sharing: 20 ms.
+    assert!(mean < Span::from_us(13_000), "{mean}");
 }
