@@ -329,8 +329,8 @@ impl Port {
         }
     }
 
-    /// Returns the smallest rate that is worth a grant, at least 1: a full packet per round trip, which is as often as a paused
-    /// flow may ask, but never more than a quarter of the link.
+    /// Returns the smallest rate that is worth a grant, at least 1: a full packet per round trip, which is as often as a
+    /// paused flow may ask, but never more than a quarter of the link.
     fn min_grant(&self, config: &Config) -> u64 {
         let bits = u128::from(config.mtu) * 8 * 1_000_000_000_000;
         let packet = bits / u128::from(self.rtt.as_ps().max(1));

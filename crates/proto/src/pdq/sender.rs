@@ -160,7 +160,7 @@ impl Sender {
             counters: Counters::default(),
         };
         if sender.is_infeasible(config, now) {
-            sender.close();
+            sender.abandon();
         }
         sender.replan(config, now);
         sender
@@ -250,7 +250,7 @@ impl Sender {
     fn terminate_early(&mut self, config: &Config, now: Time) -> bool {
         let ends = self.is_infeasible(config, now);
         if ends {
-            self.close();
+            self.abandon();
         }
         ends
     }
@@ -292,8 +292,14 @@ impl Sender {
     }
 
     /// Abandons the flow: unsent bytes are discarded, and a TERM notifies the ports and the receiver. No effect if all
-    /// bytes have been acknowledged, because the TERM follows anyway.
+    /// bytes have been sent, because the TERM follows anyway.
     pub fn close(&mut self) {
+        if self.has_data() || self.state == State::Opening {
+            self.abandon();
+        }
+    }
+
+    fn abandon(&mut self) {
         match self.state {
             State::Opening if self.counters.packets == 0 => {
                 self.abandoned = true;

@@ -9,7 +9,7 @@ use duetime_proto::pdq::Config;
 
 pub(super) const ABOUT: About = About {
     what: "Each link serves its most critical flow and pauses the others: earliest deadline first, then shortest first.",
-    needs: "switches that run PDQ, which the simulator models; no stack of Duetime",
+    needs: "switches that run PDQ at every port; Duetime only simulates it",
 };
 
 options! {
