@@ -2,7 +2,7 @@
 
 use crate::generator::Case;
 use duetime_core::{Rate, Span};
-use duetime_proto::d3;
+use duetime_proto::{d3, pdq};
 use duetime_results::FlowRecord;
 use duetime_scenario::model::{Connection, Protocol};
 use duetime_sim::topology::Network;
@@ -52,6 +52,7 @@ impl Minimum {
                 (config.wire.mtu - HEADERS as u32, Some(u64::from(header)))
             }
             Protocol::Due(config) => (config.mtu - HEADERS as u32, None),
+            Protocol::Pdq(config) => (config.payload(), Some(u64::from(pdq::HEADER_BYTES))),
         };
         let packets = flow.size_bytes.div_ceil(u64::from(payload));
         let wire = flow.size_bytes + packets * (HEADERS + overhead);
