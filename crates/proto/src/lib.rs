@@ -209,6 +209,7 @@ pub mod d3;
 pub mod due;
 pub mod homa;
 mod pace;
+pub mod pdq;
 pub mod pfabric;
 pub mod tcp;
 pub mod window;

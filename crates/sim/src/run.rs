@@ -36,7 +36,8 @@ pub fn run(
         })
     };
     let threads = if watched { 1 } else { options.threads };
-    let divides = may_divide(scenario, options) && subpartitions(&setup, options, watched) == 1;
+    let divides =
+        may_divide(scenario, &setup, options) && subpartitions(&setup, options, watched) == 1;
     let cut = Arc::new(partition::cut(&setup.network, threads, divides));
     let partitions: Vec<Partition> = (0..cut.partitions as u16)
         .map(|index| {
@@ -87,8 +88,10 @@ pub fn run(
 }
 
 /// Returns true if switches may be divided: neither the ports of a switch nor the ends of a link share state.
-fn may_divide(scenario: &Scenario, options: &Options) -> bool {
-    !matches!(scenario.switch.buffer, Buffer::Dynamic { .. }) && options.faults == Faults::default()
+fn may_divide(scenario: &Scenario, setup: &Setup, options: &Options) -> bool {
+    let reads_replies = (setup.router_program).is_some_and(|program| program.reads_replies());
+    let shares_memory = matches!(scenario.switch.buffer, Buffer::Dynamic { .. });
+    !shares_memory && !reads_replies && options.faults == Faults::default()
 }
 
 /// Runs the partitions to the end of the run. Returns them, the end of the run, and false if it was cancelled.

@@ -4,7 +4,7 @@
 //! name. All other code asks for a property, so that a new protocol does not change it.
 
 use duetime_core::{Rate, Span};
-use duetime_proto::{d3, due, homa, pfabric, tcp};
+use duetime_proto::{d3, due, homa, pdq, pfabric, tcp};
 
 /// Family of transports.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,6 +19,8 @@ pub enum Protocol {
     PFabric(pfabric::Config),
     /// Homa, which the receiving hosts schedule in priority classes.
     Homa(homa::Config),
+    /// PDQ, which the switches schedule.
+    Pdq(pdq::Config),
 }
 
 impl Protocol {
@@ -33,6 +35,7 @@ impl Protocol {
             Self::Due(config) => config.mtu,
             Self::PFabric(config) => config.mtu,
             Self::Homa(config) => config.mtu,
+            Self::Pdq(config) => config.mtu,
         }
     }
 
@@ -40,7 +43,7 @@ impl Protocol {
     pub fn mtu_key(&self) -> &'static str {
         match self {
             Self::Tcp(_) => "mss",
-            Self::D3(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) => "mtu",
+            Self::D3(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) | Self::Pdq(_) => "mtu",
         }
     }
 
@@ -51,6 +54,7 @@ impl Protocol {
             Self::Due(_) => due::HEADER_BYTES,
             Self::PFabric(_) => pfabric::HEADER_BYTES,
             Self::Homa(_) => homa::HEADER_BYTES,
+            Self::Pdq(_) => pdq::HEADER_BYTES,
         };
         self.mtu().saturating_sub(header_bytes)
     }
@@ -65,7 +69,7 @@ impl Protocol {
     pub fn reacts_to_marks(&self) -> bool {
         match self {
             Self::Tcp(config) => config.congestion_control.uses_marks(),
-            Self::D3(_) | Self::PFabric(_) | Self::Homa(_) => false,
+            Self::D3(_) | Self::PFabric(_) | Self::Homa(_) | Self::Pdq(_) => false,
             Self::Due(config) => config.core_window,
         }
     }
@@ -74,7 +78,7 @@ impl Protocol {
     /// another number.
     pub fn classes(&self) -> u8 {
         match self {
-            Self::Tcp(_) | Self::D3(_) | Self::Due(_) | Self::PFabric(_) => 1,
+            Self::Tcp(_) | Self::D3(_) | Self::Due(_) | Self::PFabric(_) | Self::Pdq(_) => 1,
             Self::Homa(_) => homa::CLASSES,
         }
     }
@@ -82,7 +86,7 @@ impl Protocol {
     /// Returns the minimum number of strict-priority classes that the options require.
     pub fn min_classes(&self) -> u8 {
         match self {
-            Self::Tcp(_) | Self::D3(_) | Self::Due(_) | Self::PFabric(_) => 1,
+            Self::Tcp(_) | Self::D3(_) | Self::Due(_) | Self::PFabric(_) | Self::Pdq(_) => 1,
             Self::Homa(config) => config.min_classes(),
         }
     }
@@ -90,7 +94,7 @@ impl Protocol {
     /// Returns true if hosts use the distribution of all message sizes, which is then derived from the workloads.
     pub fn uses_sizes(&self) -> bool {
         match self {
-            Self::Tcp(_) | Self::D3(_) | Self::Due(_) | Self::PFabric(_) => false,
+            Self::Tcp(_) | Self::D3(_) | Self::Due(_) | Self::PFabric(_) | Self::Pdq(_) => false,
             Self::Homa(_) => true,
         }
     }
@@ -99,7 +103,7 @@ impl Protocol {
     pub fn window_options(&self) -> Option<&tcp::Config> {
         match self {
             Self::Tcp(config) => Some(config),
-            Self::D3(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) => None,
+            Self::D3(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) | Self::Pdq(_) => None,
         }
     }
 
@@ -108,13 +112,14 @@ impl Protocol {
         match self {
             Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) => None,
             Self::D3(config) => Some(RouterProgram::D3(*config)),
+            Self::Pdq(config) => Some(RouterProgram::Pdq(*config)),
         }
     }
 
     /// Sets the options that depend on the rate of the network's slowest link, unless already set.
     pub fn adapt_to(&mut self, slowest: Rate) {
         match self {
-            Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) => {}
+            Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) | Self::Pdq(_) => {}
             Self::D3(config) => *config = config.for_slowest(slowest),
         }
     }
@@ -151,13 +156,16 @@ impl Protocol {
                 let interval = config.resend_interval.iter_mut();
                 interval.chain([&mut config.host_delay]).collect()
             }
+            Self::Pdq(config) => vec![&mut config.rto_min],
         }
     }
 
     /// Returns the rates that fall if the network is slowed down.
     pub fn rates_mut(&mut self) -> Vec<&mut Rate> {
         match self {
-            Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) => Vec::new(),
+            Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) | Self::Pdq(_) => {
+                Vec::new()
+            }
             Self::D3(config) => config.router.police.iter_mut().collect(),
         }
     }
@@ -168,28 +176,45 @@ impl Protocol {
 pub enum RouterProgram {
     /// D3's rate allocator (D3 §4.3).
     D3(d3::Config),
+    /// PDQ's flow lists (PDQ §3.3).
+    Pdq(pdq::Config),
 }
 
 impl RouterProgram {
     /// Returns true if a router cannot serve `self` and `other` with one set of options.
     pub fn conflicts_with(&self, other: &Self) -> bool {
-        let (Self::D3(own), Self::D3(other)) = (self, other);
-        own.for_routers() != other.for_routers()
-    }
-
-    /// Returns the maximum number of links of a path, including the hosts' own. D3's allocation vector has one slot for
-    /// each (D3 §5).
-    #[expect(clippy::cast_possible_truncation, reason = "`MAX_HOPS` is 6")]
-    pub const fn max_links(&self) -> u32 {
-        match self {
-            Self::D3(_) => d3::MAX_HOPS as u32,
+        match (self, other) {
+            (Self::D3(own), Self::D3(other)) => own.for_routers() != other.for_routers(),
+            (Self::Pdq(own), Self::Pdq(other)) => own.for_routers() != other.for_routers(),
+            (Self::D3(_), Self::Pdq(_)) | (Self::Pdq(_), Self::D3(_)) => true,
         }
     }
 
-    /// Returns the period at which the program adapts its allocations.
+    /// Returns the maximum number of links of a path, including the hosts' own. D3's allocation vector has one slot for
+    /// each (D3 §5), and a packet of PDQ records its path for the reply.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "`MAX_HOPS` is 6 and `MAX_LINKS` is 8"
+    )]
+    pub const fn max_links(&self) -> u32 {
+        match self {
+            Self::D3(_) => d3::MAX_HOPS as u32,
+            Self::Pdq(_) => pdq::MAX_LINKS as u32,
+        }
+    }
+
+    /// Returns true if the program also processes replies, which then take the path of the packet in the opposite
+    /// direction.
+    pub const fn reads_replies(&self) -> bool {
+        matches!(self, Self::Pdq(_))
+    }
+
+    /// Returns the period at which the program adapts its allocations, or the maximum if the round trips of the flows
+    /// determine it.
     pub const fn interval(&self) -> Span {
         match self {
             Self::D3(config) => config.interval(),
+            Self::Pdq(_) => Span::MAX,
         }
     }
 
@@ -197,6 +222,7 @@ impl RouterProgram {
     pub const fn polices(&self) -> bool {
         match self {
             Self::D3(config) => config.router.police.is_some(),
+            Self::Pdq(_) => false,
         }
     }
 }

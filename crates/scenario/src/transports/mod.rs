@@ -11,6 +11,7 @@ mod dctcp;
 mod describe;
 mod due;
 mod homa;
+mod pdq;
 mod pfabric;
 mod tcp;
 
@@ -45,12 +46,12 @@ macro_rules! transports {
         $name:ident $($also:literal)? = $kind:literal $controller:ident $(($($part:ident: $module:ident),+))?;
     )+) => {
         /// Built-in transports.
-        pub(crate) const TRANSPORTS: &[&str] = &[$(stringify!($name),)+ "rcpdc", "d3", "due", "pfabric", "homa", "tcp-prio", "rcpdc-prio"];
+        pub(crate) const TRANSPORTS: &[&str] = &[$(stringify!($name),)+ "rcpdc", "d3", "due", "pfabric", "homa", "pdq", "tcp-prio", "rcpdc-prio"];
 
         /// Documentation of `transport`, with all names.
         pub(crate) const NAMED: &str = concat!(
             "Transports to compare: ", $("`", stringify!($name), "`, ",)+
-            "`d3`, `rcpdc`, `due`, `pfabric`, `homa`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`."
+            "`d3`, `rcpdc`, `due`, `pfabric`, `homa`, `pdq`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`."
         );
 
         /// Tables of options.
@@ -61,6 +62,7 @@ macro_rules! transports {
             options("due", &due::TABLE, "`due`, scheduled by the receiving hosts."),
             options("pfabric", &pfabric::TABLE, "pFabric, scheduled by the switches."),
             options("homa", &homa::TABLE, "Homa, scheduled by the receiving hosts in eight priority classes."),
+            options("pdq", &pdq::TABLE, "PDQ, scheduled by the switches."),
             options("priority", &PRIORITY, "`tcp-prio` and `rcpdc-prio`."),
         ];
 
@@ -73,6 +75,7 @@ macro_rules! transports {
             ("due", &variant!(due)),
             ("pfabric", &variant!(pfabric)),
             ("homa", &variant!(homa)),
+            ("pdq", &variant!(pdq)),
         ];
 
         /// Returns the tables that configure a transport, from the specific to the general.
@@ -83,6 +86,7 @@ macro_rules! transports {
                 "due" => due::LAYERS,
                 "pfabric" => pfabric::LAYERS,
                 "homa" => homa::LAYERS,
+                "pdq" => pdq::LAYERS,
                 _ => &["rcpdc", "d3"],
             }
         }
@@ -267,6 +271,7 @@ fn protocol(base: &str, layers: Layers<'_, '_>) -> Result<Protocol> {
         None if base == "due" => Protocol::Due(due::OPTIONS.over(layers)?),
         None if base == "pfabric" => Protocol::PFabric(pfabric::OPTIONS.over(layers)?),
         None if base == "homa" => Protocol::Homa(homa::OPTIONS.over(layers)?),
+        None if base == "pdq" => Protocol::Pdq(pdq::OPTIONS.over(layers)?),
         None => Protocol::D3(
             d3::OPTIONS
                 .over(layers)?
@@ -294,7 +299,7 @@ pub(crate) fn profile_overrides(reader: &Reader<'_>) -> Result<Vec<ProfileOverri
         let layers = opened.layers(base, variant);
         let places = match window_profile_overrides(base, &layers)? {
             Some(places) => places,
-            None if matches!(base, "due" | "pfabric" | "homa") => return Ok(()),
+            None if matches!(base, "due" | "pfabric" | "homa" | "pdq") => return Ok(()),
             None => d3::OPTIONS.profile_overrides(&layers)?,
         };
         for [key, profile] in places {
@@ -358,6 +363,7 @@ const fn about_protocol(protocol: &Protocol) -> About {
         Protocol::Due(_) => due::ABOUT,
         Protocol::PFabric(_) => pfabric::ABOUT,
         Protocol::Homa(_) => homa::ABOUT,
+        Protocol::Pdq(_) => pdq::ABOUT,
     }
 }
 
@@ -392,6 +398,10 @@ pub(crate) fn resolved(transport: &Transport) -> Value {
         Protocol::Homa(config) => {
             options = homa::OPTIONS.resolved(config);
             "homa"
+        }
+        Protocol::Pdq(config) => {
+            options = pdq::OPTIONS.resolved(config);
+            "pdq"
         }
     };
     json!({

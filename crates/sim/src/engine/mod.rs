@@ -17,6 +17,7 @@ mod events;
 mod faults;
 mod homa;
 mod hosts;
+mod pdq;
 mod pfabric;
 mod prefetch;
 mod recorder;

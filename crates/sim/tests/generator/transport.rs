@@ -6,7 +6,7 @@ use duetime_proto::d3::{
     self, Allocation, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
 };
 use duetime_proto::window::{Completion, CongestionControl, Cubic, D2tcp, Dctcp};
-use duetime_proto::{due, homa, pfabric, tcp};
+use duetime_proto::{due, homa, pdq, pfabric, tcp};
 use duetime_scenario::model::{Protocol, Transport};
 
 /// Five transports of the TCP family and three of D3; `due` and the rivals are drawn apart.
@@ -82,7 +82,39 @@ pub(super) fn transports(
     } else {
         compared
     };
+    if latest.flag(0.125) {
+        let pdq = pdq(latest, lenient);
+        // Like D3's, flows of PDQ may starve next to other traffic, and routers run one program.
+        if lenient {
+            return (pdq.clone(), vec![pdq.clone(), pdq]);
+        }
+        let has_program = |other: &Transport| other.protocol.router_program().is_some();
+        if !others.iter().any(has_program) {
+            return (pdq, others);
+        }
+    }
     (compared, others)
+}
+
+/// Draws options of PDQ.
+fn pdq(draw: &mut Draw, lenient: bool) -> Transport {
+    let config = pdq::Config {
+        mtu: draw.one_of(&[1_500, 1_500, 200, 9_000]),
+        early_start_permille: draw.one_of(&[2_000, 2_000, 0, 500, 10_000]),
+        probing_permille: draw.one_of(&[200, 200, 0, 1_000]),
+        dampening_permille: draw.one_of(&[500, 500, 0, 1_000, 10_000]),
+        early_termination: draw.flag(0.6),
+        host_ports: draw.flag(0.3),
+        rto_min: draw.span(
+            Span::from_us(if lenient { 1_000 } else { 10 }),
+            Span::from_ms(20),
+        ),
+    };
+    Transport {
+        name: "pdq".to_owned(),
+        protocol: Protocol::Pdq(config),
+        priorities: 1,
+    }
 }
 
 /// Draws options of `due`.

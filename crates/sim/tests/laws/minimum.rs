@@ -3,7 +3,7 @@
 
 use crate::generator::Case;
 use duetime_core::{Rate, Span};
-use duetime_proto::d3;
+use duetime_proto::{d3, pdq};
 use duetime_results::FlowRecord;
 use duetime_scenario::model::{Connection, Protocol};
 use duetime_sim::topology::Network;
@@ -56,6 +56,7 @@ impl Minimum {
             Protocol::Due(config) => (config.mtu - HEADERS as u32, None),
             Protocol::PFabric(config) => (config.mtu - HEADERS as u32, None),
             Protocol::Homa(config) => (config.mtu - HEADERS as u32, None),
+            Protocol::Pdq(config) => (config.payload(), Some(u64::from(pdq::HEADER_BYTES))),
         };
         let packets = flow.size_bytes.div_ceil(u64::from(payload));
         let wire = flow.size_bytes + packets * (HEADERS + overhead);

@@ -159,6 +159,16 @@ fn counters(case: &Case, flow: &FlowRecord) -> Result<(), String> {
             "delivered without a request: {flow:?}"
         );
     }
+    if let Protocol::Pdq(config) = protocol {
+        ensure!(
+            config.early_termination || !flow.quenched || flow.spare.0 || flow.timeouts > 0,
+            "terminated without a reason: {flow:?}"
+        );
+        ensure!(
+            flow.delivered_bytes == 0 || flow.requests > 0,
+            "delivered without a packet: {flow:?}"
+        );
+    }
     Ok(())
 }
 
@@ -183,8 +193,11 @@ fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
         );
     }
     if records.totals.end < cut {
-        // A D3 sender closes its flow after a long silence.
-        let gives_up = |flow: &&FlowRecord| matches!(case.protocol(flow.workload), Protocol::D3(_));
+        // Senders of D3 and PDQ close their flow after a long silence.
+        let gives_up = |flow: &&FlowRecord| {
+            let protocol = case.protocol(flow.workload);
+            matches!(protocol, Protocol::D3(_) | Protocol::Pdq(_))
+        };
         let stuck = records
             .flows
             .iter()
@@ -203,7 +216,7 @@ fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
         let probes = |protocol: &Protocol| match protocol {
             Protocol::Tcp(tcp) => tcp.tail_loss_probe,
             Protocol::Due(_) | Protocol::Homa(_) => true,
-            Protocol::D3(_) | Protocol::PFabric(_) => false,
+            Protocol::D3(_) | Protocol::PFabric(_) | Protocol::Pdq(_) => false,
         };
         let timeouts: u32 = records.flows.iter().map(|flow| flow.timeouts).sum();
         let resent = records.flows.iter().find(|flow| flow.retransmits > 0);

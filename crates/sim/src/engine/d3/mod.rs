@@ -66,8 +66,10 @@ impl Endpoint for D3 {
 
 /// Returns the options of D3's routers in a run with D3.
 fn router_options(setup: &Setup) -> &Config {
-    let RouterProgram::D3(config) = setup.router_program.as_ref().expect("a run with D3");
-    config
+    match &setup.router_program {
+        Some(RouterProgram::D3(config)) => config,
+        _ => unreachable!("a run with D3"),
+    }
 }
 
 /// Returns a packet's header bytes. Rates with a fraction (`Rounding::Exact`) are rounded down, because the wire format

@@ -216,6 +216,7 @@ families! { ($)
     Due, due: crate::engine::due::Due, Protocol::Due(config) => *config;
     PFabric, pfabric: crate::engine::pfabric::PFabric, Protocol::PFabric(config) => *config;
     Homa, homa: crate::engine::homa::Homa, Protocol::Homa(config) => *config;
+    Pdq, pdq: crate::engine::pdq::Pdq, Protocol::Pdq(config) => *config;
 }
 
 pub(in crate::engine) use {dispatch, every};

@@ -49,6 +49,9 @@ impl Link {
     /// The far end is a host in a run in which hosts die.
     pub const MORTAL: u32 = 2048;
 
+    /// The program at the port of the reversed link processes the replies that arrive over this link.
+    pub const REPLIES: u32 = 1024;
+
     /// A program, a discipline or a policer uses the port's queue.
     pub const QUEUES: u32 = Self::PROGRAMMED | Self::DISCIPLINED | Self::CLASSED | Self::POLICED;
 
@@ -59,9 +62,10 @@ impl Link {
         | Self::SUBPARTITIONED
         | Self::WATCHED_BY_HOST
         | Self::MORTAL
+        | Self::REPLIES
         | Self::POLICED;
     /// Only arrivals differ; the port takes packets as usual.
-    pub const ON_ARRIVAL: u32 = Self::LOSSY | Self::WATCHED_BY_HOST | Self::MORTAL;
+    pub const ON_ARRIVAL: u32 = Self::LOSSY | Self::WATCHED_BY_HOST | Self::MORTAL | Self::REPLIES;
     /// Packets may be lost, or their fate is watched.
     pub const MAY_LOSE: u32 = Self::LOSSY | Self::OBSERVED | Self::FAULTY;
 }

@@ -107,6 +107,8 @@ impl Wire {
             let router_program = setup.router_program.as_ref();
             let polices = router_program.is_some_and(RouterProgram::polices);
             set(polices, Link::POLICED);
+            let reads_replies = router_program.is_some_and(RouterProgram::reads_replies);
+            set(reads_replies, Link::REPLIES);
             set(!matches!(discipline, Discipline::Fifo), Link::DISCIPLINED);
             disciplines.push(discipline);
             set(port.has_classes(), Link::CLASSED);
@@ -492,6 +494,13 @@ impl Wire {
         if special & Link::WATCHED_BY_HOST != 0 {
             self.programs[link as usize].arrival(context, link, &packet);
         }
+        let out = if special & Link::REPLIES == 0 {
+            out
+        } else {
+            // The program at the port of the reversed link chooses the path of replies.
+            let next = self.programs[link as usize ^ 1].reply(context, link ^ 1, &packet);
+            next.unwrap_or(out)
+        };
         let arrived = self.forward(context, target, packet, out);
         if let Some(Arrived { host, packet, .. }) = arrived
             && special & Link::OBSERVED != 0

@@ -4,6 +4,7 @@
 
 use crate::engine::context::Context;
 use crate::engine::d3::{EdgeState, PortState};
+use crate::engine::pdq;
 use crate::output::AllocatorState;
 use crate::packet::Packet;
 use crate::setup::Setup;
@@ -17,6 +18,8 @@ pub enum Program {
     D3Port(Option<Box<PortState>>),
     /// D3's allocator at the host behind the link, which answers on arrival.
     D3Edge(Option<Box<EdgeState>>),
+    /// PDQ's flow list at the port (PDQ §3.3).
+    PdqPort(Option<Box<pdq::PortState>>),
     /// No program, but other links have one.
     Idle,
 }
@@ -33,9 +36,15 @@ pub enum Place {
 impl Program {
     /// Creates the program of a link, without state. Returns `None` if no link of the run has a program.
     pub fn new(setup: &Setup, link: usize) -> Option<Self> {
-        let RouterProgram::D3(config) = setup.router_program.as_ref()?;
         let link = &setup.network.links[link];
         let is_host = |node: u32| setup.network.nodes[node as usize].host.is_some();
+        let config = match setup.router_program.as_ref()? {
+            RouterProgram::D3(config) => config,
+            RouterProgram::Pdq(config) if config.host_ports || !is_host(link.from) => {
+                return Some(Self::PdqPort(None));
+            }
+            RouterProgram::Pdq(_) => return Some(Self::Idle),
+        };
         Some(match config.router.allocation {
             Allocation::Routers => Self::D3Port(None),
             Allocation::Edge if is_host(link.from) => Self::D3Port(None),
@@ -47,7 +56,7 @@ impl Program {
     /// Returns the place where the program runs, or `None` if the link has none.
     pub const fn place(&self) -> Option<Place> {
         match self {
-            Self::D3Port(_) => Some(Place::Port),
+            Self::D3Port(_) | Self::PdqPort(_) => Some(Place::Port),
             Self::D3Edge(_) => Some(Place::FarEnd),
             Self::Idle => None,
         }
@@ -63,7 +72,7 @@ impl Program {
     ) -> bool {
         match self {
             Self::D3Port(state) => PortState::admits(state, context, ingress, link, packet),
-            Self::D3Edge(_) | Self::Idle => true,
+            Self::D3Edge(_) | Self::PdqPort(_) | Self::Idle => true,
         }
     }
 
@@ -78,6 +87,7 @@ impl Program {
     ) {
         match self {
             Self::D3Port(state) => PortState::packet(state, context, port, link, packet),
+            Self::PdqPort(state) => pdq::PortState::packet(state, context, port, link, packet),
             Self::D3Edge(_) | Self::Idle => {}
         }
     }
@@ -86,7 +96,16 @@ impl Program {
     pub fn arrival(&mut self, context: &mut Context, link: u32, packet: &Packet) {
         match self {
             Self::D3Edge(state) => EdgeState::arrival(state, context, link, packet),
-            Self::D3Port(_) | Self::Idle => {}
+            Self::D3Port(_) | Self::PdqPort(_) | Self::Idle => {}
+        }
+    }
+
+    /// Handles a packet that arrived over the reverse of `link` at the node in front of it. Returns the next link of a
+    /// reply that returns over the path of its packet.
+    pub fn reply(&mut self, context: &mut Context, link: u32, packet: &Packet) -> Option<u32> {
+        match self {
+            Self::PdqPort(state) => pdq::PortState::reply(state, context, link, packet),
+            Self::D3Port(_) | Self::D3Edge(_) | Self::Idle => None,
         }
     }
 
@@ -102,7 +121,7 @@ impl Program {
         match self {
             Self::D3Port(Some(state)) => state.tick(context, port, link, overdue),
             Self::D3Edge(Some(state)) => state.tick(context, link),
-            Self::D3Port(None) | Self::D3Edge(None) | Self::Idle => {}
+            Self::D3Port(None) | Self::D3Edge(None) | Self::PdqPort(_) | Self::Idle => {}
         }
     }
 
@@ -112,7 +131,7 @@ impl Program {
         match self {
             Self::D3Port(state) => Some(state.as_ref()?.report(link())),
             Self::D3Edge(state) => Some(state.as_ref()?.report(link())),
-            Self::Idle => None,
+            Self::PdqPort(_) | Self::Idle => None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::bare;
 use duetime_core::{Bytes, Rate, Span, Time};
 use duetime_proto::window::{Completion, CongestionControl, Cubic, D2tcp, Dctcp};
-use duetime_proto::{d3, pfabric, tcp};
+use duetime_proto::{d3, pdq, pfabric, tcp};
 use duetime_results::{RunRecords, digest};
 use duetime_scenario::model::*;
 use duetime_sim::{Options, RunOutput};
@@ -142,7 +142,12 @@ pub fn rcpdc() -> Protocol {
     Protocol::D3(d3::Config::default().with(|c| c.host.ignore_deadlines = true))
 }
 
-/// Returns TCP, DCTCP, D2TCP, CUBIC as in Linux, RCPdc, D3, D3 with edge allocation, and TCP and RCPdc with priorities.
+pub fn pdq() -> Protocol {
+    Protocol::Pdq(pdq::Config::default())
+}
+
+/// Returns TCP, DCTCP, D2TCP, CUBIC as in Linux, RCPdc, D3, D3 with edge allocation, PDQ, and TCP and RCPdc with
+/// priorities.
 pub fn transports() -> Vec<Transport> {
     let transport = |name: &str, protocol, priorities| Transport {
         name: name.into(),
@@ -157,6 +162,7 @@ pub fn transports() -> Vec<Transport> {
         transport("rcpdc", rcpdc(), 1),
         transport("d3", d3(), 1),
         transport("d3-edge", d3_edge(), 1),
+        transport("pdq", pdq(), 1),
         transport("tcp-prio", newreno(), 3),
         transport("rcpdc-prio", rcpdc(), 2),
     ]
