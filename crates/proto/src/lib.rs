@@ -203,6 +203,7 @@
 pub mod d3;
 pub mod due;
 mod pace;
+pub mod sird;
 pub mod tcp;
 pub mod window;
 

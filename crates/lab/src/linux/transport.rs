@@ -89,6 +89,9 @@ impl Stack {
                 "transport `{name}` uses strict-priority classes, which the endpoints of `due` do not support; use TCP"
             ))),
             Protocol::Due(config) => Due::new(name, config).map(Self::Due),
+            Protocol::Sird(_) => Err(LabError::Unsupported(format!(
+                "transport `{name}` is SIRD, which only the simulator implements"
+            ))),
         }
     }
 

@@ -4,7 +4,7 @@
 //! name. All other code asks for a property, so that a new protocol does not change it.
 
 use duetime_core::{Rate, Span};
-use duetime_proto::{d3, due, tcp};
+use duetime_proto::{d3, due, sird, tcp};
 
 /// Family of transports.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +15,8 @@ pub enum Protocol {
     D3(d3::Config),
     /// `due`, which the receiving hosts schedule.
     Due(due::Config),
+    /// SIRD, whose receivers issue credit.
+    Sird(sird::Config),
 }
 
 impl Protocol {
@@ -27,6 +29,7 @@ impl Protocol {
             Self::Tcp(config) => config.mss + Self::MIN_HEADER_BYTES,
             Self::D3(config) => config.wire.mtu,
             Self::Due(config) => config.mtu,
+            Self::Sird(config) => config.mtu,
         }
     }
 
@@ -34,7 +37,7 @@ impl Protocol {
     pub fn mtu_key(&self) -> &'static str {
         match self {
             Self::Tcp(_) => "mss",
-            Self::D3(_) | Self::Due(_) => "mtu",
+            Self::D3(_) | Self::Due(_) | Self::Sird(_) => "mtu",
         }
     }
 
@@ -43,6 +46,7 @@ impl Protocol {
         let header_bytes = match self {
             Self::Tcp(_) | Self::D3(_) => Self::MIN_HEADER_BYTES,
             Self::Due(_) => due::HEADER_BYTES,
+            Self::Sird(_) => sird::HEADER_BYTES,
         };
         self.mtu().saturating_sub(header_bytes)
     }
@@ -59,6 +63,24 @@ impl Protocol {
             Self::Tcp(config) => config.congestion_control.uses_marks(),
             Self::D3(_) => false,
             Self::Due(config) => config.core_window,
+            Self::Sird(config) => config.ecn,
+        }
+    }
+
+    /// Returns true if ports to hosts mark packets like other ports. Otherwise they mark no packet, unless the run has
+    /// another transport that requires it.
+    pub fn marks_at_hosts(&self) -> bool {
+        match self {
+            Self::Tcp(_) | Self::D3(_) | Self::Due(_) => true,
+            Self::Sird(_) => false,
+        }
+    }
+
+    /// Returns the number of strict-priority classes at every port, unless a variant sets another.
+    pub fn classes(&self) -> u8 {
+        match self {
+            Self::Tcp(_) | Self::D3(_) | Self::Due(_) => 1,
+            Self::Sird(_) => sird::CLASSES,
         }
     }
 
@@ -66,14 +88,14 @@ impl Protocol {
     pub fn window_options(&self) -> Option<&tcp::Config> {
         match self {
             Self::Tcp(config) => Some(config),
-            Self::D3(_) | Self::Due(_) => None,
+            Self::D3(_) | Self::Due(_) | Self::Sird(_) => None,
         }
     }
 
     /// Returns the program that routers run for the protocol, or `None` if they only forward its packets.
     pub fn router_program(&self) -> Option<RouterProgram> {
         match self {
-            Self::Tcp(_) | Self::Due(_) => None,
+            Self::Tcp(_) | Self::Due(_) | Self::Sird(_) => None,
             Self::D3(config) => Some(RouterProgram::D3(*config)),
         }
     }
@@ -81,7 +103,7 @@ impl Protocol {
     /// Sets the options that depend on the rate of the network's slowest link, unless already set.
     pub fn adapt_to(&mut self, slowest: Rate) {
         match self {
-            Self::Tcp(_) | Self::Due(_) => {}
+            Self::Tcp(_) | Self::Due(_) | Self::Sird(_) => {}
             Self::D3(config) => *config = config.for_slowest(slowest),
         }
     }
@@ -113,13 +135,14 @@ impl Protocol {
                 timers.chain(interval).chain(round_trip).collect()
             }
             Self::Due(config) => vec![&mut config.host_delay],
+            Self::Sird(config) => vec![&mut config.host_delay],
         }
     }
 
     /// Returns the rates that fall if the network is slowed down.
     pub fn rates_mut(&mut self) -> Vec<&mut Rate> {
         match self {
-            Self::Tcp(_) | Self::Due(_) => Vec::new(),
+            Self::Tcp(_) | Self::Due(_) | Self::Sird(_) => Vec::new(),
             Self::D3(config) => config.router.police.iter_mut().collect(),
         }
     }

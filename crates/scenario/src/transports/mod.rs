@@ -10,6 +10,7 @@ mod d3;
 mod dctcp;
 mod describe;
 mod due;
+mod sird;
 mod tcp;
 
 pub use about::About;
@@ -43,12 +44,12 @@ macro_rules! transports {
         $name:ident $($also:literal)? = $kind:literal $controller:ident $(($($part:ident: $module:ident),+))?;
     )+) => {
         /// Built-in transports.
-        pub(crate) const TRANSPORTS: &[&str] = &[$(stringify!($name),)+ "rcpdc", "d3", "due", "tcp-prio", "rcpdc-prio"];
+        pub(crate) const TRANSPORTS: &[&str] = &[$(stringify!($name),)+ "rcpdc", "d3", "due", "sird", "tcp-prio", "rcpdc-prio"];
 
         /// Documentation of `transport`, with all names.
         pub(crate) const NAMED: &str = concat!(
             "Transports to compare: ", $("`", stringify!($name), "`, ",)+
-            "`d3`, `rcpdc`, `due`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`."
+            "`d3`, `rcpdc`, `due`, `sird`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`."
         );
 
         /// Tables of options.
@@ -57,6 +58,7 @@ macro_rules! transports {
             options("d3", &d3::TABLE, "D3, and options shared with RCPdc."),
             options("rcpdc", &d3::RCPDC, "RCPdc; overrides `[d3]`."),
             options("due", &due::TABLE, "`due`, scheduled by the receiving hosts."),
+            options("sird", &sird::TABLE, "SIRD, a published rival (`docs/rivals.md`)."),
             options("priority", &PRIORITY, "`tcp-prio` and `rcpdc-prio`."),
         ];
 
@@ -67,6 +69,7 @@ macro_rules! transports {
             ("rcpdc", &variant!(d3)),
             ("rcpdc-prio", &variant!(d3)),
             ("due", &variant!(due)),
+            ("sird", &variant!(sird)),
         ];
 
         /// Returns the tables that configure a transport, from the specific to the general.
@@ -75,6 +78,7 @@ macro_rules! transports {
                 $(stringify!($name) $(| $also)? => $name::LAYERS,)+
                 "d3" => d3::LAYERS,
                 "due" => due::LAYERS,
+                "sird" => sird::LAYERS,
                 _ => &["rcpdc", "d3"],
             }
         }
@@ -204,10 +208,16 @@ pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
     let opened = OptionTables::open(reader)?;
     let classes = (opened.get("priority")).map_or(Ok(2), |reader| reader.value("classes"))?;
     let build = |base: &str, variant: Option<&Reader<'_>>| -> Result<Transport> {
+        let protocol = protocol(base, &opened.layers(base, variant))?;
+        let priorities = if base.ends_with("-prio") {
+            classes
+        } else {
+            protocol.classes()
+        };
         Ok(Transport {
             name: base.to_owned(),
-            protocol: protocol(base, &opened.layers(base, variant))?,
-            priorities: if base.ends_with("-prio") { classes } else { 1 },
+            protocol,
+            priorities,
         })
     };
     let built_in = TRANSPORTS.iter().map(|name| build(name, None));
@@ -239,6 +249,7 @@ fn protocol(base: &str, layers: Layers<'_, '_>) -> Result<Protocol> {
             ..tcp::OPTIONS.over(layers)?
         }),
         None if base == "due" => Protocol::Due(due::OPTIONS.over(layers)?),
+        None if base == "sird" => Protocol::Sird(sird::OPTIONS.over(layers)?),
         None => Protocol::D3(
             d3::OPTIONS
                 .over(layers)?
@@ -266,7 +277,7 @@ pub(crate) fn profile_overrides(reader: &Reader<'_>) -> Result<Vec<ProfileOverri
         let layers = opened.layers(base, variant);
         let places = match window_profile_overrides(base, &layers)? {
             Some(places) => places,
-            None if base == "due" => return Ok(()),
+            None if matches!(base, "due" | "sird") => return Ok(()),
             None => d3::OPTIONS.profile_overrides(&layers)?,
         };
         for [key, profile] in places {
@@ -328,6 +339,7 @@ const fn about_protocol(protocol: &Protocol) -> About {
         Protocol::Tcp(config) => about_window(&config.congestion_control),
         Protocol::D3(config) => d3::about(config),
         Protocol::Due(_) => due::ABOUT,
+        Protocol::Sird(_) => sird::ABOUT,
     }
 }
 
@@ -354,6 +366,10 @@ pub(crate) fn resolved(transport: &Transport) -> Value {
         Protocol::Due(config) => {
             options = due::OPTIONS.resolved(config);
             "due"
+        }
+        Protocol::Sird(config) => {
+            options = sird::OPTIONS.resolved(config);
+            "sird"
         }
     };
     json!({

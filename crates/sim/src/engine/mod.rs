@@ -18,6 +18,7 @@ mod faults;
 mod hosts;
 mod prefetch;
 mod recorder;
+mod sird;
 mod tcp;
 mod wheel;
 mod windows;

@@ -214,6 +214,7 @@ families! { ($)
     Tcp, tcp: crate::engine::tcp::Tcp, Protocol::Tcp(config) => *config;
     D3, d3: crate::engine::d3::D3, Protocol::D3(config) => *config;
     Due, due: crate::engine::due::Due, Protocol::Due(config) => *config;
+    Sird, sird: crate::engine::sird::Sird, Protocol::Sird(config) => *config;
 }
 
 pub(in crate::engine) use {dispatch, every};
