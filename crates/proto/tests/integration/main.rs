@@ -25,6 +25,7 @@ mod d3_world;
 mod due;
 mod due_endpoint;
 mod due_wire;
+mod sird;
 mod tcp_faults;
 mod tcp_marks;
 mod tcp_traces;

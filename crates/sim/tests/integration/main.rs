@@ -27,6 +27,7 @@ mod queueing;
 mod regular_shapes;
 mod routing;
 mod servers;
+mod sird;
 mod spans;
 mod workloads;
 mod worst_case;

@@ -52,6 +52,7 @@ impl Minimum {
                 (config.wire.mtu - HEADERS as u32, Some(u64::from(header)))
             }
             Protocol::Due(config) => (config.mtu - HEADERS as u32, None),
+            Protocol::Sird(config) => (config.mtu - HEADERS as u32, None),
         };
         let packets = flow.size_bytes.div_ceil(u64::from(payload));
         let wire = flow.size_bytes + packets * (HEADERS + overhead);

@@ -199,10 +199,10 @@ fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
     if case.is_lossless() {
         // Each flow has one path and queues are first in, first out, so only timeouts and tail loss probes cause
         // retransmissions.
-        // Receivers of `due` request packets again after silence, which sources do not count as timeouts.
+        // Receivers of `due` and SIRD request packets again after silence, which sources do not count as timeouts.
         let probes = |protocol: &Protocol| match protocol {
             Protocol::Tcp(tcp) => tcp.tail_loss_probe,
-            Protocol::Due(_) => true,
+            Protocol::Due(_) | Protocol::Sird(_) => true,
             Protocol::D3(_) => false,
         };
         let timeouts: u32 = records.flows.iter().map(|flow| flow.timeouts).sum();

@@ -31,6 +31,8 @@ pub(super) struct Credits {
     issued: u64,
     /// Time before which the pacer permits no credit.
     free: Time,
+    /// True if a credit waits for the pacer.
+    is_paced: bool,
 }
 
 /// Sender to this host.
@@ -62,6 +64,7 @@ impl Credits {
             eligible: BTreeSet::new(),
             issued: 0,
             free: Time::ZERO,
+            is_paced: false,
         }
     }
 
@@ -179,9 +182,16 @@ impl Credits {
         self.outstanding.saturating_add(bytes) <= self.bucket
     }
 
-    /// Returns the time before which the pacer permits no credit.
-    pub const fn free(&self) -> Time {
-        self.free
+    /// Returns the time for which the next credit must wait, or `None` if the pacer permits it. The time of a credit that
+    /// waits counts from then on, so that a late timer of up to a packet loses no rate.
+    pub fn wait(&mut self, now: Time) -> Option<Time> {
+        self.is_paced |= self.free > now;
+        (self.free > now).then_some(self.free)
+    }
+
+    /// Notes that no credit waits for the pacer.
+    pub const fn rest(&mut self) {
+        self.is_paced = false;
     }
 
     /// Takes the credit of a packet of `bytes` from the buckets. [`Self::place`] must follow.
@@ -191,12 +201,19 @@ impl Credits {
         let source = &mut self.sources[source as usize];
         source.outstanding = source.outstanding.saturating_add(bytes);
         source.last_issued = self.issued;
-        self.free = now + self.rate.transmit(bytes) * PACE.0 / PACE.1;
+        let gap = self.rate.transmit(bytes) * PACE.0 / PACE.1;
+        let is_late = now.since(self.free) <= gap;
+        let start = if self.is_paced && is_late {
+            self.free
+        } else {
+            now
+        };
+        self.free = start + gap;
     }
 
-    /// Returns the time in which the link carries all outstanding packets.
-    pub fn transit(&self) -> Span {
-        self.rate.transmit(self.outstanding)
+    /// Returns the transmission time of `bytes` on the host's link.
+    pub fn transit(&self, bytes: u64) -> Span {
+        self.rate.transmit(bytes)
     }
 
     /// Returns the outstanding credit of all senders in bytes.

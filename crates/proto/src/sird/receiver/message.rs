@@ -36,6 +36,8 @@ pub(super) struct Incoming<T> {
     pub position: Option<(u64, u64)>,
     /// Time of the last new packet, of the first credit after all credit was used, or of the last timeout.
     pub heard_at: Time,
+    /// Outstanding credit of all senders at that time, in bytes, behind which the next packet may be queued.
+    pub ahead: u64,
     /// Minimum silence before the next timeout.
     pub wait: Span,
     /// Timeouts since the last new packet.
@@ -71,6 +73,7 @@ impl<T> Incoming<T> {
             outstanding: sizes.wire_bytes(announcement.bytes, 0, unscheduled),
             position: None,
             heard_at: Time::ZERO,
+            ahead: 0,
             wait: Span::ZERO,
             timeouts: 0,
             marks: 0,
@@ -124,10 +127,17 @@ impl<T> Incoming<T> {
         Some(used)
     }
 
-    /// Gives credit to the next packet, of `bytes` on the link. Returns the packet that informs the sender.
-    pub fn credit(&mut self, now: Time, bytes: u64) -> Control {
+    /// Starts a silence, with this outstanding credit of all senders in bytes.
+    pub const fn hear(&mut self, now: Time, ahead: u64) {
+        self.heard_at = now;
+        self.ahead = ahead;
+    }
+
+    /// Gives credit to the next packet, of `bytes` on the link, with `ahead` bytes of outstanding credit of all senders.
+    /// Returns the packet that informs the sender.
+    pub fn credit(&mut self, now: Time, bytes: u64, ahead: u64) -> Control {
         if self.outstanding == 0 {
-            self.heard_at = now;
+            self.hear(now, ahead);
         }
         self.outstanding += bytes;
         let number = self.next;

@@ -200,7 +200,7 @@ impl<T: Clone> Receiver<T> {
         let mut message = Incoming::new(tag, id, announced, &self.sizes);
         message.source = self.credits.open(id.source, message.outstanding)?;
         message.serial = self.serial;
-        message.heard_at = now;
+        message.hear(now, self.credits.outstanding());
         message.check_at = now + self.min_wait();
         self.serial += 1;
         self.open += 1;
@@ -235,7 +235,7 @@ impl<T: Clone> Receiver<T> {
             self.reply_with_credit(index);
             return false;
         };
-        message.heard_at = now;
+        message.hear(now, self.credits.outstanding());
         message.wait = Span::ZERO;
         message.timeouts = 0;
         self.credits.release(message.source, used);
@@ -257,7 +257,7 @@ impl<T: Clone> Receiver<T> {
 
     /// Issues credit while the pacer and the buckets permit, and sets the timer.
     fn issue(&mut self, now: Time) {
-        let mut paced = Time::MAX;
+        let mut paced = None;
         while let Some(index) = self.credits.next() {
             let Some(message) = self.messages[index as usize].as_mut() else {
                 break;
@@ -266,17 +266,20 @@ impl<T: Clone> Receiver<T> {
             if !self.credits.has_room(bytes) {
                 break;
             }
-            if self.credits.free() > now {
-                paced = self.credits.free();
+            paced = self.credits.wait(now);
+            if paced.is_some() {
                 break;
             }
-            let credit = message.credit(now, bytes);
+            let credit = message.credit(now, bytes, self.credits.outstanding());
             self.credits.issue(now, message.source, bytes);
             self.credits.place(index, message);
             self.replies.push_back((message.tag.clone(), credit));
         }
+        if paced.is_none() {
+            self.credits.rest();
+        }
         let check = self.checks.first().map_or(Time::MAX, |&(at, _)| at);
-        self.timer = paced.min(check);
+        self.timer = paced.unwrap_or(Time::MAX).min(check);
     }
 
     fn min_wait(&self) -> Span {
@@ -286,8 +289,9 @@ impl<T: Clone> Receiver<T> {
     /// Reclaims the credit of a message that was silent for too long. Returns the message if it is forgotten.
     fn check(&mut self, now: Time, index: u32) -> Option<Incoming<T>> {
         let min_wait = self.min_wait();
-        let transit = self.credits.transit();
+        let outstanding = self.credits.outstanding();
         let message = self.messages[index as usize].as_mut()?;
+        let transit = self.credits.transit(message.ahead.max(outstanding));
         let wait = message.wait.max(min_wait) + transit;
         let due = message.heard_at + wait;
         if message.outstanding == 0 {
@@ -298,7 +302,7 @@ impl<T: Clone> Receiver<T> {
             return self.remove(index);
         } else {
             let bytes = message.reclaim();
-            message.heard_at = now;
+            message.hear(now, outstanding);
             let doubled = message.wait.max(min_wait) * 2;
             message.wait = doubled.min(min_wait * MAX_WAIT_FACTOR);
             message.check_at = now + min_wait;

@@ -9,6 +9,7 @@ mod determinism;
 mod equal_transports;
 mod line;
 mod lone_d3;
+mod lone_sird;
 mod lone_tcp;
 mod long_flows;
 mod policed;
