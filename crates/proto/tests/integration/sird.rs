@@ -418,22 +418,6 @@ mod congested_sender {
     fn receivers_give_credit_to_other_senders() {
         let (marking, [credit, others @ ..]) = outcast(500);
         let (silent, [silent_credit, silent_others @ ..]) = outcast(1_000_000);
-        println!(
-            "{credit} {others:?} {silent_credit} {silent_others:?} {:?} {:?}",
-            marking.receivers[&11].outstanding_of(1),
-            silent.receivers[&11].outstanding_of(1)
-        );
-        for world in [&marking, &silent] {
-            println!(
-                "{:?} {:?}",
-                world.receivers[&11].outstanding(),
-                world
-                    .senders
-                    .values()
-                    .map(|s| s.unused_credit())
-                    .collect::<Vec<_>>()
-            );
-        }
         assert!(marking.marked[&1] > 0);
         assert_eq!(
             (marking.marked.get(&2), marking.marked.get(&3)),
@@ -444,17 +428,17 @@ mod congested_sender {
         assert!(silent_credit > 80_000, "{silent_credit}");
         // With marks, the unused credit is about SThr, 50 kB.
         assert!((30_000..65_000).contains(&credit), "{credit}");
-        for (index, other) in [(0, 2), (1, 3)] {
-            let receiver = &marking.receivers[&(11 + index as u32)];
+        for (receiver, other) in [(11, 2), (12, 3)] {
+            let receiver = &marking.receivers[&receiver];
             let (_, limit) = receiver.outstanding_of(1).unwrap();
             let (_, other_limit) = receiver.outstanding_of(other).unwrap();
-            assert!(
-                limit < 90_000 && other_limit == 100_000,
-                "{limit} {other_limit}"
-            );
-            let (moved, before) = (others[index], silent_others[index]);
-            assert!(moved > before + 10_000, "{moved} {before}");
+            assert!(limit < 90_000 && other_limit == 100_000, "{limit} {other_limit}");
         }
+        // Half of host 1's uplink is shared fairly, and the other half serves its shorter message, to receiver 11. So host 1
+        // sends 75 % of receiver 11's rate and host 2 the remaining 23 %, with or without marks: 23 % of 8 us are 23 kB.
+        // Host 1 sends only 25 % of receiver 12's rate, and its unused credit goes to host 3.
+        assert!(others[0].abs_diff(silent_others[0]) < 2_000);
+        assert!(others[1] > silent_others[1] + 12_000);
     }
 
     #[test]

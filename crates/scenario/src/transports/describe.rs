@@ -29,7 +29,7 @@ mod tests {
     #[test]
     fn descriptions_are_unique() {
         let all = abouts(
-            r#"["tcp", "cubic", "dctcp", "d2tcp", "d3", "rcpdc", "due"]"#,
+            r#"["tcp", "cubic", "dctcp", "d2tcp", "d3", "rcpdc", "due", "sird"]"#,
             "",
         );
         for (i, about) in all.iter().enumerate() {
