@@ -432,7 +432,10 @@ mod congested_sender {
             let receiver = &marking.receivers[&receiver];
             let (_, limit) = receiver.outstanding_of(1).unwrap();
             let (_, other_limit) = receiver.outstanding_of(other).unwrap();
-            assert!(limit < 90_000 && other_limit == 100_000, "{limit} {other_limit}");
+            assert!(
+                limit < 90_000 && other_limit == 100_000,
+                "{limit} {other_limit}"
+            );
         }
         // Half of host 1's uplink is shared fairly, and the other half serves its shorter message, to receiver 11. So host 1
         // sends 75 % of receiver 11's rate and host 2 the remaining 23 %, with or without marks: 23 % of 8 us are 23 kB.

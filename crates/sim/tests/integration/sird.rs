@@ -23,19 +23,16 @@ fn every_message_ends_with_loss() {
     let output = run(&scenario);
     assert_same_when_split(&scenario, &output.records, &[(2, 1)]);
     let records = whole(output);
-    assert!(records.flows.len() > 500);
+    assert!(records.flows.len() > 50);
     assert!(records.flows.iter().all(|flow| flow.finish.is_some()));
     assert!(records.flows.iter().any(|flow| flow.retransmits > 0));
     assert_conserved(&records, "1 % loss");
 }
 
-/// Returns the links with marks in a run of four flows from two racks to host 0, which fill its link and, after the
-/// uplink of rack 1 is halved, that uplink.
+/// Returns the links with marks in a run of four flows to host 0, which fill its link, and later three flows from rack 1
+/// to as many hosts of rack 2, which fill the uplink. All links have 1 Gbps. `own` is the transport of more such flows.
 fn marked_links(own: Option<Protocol>) -> Vec<String> {
-    let to_host: Vec<_> = (5..9)
-        .map(|host| (Span::ZERO, host, 0, 20_000, None))
-        .collect();
-    // Each of two hosts of rack 1 sends at 1 Gbps to its own receiver, through an uplink of 1 Gbps.
+    let to_host = [1, 2, 3, 4].map(|host| (Span::ZERO, host, 0, 20_000, None));
     let across = [(5, 10), (6, 11), (7, 12)]
         .map(|(from, to)| (Span::from_ms(10), from, to, 2_000_000, None));
     let all = [&to_host[..], &across].concat();

@@ -38,7 +38,7 @@ fn bdp(links: &[Link], host: &Link) -> u64 {
 fn delivery(links: &[Link], start: u64, bytes: u64) -> u64 {
     let [mut forward, mut back] = Line::both(links, 0);
     let packets = bytes.div_ceil(PAYLOAD);
-    let size = |number| (bytes - number * PAYLOAD).min(PAYLOAD) + HEADERS;
+    let size = |number: u64| (bytes - number * PAYLOAD).min(PAYLOAD) + HEADERS;
     if bytes + packets * HEADERS <= bdp(links, &links[0]) {
         let all = (0..packets).map(|number| forward.carry(start, size(number)));
         return all.last().unwrap();
