@@ -208,12 +208,11 @@ impl<T> Sender<T> {
         self.use_credit(number, bytes);
         let is_congested = self.credit > self.threshold && self.unsent >= MIN_MARKING_MESSAGES;
         let message = self.messages.get_mut(&number)?;
-        match resent {
-            Some(_) => message.counters.retransmissions += 1,
-            None => {
-                message.next += 1;
-                self.unsent -= usize::from(message.next == message.packets);
-            }
+        if resent.is_some() {
+            message.counters.retransmissions += 1;
+        } else {
+            message.next += 1;
+            self.unsent -= usize::from(message.next == message.packets);
         }
         self.reorder(number);
         let body = Body::Payload {
