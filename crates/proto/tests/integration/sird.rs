@@ -57,12 +57,20 @@ fn request(receiver: &mut Receiver<u32>, config: &Config, now: Time, host: u32, 
     receiver.input(config, now, id, Body::Request, (announcement, host), false);
 }
 
+/// Reply to a request that gets no credit at once.
+const CONFIRMATION: Control = Control::Credit {
+    up_to: 0,
+    arrived: 0,
+};
+
 /// Calls the timer until `end`. Returns the credits with their times.
 fn credits(receiver: &mut Receiver<u32>, mut now: Time, end: Time) -> Vec<(Time, u32, Control)> {
     let mut all = Vec::new();
     loop {
         while let Some((host, control)) = receiver.poll_transmit() {
-            all.push((now, host, control));
+            if control != CONFIRMATION {
+                all.push((now, host, control));
+            }
         }
         now = receiver.next_timeout();
         if now > end {
@@ -126,6 +134,8 @@ mod buckets {
             receiver.input(&config, at(0), id, body, (announcement, host), false);
         }
         assert_eq!(receiver.outstanding(), 118 * 1_500);
+        // Both are confirmed.
+        assert_eq!(credits(&mut receiver, at(0), at(0)).len(), 2);
         request(&mut receiver, &config, at(0), 3, 1_000);
         assert_eq!(credits(&mut receiver, at(0), at(60)), []);
     }
@@ -632,8 +642,8 @@ mod recovery {
     fn reordering_is_no_loss() {
         let ordered = all_end(0, 0).sent;
         let disordered = all_end(0, 20).sent;
-        // Neither retransmissions nor more replies.
-        assert_eq!(disordered, ordered);
+        // No packet is sent again. At most one message more or less is confirmed before its credit, for each of the 12.
+        assert!(disordered.abs_diff(ordered) <= 12, "{disordered} {ordered}");
     }
 
     #[test]

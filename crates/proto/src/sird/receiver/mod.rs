@@ -122,6 +122,7 @@ impl<T: Clone> Receiver<T> {
                 }
             }
         };
+        let replies = self.replies.len();
         let is_complete = match body {
             Body::Payload {
                 number,
@@ -137,6 +138,10 @@ impl<T: Clone> Receiver<T> {
             }
         };
         self.issue(now);
+        if is_new && !is_complete && self.replies.len() == replies {
+            // Confirms the message, so that the sender does not repeat the start.
+            self.reply_with_credit(index);
+        }
         is_complete
     }
 
