@@ -190,7 +190,8 @@ pub enum Body {
 /// Packet from a receiver to a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Credit for the packets below `up_to`. One packet is new in each credit; the others repair lost credits.
+    /// Credit for the packets below `up_to`, of which one is new; the others repair lost credits. Without a new packet, it
+    /// confirms the message.
     Credit {
         /// One past the last permitted packet.
         up_to: u64,
