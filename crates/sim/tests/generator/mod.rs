@@ -60,6 +60,7 @@ impl Case {
         network::servers(&mut draw(22), &mut host);
         let (transport, others) =
             transport::transports(&mut draw(5), &mut draw(10), &mut draw(23), lenient);
+        let transport = transport::rival(&mut draw(24), transport, lenient);
         if lenient {
             budget.drain = generous_drain(&transport.protocol, budget.rate);
         }

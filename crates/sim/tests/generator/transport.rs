@@ -6,7 +6,7 @@ use duetime_proto::d3::{
     self, Allocation, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
 };
 use duetime_proto::window::{Completion, CongestionControl, Cubic, D2tcp, Dctcp};
-use duetime_proto::{due, tcp};
+use duetime_proto::{due, sird, tcp};
 use duetime_scenario::model::{Protocol, Transport};
 
 /// Five transports of the TCP family and three of D3; `due` is drawn apart.
@@ -71,6 +71,35 @@ pub(super) fn transports(
         compared
     };
     (compared, others)
+}
+
+/// Draws SIRD in place of some of the transports that may run with it.
+pub(super) fn rival(draw: &mut Draw, compared: Transport, lenient: bool) -> Transport {
+    // D3's flows may starve next to other traffic.
+    let is_alone = !lenient || compared.protocol.router_program().is_none();
+    if draw.flag(0.125) && is_alone {
+        sird(draw)
+    } else {
+        compared
+    }
+}
+
+/// Draws options of SIRD.
+fn sird(draw: &mut Draw) -> Transport {
+    let config = sird::Config {
+        mtu: draw.one_of(&[1_500, 1_500, 576, 9_000]),
+        bucket_permille: draw.scale(10, 10_000) as u32,
+        unscheduled_permille: draw.one_of(&[0, 100, 1_000, 1_000, 10_000]),
+        sender_threshold_permille: draw.one_of(&[0, 500, 500, 1_000_000]),
+        policy: draw.one_of(&[sird::Policy::ShortestRemaining, sird::Policy::Fair]),
+        ecn: draw.flag(0.7),
+        host_delay: draw.one_of(&[Span::ZERO, Span::from_us(20), Span::from_ms(1)]),
+    };
+    Transport {
+        name: "sird".to_owned(),
+        protocol: Protocol::Sird(config),
+        priorities: draw.one_of(&[1, 2, 2, 4]),
+    }
 }
 
 /// Draws options of `due`.
