@@ -211,6 +211,7 @@ pub mod homa;
 mod pace;
 pub mod pdq;
 pub mod pfabric;
+pub mod sird;
 pub mod tcp;
 pub mod window;
 

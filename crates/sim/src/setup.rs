@@ -184,11 +184,14 @@ impl Setup {
             Buffer::Static(amount) => limit_of(amount),
             Buffer::Unlimited | Buffer::Dynamic { .. } => Limit::Unlimited,
         };
+        let mut protocols = self.transports.iter().map(|transport| &transport.protocol);
+        let marks_at_hosts = protocols.any(Protocol::marks_at_hosts);
         self.network
             .links
             .iter()
             .map(|link| {
                 let port = Port::new(link.rate, link.latency);
+                let to_host = self.network.nodes[link.to as usize].host.is_some();
                 let from_host = self.network.nodes[link.from as usize].host.is_some();
                 if from_host && self.nic_pulls {
                     return port;
@@ -197,8 +200,11 @@ impl Setup {
                 if from_host {
                     return port;
                 }
-                port.with_limit(limit)
-                    .with_mark_at(mark_at(&scenario.switch.ecn_threshold, link.rate))
+                let port = port.with_limit(limit);
+                if to_host && !marks_at_hosts {
+                    return port;
+                }
+                port.with_mark_at(mark_at(&scenario.switch.ecn_threshold, link.rate))
             })
             .collect()
     }

@@ -27,6 +27,7 @@ mod due_endpoint;
 mod due_wire;
 mod homa;
 mod pfabric;
+mod sird;
 mod tcp_faults;
 mod tcp_marks;
 mod tcp_traces;

@@ -4,7 +4,7 @@
 //! name. All other code asks for a property, so that a new protocol does not change it.
 
 use duetime_core::{Rate, Span};
-use duetime_proto::{d3, due, homa, pdq, pfabric, tcp};
+use duetime_proto::{d3, due, homa, pdq, pfabric, sird, tcp};
 
 /// Family of transports.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,8 @@ pub enum Protocol {
     Homa(homa::Config),
     /// PDQ, which the switches schedule.
     Pdq(pdq::Config),
+    /// SIRD, whose receivers issue credit.
+    Sird(sird::Config),
 }
 
 impl Protocol {
@@ -36,6 +38,7 @@ impl Protocol {
             Self::PFabric(config) => config.mtu,
             Self::Homa(config) => config.mtu,
             Self::Pdq(config) => config.mtu,
+            Self::Sird(config) => config.mtu,
         }
     }
 
@@ -43,7 +46,12 @@ impl Protocol {
     pub fn mtu_key(&self) -> &'static str {
         match self {
             Self::Tcp(_) => "mss",
-            Self::D3(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) | Self::Pdq(_) => "mtu",
+            Self::D3(_)
+            | Self::Due(_)
+            | Self::PFabric(_)
+            | Self::Homa(_)
+            | Self::Pdq(_)
+            | Self::Sird(_) => "mtu",
         }
     }
 
@@ -55,6 +63,7 @@ impl Protocol {
             Self::PFabric(_) => pfabric::HEADER_BYTES,
             Self::Homa(_) => homa::HEADER_BYTES,
             Self::Pdq(_) => pdq::HEADER_BYTES,
+            Self::Sird(_) => sird::HEADER_BYTES,
         };
         self.mtu().saturating_sub(header_bytes)
     }
@@ -71,6 +80,16 @@ impl Protocol {
             Self::Tcp(config) => config.congestion_control.uses_marks(),
             Self::D3(_) | Self::PFabric(_) | Self::Homa(_) | Self::Pdq(_) => false,
             Self::Due(config) => config.core_window,
+            Self::Sird(config) => config.ecn,
+        }
+    }
+
+    /// Returns true if ports to hosts mark packets like other ports. Otherwise they mark no packet, unless the run has
+    /// another transport that requires it.
+    pub fn marks_at_hosts(&self) -> bool {
+        match self {
+            Self::Sird(_) => false,
+            _ => true,
         }
     }
 
@@ -80,13 +99,19 @@ impl Protocol {
         match self {
             Self::Tcp(_) | Self::D3(_) | Self::Due(_) | Self::PFabric(_) | Self::Pdq(_) => 1,
             Self::Homa(_) => homa::CLASSES,
+            Self::Sird(_) => sird::CLASSES,
         }
     }
 
     /// Returns the minimum number of strict-priority classes that the options require.
     pub fn min_classes(&self) -> u8 {
         match self {
-            Self::Tcp(_) | Self::D3(_) | Self::Due(_) | Self::PFabric(_) | Self::Pdq(_) => 1,
+            Self::Tcp(_)
+            | Self::D3(_)
+            | Self::Due(_)
+            | Self::PFabric(_)
+            | Self::Pdq(_)
+            | Self::Sird(_) => 1,
             Self::Homa(config) => config.min_classes(),
         }
     }
@@ -94,7 +119,12 @@ impl Protocol {
     /// Returns true if hosts use the distribution of all message sizes, which is then derived from the workloads.
     pub fn uses_sizes(&self) -> bool {
         match self {
-            Self::Tcp(_) | Self::D3(_) | Self::Due(_) | Self::PFabric(_) | Self::Pdq(_) => false,
+            Self::Tcp(_)
+            | Self::D3(_)
+            | Self::Due(_)
+            | Self::PFabric(_)
+            | Self::Pdq(_)
+            | Self::Sird(_) => false,
             Self::Homa(_) => true,
         }
     }
@@ -103,14 +133,19 @@ impl Protocol {
     pub fn window_options(&self) -> Option<&tcp::Config> {
         match self {
             Self::Tcp(config) => Some(config),
-            Self::D3(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) | Self::Pdq(_) => None,
+            Self::D3(_)
+            | Self::Due(_)
+            | Self::PFabric(_)
+            | Self::Homa(_)
+            | Self::Pdq(_)
+            | Self::Sird(_) => None,
         }
     }
 
     /// Returns the program that routers run for the protocol, or `None` if they only forward its packets.
     pub fn router_program(&self) -> Option<RouterProgram> {
         match self {
-            Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) => None,
+            Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) | Self::Sird(_) => None,
             Self::D3(config) => Some(RouterProgram::D3(*config)),
             Self::Pdq(config) => Some(RouterProgram::Pdq(*config)),
         }
@@ -119,7 +154,12 @@ impl Protocol {
     /// Sets the options that depend on the rate of the network's slowest link, unless already set.
     pub fn adapt_to(&mut self, slowest: Rate) {
         match self {
-            Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) | Self::Pdq(_) => {}
+            Self::Tcp(_)
+            | Self::Due(_)
+            | Self::PFabric(_)
+            | Self::Homa(_)
+            | Self::Pdq(_)
+            | Self::Sird(_) => {}
             Self::D3(config) => *config = config.for_slowest(slowest),
         }
     }
@@ -157,15 +197,19 @@ impl Protocol {
                 interval.chain([&mut config.host_delay]).collect()
             }
             Self::Pdq(config) => vec![&mut config.rto_min],
+            Self::Sird(config) => vec![&mut config.host_delay],
         }
     }
 
     /// Returns the rates that fall if the network is slowed down.
     pub fn rates_mut(&mut self) -> Vec<&mut Rate> {
         match self {
-            Self::Tcp(_) | Self::Due(_) | Self::PFabric(_) | Self::Homa(_) | Self::Pdq(_) => {
-                Vec::new()
-            }
+            Self::Tcp(_)
+            | Self::Due(_)
+            | Self::PFabric(_)
+            | Self::Homa(_)
+            | Self::Pdq(_)
+            | Self::Sird(_) => Vec::new(),
             Self::D3(config) => config.router.police.iter_mut().collect(),
         }
     }

@@ -29,7 +29,7 @@ mod tests {
     #[test]
     fn descriptions_are_unique() {
         let all = abouts(
-            r#"["tcp", "cubic", "dctcp", "d2tcp", "d3", "rcpdc", "due", "pfabric", "homa"]"#,
+            r#"["tcp", "cubic", "dctcp", "d2tcp", "d3", "rcpdc", "due", "pfabric", "homa", "sird", "pdq"]"#,
             "",
         );
         for (i, about) in all.iter().enumerate() {

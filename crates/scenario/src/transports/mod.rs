@@ -13,6 +13,7 @@ mod due;
 mod homa;
 mod pdq;
 mod pfabric;
+mod sird;
 mod tcp;
 
 pub use about::About;
@@ -46,12 +47,12 @@ macro_rules! transports {
         $name:ident $($also:literal)? = $kind:literal $controller:ident $(($($part:ident: $module:ident),+))?;
     )+) => {
         /// Built-in transports.
-        pub(crate) const TRANSPORTS: &[&str] = &[$(stringify!($name),)+ "rcpdc", "d3", "due", "pfabric", "homa", "pdq", "tcp-prio", "rcpdc-prio"];
+        pub(crate) const TRANSPORTS: &[&str] = &[$(stringify!($name),)+ "rcpdc", "d3", "due", "pfabric", "homa", "pdq", "sird", "tcp-prio", "rcpdc-prio"];
 
         /// Documentation of `transport`, with all names.
         pub(crate) const NAMED: &str = concat!(
             "Transports to compare: ", $("`", stringify!($name), "`, ",)+
-            "`d3`, `rcpdc`, `due`, `pfabric`, `homa`, `pdq`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`."
+            "`d3`, `rcpdc`, `due`, `pfabric`, `homa`, `pdq`, `sird`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`."
         );
 
         /// Tables of options.
@@ -63,6 +64,7 @@ macro_rules! transports {
             options("pfabric", &pfabric::TABLE, "pFabric, scheduled by the switches."),
             options("homa", &homa::TABLE, "Homa, scheduled by the receiving hosts in eight priority classes."),
             options("pdq", &pdq::TABLE, "PDQ, scheduled by the switches."),
+            options("sird", &sird::TABLE, "SIRD, whose receiving hosts issue credit."),
             options("priority", &PRIORITY, "`tcp-prio` and `rcpdc-prio`."),
         ];
 
@@ -76,6 +78,7 @@ macro_rules! transports {
             ("pfabric", &variant!(pfabric)),
             ("homa", &variant!(homa)),
             ("pdq", &variant!(pdq)),
+            ("sird", &variant!(sird)),
         ];
 
         /// Returns the tables that configure a transport, from the specific to the general.
@@ -87,6 +90,7 @@ macro_rules! transports {
                 "pfabric" => pfabric::LAYERS,
                 "homa" => homa::LAYERS,
                 "pdq" => pdq::LAYERS,
+                "sird" => sird::LAYERS,
                 _ => &["rcpdc", "d3"],
             }
         }
@@ -216,14 +220,15 @@ pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
     let classes = (opened.get("priority")).map_or(Ok(2), |reader| reader.value("classes"))?;
     let build = |base: &str, variant: Option<&Reader<'_>>| -> Result<Transport> {
         let protocol = protocol(base, &opened.layers(base, variant))?;
+        let priorities = if base.ends_with("-prio") {
+            classes
+        } else {
+            protocol.classes()
+        };
         Ok(Transport {
             name: base.to_owned(),
-            priorities: if base.ends_with("-prio") {
-                classes
-            } else {
-                protocol.classes()
-            },
             protocol,
+            priorities,
         })
     };
     let built_in = TRANSPORTS.iter().map(|name| build(name, None));
@@ -272,6 +277,7 @@ fn protocol(base: &str, layers: Layers<'_, '_>) -> Result<Protocol> {
         None if base == "pfabric" => Protocol::PFabric(pfabric::OPTIONS.over(layers)?),
         None if base == "homa" => Protocol::Homa(homa::OPTIONS.over(layers)?),
         None if base == "pdq" => Protocol::Pdq(pdq::OPTIONS.over(layers)?),
+        None if base == "sird" => Protocol::Sird(sird::OPTIONS.over(layers)?),
         None => Protocol::D3(
             d3::OPTIONS
                 .over(layers)?
@@ -299,7 +305,7 @@ pub(crate) fn profile_overrides(reader: &Reader<'_>) -> Result<Vec<ProfileOverri
         let layers = opened.layers(base, variant);
         let places = match window_profile_overrides(base, &layers)? {
             Some(places) => places,
-            None if matches!(base, "due" | "pfabric" | "homa" | "pdq") => return Ok(()),
+            None if matches!(base, "due" | "pfabric" | "homa" | "pdq" | "sird") => return Ok(()),
             None => d3::OPTIONS.profile_overrides(&layers)?,
         };
         for [key, profile] in places {
@@ -364,6 +370,7 @@ const fn about_protocol(protocol: &Protocol) -> About {
         Protocol::PFabric(_) => pfabric::ABOUT,
         Protocol::Homa(_) => homa::ABOUT,
         Protocol::Pdq(_) => pdq::ABOUT,
+        Protocol::Sird(_) => sird::ABOUT,
     }
 }
 
@@ -402,6 +409,10 @@ pub(crate) fn resolved(transport: &Transport) -> Value {
         Protocol::Pdq(config) => {
             options = pdq::OPTIONS.resolved(config);
             "pdq"
+        }
+        Protocol::Sird(config) => {
+            options = sird::OPTIONS.resolved(config);
+            "sird"
         }
     };
     json!({

@@ -111,7 +111,7 @@ search.toml:4:1: duplicate key
 search.toml:11:2: swich: unknown key in scenario
    11 | [swich]
       |  ^^^^^
-   allowed: name, transport, seeds, seed, warm_up, duration, drain, topology, switch, host, workload, record, lab, tcp, dctcp, d2tcp, cubic, d3, rcpdc, due, pfabric, homa, pdq, priority, variant, sweep
+   allowed: name, transport, seeds, seed, warm_up, duration, drain, topology, switch, host, workload, record, lab, tcp, dctcp, d2tcp, cubic, d3, rcpdc, due, pfabric, homa, pdq, sird, priority, variant, sweep
    help: did you mean `switch`?
 ";
     unknown_key: "fan_in" => "fan_ni", r#"
@@ -132,7 +132,7 @@ search.toml:14:8: workload.kind = "odli": not one of the choices
 search.toml:2:21: transport = "d4": no such transport
    2 | transport = ["tcp", "d4"]
      |                     ^^^^
-   allowed: "tcp", "dctcp", "d2tcp", "cubic", "rcpdc", "d3", "due", "pfabric", "homa", "pdq", "tcp-prio", "rcpdc-prio"
+   allowed: "tcp", "dctcp", "d2tcp", "cubic", "rcpdc", "d3", "due", "pfabric", "homa", "pdq", "sird", "tcp-prio", "rcpdc-prio"
    help: did you mean "d3"?
 "#;
     segment_larger_than_the_pool: "\"4 MB\"" => "\"1500 B\"\n[tcp]\nmss = \"9000 B\"", r#"

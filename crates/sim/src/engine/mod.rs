@@ -21,6 +21,7 @@ mod pdq;
 mod pfabric;
 mod prefetch;
 mod recorder;
+mod sird;
 mod tcp;
 mod wheel;
 mod windows;

@@ -6,7 +6,7 @@ use duetime_proto::d3::{
     self, Allocation, AlphaReference, BaseRate, Late, QueueSample, RequestBytes, Rounding,
 };
 use duetime_proto::window::{Completion, CongestionControl, Cubic, D2tcp, Dctcp};
-use duetime_proto::{due, homa, pdq, pfabric, tcp};
+use duetime_proto::{due, homa, pdq, pfabric, sird, tcp};
 use duetime_scenario::model::{Protocol, Transport};
 
 /// Five transports of the TCP family and three of D3; `due` and the rivals are drawn apart.
@@ -82,6 +82,11 @@ pub(super) fn transports(
     } else {
         compared
     };
+    let compared = if rivals.flag(0.1) && is_alone {
+        sird(rivals)
+    } else {
+        compared
+    };
     if latest.flag(0.125) {
         let pdq = pdq(latest, lenient);
         // Like D3's, flows of PDQ may starve next to other traffic, and routers run one program.
@@ -114,6 +119,24 @@ fn pdq(draw: &mut Draw, lenient: bool) -> Transport {
         name: "pdq".to_owned(),
         protocol: Protocol::Pdq(config),
         priorities: 1,
+    }
+}
+
+/// Draws options of SIRD.
+fn sird(draw: &mut Draw) -> Transport {
+    let config = sird::Config {
+        mtu: draw.one_of(&[1_500, 1_500, 576, 9_000]),
+        bucket_permille: draw.scale(10, 10_000) as u32,
+        unscheduled_permille: draw.one_of(&[0, 100, 1_000, 1_000, 10_000]),
+        sender_threshold_permille: draw.one_of(&[0, 500, 500, 1_000_000]),
+        policy: draw.one_of(&[sird::Policy::ShortestRemaining, sird::Policy::Fair]),
+        ecn: draw.flag(0.7),
+        host_delay: draw.one_of(&[Span::ZERO, Span::from_us(20), Span::from_ms(1)]),
+    };
+    Transport {
+        name: "sird".to_owned(),
+        protocol: Protocol::Sird(config),
+        priorities: draw.one_of(&[1, 2, 2, 4]),
     }
 }
 

@@ -28,6 +28,7 @@ mod queueing;
 mod regular_shapes;
 mod routing;
 mod servers;
+mod sird;
 mod spans;
 mod spraying;
 mod workloads;

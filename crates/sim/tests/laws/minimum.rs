@@ -57,6 +57,7 @@ impl Minimum {
             Protocol::PFabric(config) => (config.mtu - HEADERS as u32, None),
             Protocol::Homa(config) => (config.mtu - HEADERS as u32, None),
             Protocol::Pdq(config) => (config.payload(), Some(u64::from(pdq::HEADER_BYTES))),
+            Protocol::Sird(config) => (config.mtu - HEADERS as u32, None),
         };
         let packets = flow.size_bytes.div_ceil(u64::from(payload));
         let wire = flow.size_bytes + packets * (HEADERS + overhead);

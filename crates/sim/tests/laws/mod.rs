@@ -212,10 +212,10 @@ fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
     if case.is_lossless() {
         // Without spraying, each flow has one path and queues are first in, first out, so only timeouts and tail loss
         // probes cause retransmissions.
-        // Receivers of `due` and Homa request packets again after silence, which sources do not count as timeouts.
+        // Receivers of `due`, Homa and SIRD request packets again after silence, which sources do not count as timeouts.
         let probes = |protocol: &Protocol| match protocol {
             Protocol::Tcp(tcp) => tcp.tail_loss_probe,
-            Protocol::Due(_) | Protocol::Homa(_) => true,
+            Protocol::Due(_) | Protocol::Homa(_) | Protocol::Sird(_) => true,
             Protocol::D3(_) | Protocol::PFabric(_) | Protocol::Pdq(_) => false,
         };
         let timeouts: u32 = records.flows.iter().map(|flow| flow.timeouts).sum();

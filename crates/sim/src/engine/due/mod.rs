@@ -62,12 +62,12 @@ impl Endpoint for Due {
 }
 
 /// Returns the number of the message's transport in the run.
-fn transport(setup: &Setup, message: &Message) -> u16 {
+pub(in crate::engine) fn transport(setup: &Setup, message: &Message) -> u16 {
     u16::from(setup.workload_transport[usize::from(message.workload)])
 }
 
 /// Returns the host's link in the direction of the message and the network behind it, for the state machines.
-fn host_link(context: &Context, message: &Message, link: u32) -> Link {
+pub(in crate::engine) fn host_link(context: &Context, message: &Message, link: u32) -> Link {
     let setup = &context.setup;
     let transport = usize::from(transport(setup, message));
     Link {

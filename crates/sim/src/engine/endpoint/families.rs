@@ -217,6 +217,7 @@ families! { ($)
     PFabric, pfabric: crate::engine::pfabric::PFabric, Protocol::PFabric(config) => *config;
     Homa, homa: crate::engine::homa::Homa, Protocol::Homa(config) => *config;
     Pdq, pdq: crate::engine::pdq::Pdq, Protocol::Pdq(config) => *config;
+    Sird, sird: crate::engine::sird::Sird, Protocol::Sird(config) => *config;
 }
 
 pub(in crate::engine) use {dispatch, every};

@@ -12,6 +12,7 @@ mod lone_d3;
 mod lone_homa;
 mod lone_pdq;
 mod lone_pfabric;
+mod lone_sird;
 mod lone_tcp;
 mod long_flows;
 mod pdq_examples;

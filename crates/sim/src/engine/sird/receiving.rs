@@ -1,0 +1,145 @@
+//! Receiving end of all messages into a host.
+
+use super::{Extra, Sird};
+use crate::engine::context::Context;
+use crate::engine::due::{host_link, transport};
+use crate::engine::endpoint::{Binding, Listed, Receiver};
+use crate::packet::{Packet, REVERSE};
+use crate::setup::Setup;
+use crate::workload::Message;
+use duetime_core::{Span, Time};
+use duetime_proto::sird::{self, Announcement, Body, Config, Control, HEADER_BYTES, MessageId};
+use duetime_proto::tcp::Flags;
+use duetime_results::FlowEventKind;
+use std::sync::Arc;
+
+/// Message, with its sender and the path of its packets.
+#[derive(Clone)]
+struct Tag {
+    message: Arc<Message>,
+    /// Index of the sender.
+    sender: u32,
+    /// Hash that selects the path, as in [`Packet::flow`].
+    flow_hash: u32,
+}
+
+/// Receiving end of all messages into a host.
+pub struct Receiving {
+    machine: sird::Receiver<Tag>,
+    config: Arc<Config>,
+}
+
+impl Receiver for Receiving {
+    type Config = Config;
+
+    fn open(context: &Context, config: &Arc<Config>, message: &Message) -> Self {
+        let downlink = context.setup.network.downlink[message.destination as usize];
+        let link = host_link(context, message, downlink);
+        Self {
+            machine: sird::Receiver::new(config, &link),
+            config: Arc::clone(config),
+        }
+    }
+
+    fn key(setup: &Setup, message: &Message) -> u64 {
+        u64::from(message.destination) << 16 | u64::from(transport(setup, message))
+    }
+
+    fn is_addressed(_binding: &Binding, _packet: &Packet) -> bool {
+        true
+    }
+
+    fn input(&mut self, _binding: &mut Binding, context: &mut Context, packet: Packet) -> u32 {
+        let Some(Extra::Data {
+            message,
+            body,
+            unscheduled,
+            reply,
+        }) = context.take::<Sird>(&packet)
+        else {
+            return 0;
+        };
+        let config = &*self.config;
+        if let Body::Payload { number, .. } = body
+            && context.recorder.is_observing()
+        {
+            let kind = FlowEventKind::Delivered {
+                seq: number.saturating_mul(config.payload()),
+                len: config.payload_of(message.bytes, number),
+            };
+            context.observe(packet.flow, kind);
+        }
+        let id = MessageId {
+            source: message.source,
+            number: message.flow,
+        };
+        let announcement = Announcement {
+            bytes: message.bytes,
+            unscheduled,
+        };
+        let tag = Tag {
+            message,
+            sender: reply,
+            flow_hash: packet.flow,
+        };
+        let is_marked = packet.tcp_flags().contains(Flags::CE);
+        let now = context.now();
+        let announced = (announcement, tag);
+        u32::from(
+            self.machine
+                .input(config, now, id, body, announced, is_marked),
+        )
+    }
+
+    fn take_delivered(&mut self) -> Option<(Message, u32)> {
+        let delivered = self.machine.take_delivered()?;
+        Some((Message::clone(&delivered.tag.message), delivered.marks))
+    }
+
+    fn poll_transmit(
+        &mut self,
+        _binding: &mut Binding,
+        context: &mut Context,
+        _index: u32,
+    ) -> Option<Packet> {
+        let (tag, control) = self.machine.poll_transmit()?;
+        let number = match control {
+            Control::Credit { up_to, .. } => up_to,
+            Control::Resend { number } => number,
+            Control::Done => 0,
+        };
+        let mut packet = Packet::new(
+            tag.message.source,
+            tag.sender,
+            tag.flow_hash,
+            number.saturating_mul(self.config.payload()) as u32,
+            HEADER_BYTES as u16 + context.frame_overhead,
+            REVERSE | Packet::label(Sird::FAMILY as u16, 0),
+        );
+        packet.extra = context.attach::<Sird>(Extra::Control {
+            flow: tag.message.flow,
+            control,
+        });
+        Some(packet)
+    }
+
+    fn can_transmit(&self) -> bool {
+        self.machine.can_transmit()
+    }
+
+    fn next_timeout(&self) -> Time {
+        self.machine.next_timeout()
+    }
+
+    fn timeout(&mut self, _binding: &Binding, context: &mut Context) {
+        self.machine.timeout(context.now());
+    }
+
+    fn is_closed(&self) -> bool {
+        false
+    }
+
+    fn linger(&self) -> Span {
+        Span::ZERO
+    }
+}

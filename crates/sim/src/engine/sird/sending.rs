@@ -1,0 +1,196 @@
+//! Sending end of all messages of a host.
+
+use super::{Extra, Sird};
+use crate::engine::context::Context;
+use crate::engine::due::host_link;
+use crate::engine::endpoint::{Aborted, Binding, Listed, Sender, flow_hash};
+use crate::packet::{NONE, Packet};
+use crate::workload::Message;
+use duetime_core::Time;
+use duetime_proto::sird::{self, Body, Config, Control, Counters, HEADER_BYTES};
+use duetime_proto::tcp::Flags;
+use duetime_results::{FlowEventKind, Timer};
+use std::sync::Arc;
+
+/// Message, with its record and the path of its packets.
+#[derive(Clone)]
+struct Tag {
+    message: Arc<Message>,
+    /// Index of the flow record.
+    record: u32,
+    /// Hash that selects the path, as in [`Packet::flow`].
+    flow_hash: u32,
+}
+
+/// Sending end of all messages of a host.
+pub struct Sending {
+    machine: sird::Sender<Tag>,
+    config: Arc<Config>,
+}
+
+impl Sending {
+    /// Records credit for new packets or for a packet that may be lost.
+    #[cold]
+    fn observe(&self, context: &mut Context, flow: u32, control: Control) {
+        let bytes = |packets: u64| packets.saturating_mul(self.config.payload());
+        let event = match control {
+            Control::Credit { up_to, .. } => FlowEventKind::Permitted {
+                up_to: bytes(up_to),
+                is_background: false,
+            },
+            Control::Resend { number } => FlowEventKind::ResendRequested {
+                from: bytes(number),
+                to: bytes(number + 1),
+            },
+            Control::Done => return,
+        };
+        context.observe(flow, event);
+    }
+
+    fn complete_record(context: &mut Context, tag: &Tag, counters: Counters, bytes: u64) {
+        let flow = &mut context.recorder.records.flows[tag.record as usize];
+        flow.delivered_bytes = bytes.min(tag.message.bytes);
+        flow.retransmits = counters.retransmissions;
+        flow.timeouts = counters.timeouts;
+    }
+}
+
+impl Sender for Sending {
+    type Config = Config;
+
+    fn open(context: &Context, config: &Arc<Config>, message: &Message) -> Self {
+        let uplink = context.setup.network.uplink[message.source as usize];
+        Self {
+            machine: sird::Sender::new(config, &host_link(context, message, uplink)),
+            config: Arc::clone(config),
+        }
+    }
+
+    fn is_addressed(_binding: &Binding, _packet: &Packet) -> bool {
+        true
+    }
+
+    fn submit(&mut self, context: &mut Context, message: Message, record: u32) {
+        let number = message.flow;
+        let to = (message.destination, message.bytes);
+        let flow_hash = flow_hash(number);
+        let tag = Tag {
+            message: Arc::new(message),
+            record,
+            flow_hash,
+        };
+        let now = context.now();
+        let unscheduled = self.machine.send(&self.config, now, number, to, tag);
+        let permitted = FlowEventKind::Permitted {
+            up_to: unscheduled.saturating_mul(self.config.payload()),
+            is_background: false,
+        };
+        context.observe(flow_hash, permitted);
+    }
+
+    fn input(&mut self, _binding: &mut Binding, context: &mut Context, packet: Packet) {
+        let Some(Extra::Control { flow, control }) = context.take::<Sird>(&packet) else {
+            return;
+        };
+        if context.recorder.is_observing() {
+            self.observe(context, packet.flow, control);
+        }
+        if let Some((tag, counters)) = self.machine.input(context.now(), flow, control) {
+            Self::complete_record(context, &tag, counters, tag.message.bytes);
+        }
+    }
+
+    fn poll_transmit(
+        &mut self,
+        _binding: &mut Binding,
+        context: &mut Context,
+        index: u32,
+    ) -> Option<Packet> {
+        let config = &*self.config;
+        let (data, announcement, tag) = self.machine.poll_transmit()?;
+        let (number, payload) = match data.body {
+            Body::Payload {
+                number,
+                is_retransmission: retransmit,
+                ..
+            } => {
+                let len = config.payload_of(announcement.bytes, number);
+                if context.recorder.is_observing() {
+                    let seq = number.saturating_mul(config.payload());
+                    let sent = FlowEventKind::Sent {
+                        seq,
+                        len,
+                        retransmit,
+                    };
+                    context.observe(tag.flow_hash, sent);
+                }
+                (number, len)
+            }
+            Body::Request | Body::Abort => (0, 0),
+        };
+        let is_markable = config.ecn && matches!(data.body, Body::Payload { .. });
+        let ecn = if is_markable {
+            Flags::ECT
+        } else {
+            Flags::default()
+        };
+        let mut packet = Packet::new(
+            tag.message.destination,
+            NONE,
+            tag.flow_hash,
+            number as u32,
+            (HEADER_BYTES + payload) as u16 + context.frame_overhead,
+            Packet::label(Sird::FAMILY as u16, data.class) | Packet::tcp(ecn),
+        );
+        packet.extra = context.attach::<Sird>(Extra::Data {
+            message: Arc::clone(&tag.message),
+            body: data.body,
+            unscheduled: announcement.unscheduled,
+            reply: index,
+        });
+        Some(packet)
+    }
+
+    fn can_transmit(&self) -> bool {
+        self.machine.can_transmit()
+    }
+
+    fn next_timeout(&self) -> Time {
+        self.machine.next_timeout()
+    }
+
+    fn timeout(&mut self, _binding: &mut Binding, context: &mut Context) {
+        for tag in self.machine.timeout(context.now()) {
+            let timer = FlowEventKind::Timer(Timer::Announcement);
+            context.observe(tag.flow_hash, timer);
+        }
+    }
+
+    #[cold]
+    fn abort(
+        &mut self,
+        context: &mut Context,
+        matches: &dyn Fn(&Message) -> bool,
+    ) -> Option<(u32, Aborted)> {
+        let tag = self.machine.abort(|tag| matches(&tag.message))?;
+        context.recorder.abandoned(&tag.message);
+        Some((tag.record, Aborted::Closing))
+    }
+
+    fn needs_settling(&self) -> bool {
+        false
+    }
+
+    fn settle(&mut self, _context: &mut Context) {}
+
+    fn is_closed(&self) -> bool {
+        false
+    }
+
+    fn finish(&mut self, context: &mut Context) {
+        for (tag, counters, packets) in self.machine.open() {
+            let bytes = packets.saturating_mul(self.config.payload());
+            Self::complete_record(context, tag, counters, bytes);
+        }
+    }
+}
