@@ -81,7 +81,7 @@ const EXACT: &[&str] = &[
 const LINUX: &[&str] = &["--set", "tcp.profile=\"linux\""];
 const FIFO: &[&str] = &["--set", "host.nic=\"fifo\""];
 
-const CASES: [Case; 23] = [
+const CASES: [Case; 27] = [
     Case {
         standard: true,
         ..case("w1", "dctcp", "dctcp", &[])
@@ -108,6 +108,10 @@ const CASES: [Case; 23] = [
     case("w2", "d3", "d3", &[]),
     case("w1", "due", "due", &[]),
     case("w2", "due", "due", &[]),
+    case("w2", "homa", "homa", &[]),
+    case("w2", "pfabric", "pfabric", &[]),
+    case("w2", "pdq", "pdq", &[]),
+    case("w2", "sird", "sird", &[]),
     case("w1", "dctcp, shared buffer", "dctcp", SHARED),
     case("w2", "dctcp, shared buffer", "dctcp", SHARED),
     case("w1", "tcp, strict priority", "tcp-prio", SHARED),

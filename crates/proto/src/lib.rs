@@ -211,6 +211,7 @@ pub mod homa;
 mod pace;
 pub mod pdq;
 pub mod pfabric;
+mod recent;
 pub mod sird;
 pub mod tcp;
 pub mod window;

@@ -28,6 +28,10 @@ pub fn known_as(transport: &str) -> String {
         ("d2tcp", "D2TCP"),
         ("d3", "D3"),
         ("rcpdc", "RCPdc"),
+        ("pfabric", "pFabric"),
+        ("homa", "Homa"),
+        ("pdq", "PDQ"),
+        ("sird", "SIRD"),
         ("tcp-prio", "TCP with priorities"),
     ];
     let found = known.iter().find(|(name, _)| *name == transport);

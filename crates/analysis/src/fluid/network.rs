@@ -224,8 +224,10 @@ impl Network<'_> {
 impl Active {
     /// Returns the time at which the flow ends at its current rate, or `None` if it has none.
     fn end(&self, now: u64) -> Option<u64> {
-        let duration = self.left.checked_div(u128::from(self.rate))?;
-        let partial = u128::from(self.left % u128::from(self.rate) > 0);
-        Some(u64::try_from(u128::from(now) + duration + partial).unwrap_or(u64::MAX))
+        if self.rate == 0 {
+            return None;
+        }
+        let duration = self.left.div_ceil(u128::from(self.rate));
+        Some(u64::try_from(u128::from(now) + duration).unwrap_or(u64::MAX))
     }
 }

@@ -8,7 +8,6 @@
 //! One [`Sender`] and one [`Receiver`] per host serve all of its messages. Both count packets, not bytes. `T` is the
 //! driver's own data of a message, such as the address for replies.
 
-mod finished;
 mod flow;
 mod receiver;
 mod sender;

@@ -1,12 +1,14 @@
 //! Receiver of all messages into a host. It acknowledges each packet.
 
-use super::finished::Finished;
 use super::{Ack, Body, Config, Link, MAX_SPAN, MessageId};
+use crate::recent::Recent;
 use duetime_core::{Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Maximum number of incomplete messages. The first packets of further ones are not acknowledged.
 const MAX_MESSAGES: usize = 1 << 16;
+/// Maximum number of finished messages that are remembered to acknowledge their late packets.
+const MAX_FINISHED: usize = 1 << 18;
 /// Time for which silent messages are remembered: this many timeouts of the sender and [`MIN_LIFETIME`].
 const LIFETIME_TIMEOUTS: u64 = 4 * super::flow::RESTART_TIMEOUTS;
 const MIN_LIFETIME: Span = Span::from_secs(5);
@@ -15,7 +17,7 @@ const MIN_LIFETIME: Span = Span::from_secs(5);
 #[derive(Debug)]
 pub struct Receiver<T> {
     open: BTreeMap<MessageId, Incoming>,
-    finished: Finished,
+    finished: Recent<MessageId>,
     acks: VecDeque<(T, Ack)>,
     delivered: VecDeque<T>,
     lifetime: Span,
@@ -68,7 +70,7 @@ impl<T: Clone> Receiver<T> {
         let lifetime = MIN_LIFETIME + link.timeout(config) * LIFETIME_TIMEOUTS;
         Self {
             open: BTreeMap::new(),
-            finished: Finished::new(lifetime),
+            finished: Recent::new(lifetime, MAX_FINISHED),
             acks: VecDeque::new(),
             delivered: VecDeque::new(),
             lifetime,

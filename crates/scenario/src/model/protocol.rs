@@ -87,10 +87,7 @@ impl Protocol {
     /// Returns true if ports to hosts mark packets like other ports. Otherwise they mark no packet, unless the run has
     /// another transport that requires it.
     pub fn marks_at_hosts(&self) -> bool {
-        match self {
-            Self::Sird(_) => false,
-            _ => true,
-        }
+        !matches!(self, Self::Sird(_))
     }
 
     /// Returns the number of strict-priority classes that the protocol uses at every port, unless the transport sets

@@ -6,18 +6,17 @@ mod delay;
 mod grants;
 mod message;
 mod order;
-mod recent;
 mod single;
 mod sizes;
 
 use super::{Announcement, Body, Config, Control, Link, MessageId, UNSCHEDULED_PACKETS};
+use crate::recent::Recent;
 use arrivals::Arrivals;
 use delay::Delays;
 use duetime_core::{Span, Time};
 use grants::Limits;
 use message::{Incoming, Standing};
 use order::Order;
-use recent::Recent;
 use sizes::Sizes;
 use std::collections::{BTreeMap, VecDeque};
 

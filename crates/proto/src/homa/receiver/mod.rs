@@ -1,12 +1,11 @@
 //! Receiver of all messages into a host. It grants and requests packets.
 
-mod finished;
 mod message;
 mod order;
 
 use super::{Body, Config, Control, MessageId, Plan};
+use crate::recent::Recent;
 use duetime_core::{Span, Time};
-use finished::Finished;
 use message::Incoming;
 use order::Order;
 use std::collections::{BTreeMap, VecDeque};
@@ -39,7 +38,7 @@ pub struct Receiver<T> {
     order: Order,
     /// Scratch buffer of [`Self::grant`], empty between calls.
     active: Vec<u32>,
-    finished: Finished,
+    finished: Recent<MessageId>,
     /// Number of messages so far.
     serial: u64,
     replies: VecDeque<(T, Control)>,
@@ -62,7 +61,7 @@ impl<T: Clone> Receiver<T> {
             index: BTreeMap::new(),
             order: Order::default(),
             active: Vec::new(),
-            finished: Finished::new(lifetime, MAX_FINISHED),
+            finished: Recent::new(lifetime, MAX_FINISHED),
             serial: 0,
             replies: VecDeque::new(),
             delivered: VecDeque::new(),

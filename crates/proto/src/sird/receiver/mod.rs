@@ -10,8 +10,7 @@ use message::Incoming;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Round trips of silence, in addition to the transmission of all outstanding packets, after which credit is reclaimed.
-/// The paper's timeouts are longer ("a few milliseconds"), but its round trips are short. A congested sender may use its
-/// credit later; then the packet is not sent twice, since only the sender decides that.
+/// A congested sender may use its credit later; then the packet is not sent twice, since only the sender decides that.
 const RECLAIM_ROUND_TRIPS: u64 = 8;
 /// Limit of the wait between timeouts, as a multiple of the first.
 const MAX_WAIT_FACTOR: u64 = 32;

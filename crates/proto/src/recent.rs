@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 /// Set of recent values, limited by age and number.
 #[derive(Debug)]
-pub(super) struct Recent<K> {
+pub(crate) struct Recent<K> {
     lifetime: Span,
     max: usize,
     known: BTreeSet<K>,
