@@ -63,7 +63,7 @@ impl Default for Config {
             unscheduled_levels: None,
             cutoffs: None,
             resend_interval: None,
-            host_delay: Span::from_us(20),
+            host_delay: Span::ZERO,
         }
     }
 }

@@ -27,7 +27,7 @@ pub struct Counters {
 /// State of a packet that was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    InFlight,
+    Sent,
     Lost,
     Acknowledged,
 }
@@ -149,7 +149,7 @@ impl<T> Flow<T> {
             };
         }
         let number = self.take_lost().unwrap_or_else(|| {
-            self.states.push_back(State::InFlight);
+            self.states.push_back(State::Sent);
             self.next() - 1
         });
         self.in_flight += 1;
@@ -177,7 +177,7 @@ impl<T> Flow<T> {
         let from = self.first_lost.saturating_sub(self.base) as usize;
         let mut states = self.states.range(from.min(self.states.len())..);
         let lost = states.position(|state| *state == State::Lost)?;
-        self.states[from + lost] = State::InFlight;
+        self.states[from + lost] = State::Sent;
         self.lost -= 1;
         self.first_lost = self.base + (from + lost) as u64;
         Some(self.first_lost)
@@ -221,7 +221,7 @@ impl<T> Flow<T> {
     fn acknowledge(&mut self, config: &Config, number: u64, state: Option<State>) -> bool {
         match state {
             Some(State::Acknowledged) => return false,
-            Some(State::InFlight) => self.in_flight -= 1,
+            Some(State::Sent) => self.in_flight -= 1,
             Some(State::Lost) => self.lost -= 1,
             None => {}
         }
@@ -252,7 +252,7 @@ impl<T> Flow<T> {
         while let Some(&(at, number)) = self.sent.front() {
             let position = number.checked_sub(self.base);
             let state = position.and_then(|position| self.states.get(position as usize));
-            if state == Some(&State::InFlight) {
+            if state == Some(&State::Sent) {
                 return at + timeout;
             }
             self.sent.pop_front();
@@ -285,7 +285,7 @@ impl<T> Flow<T> {
 
     fn lose_all(&mut self) {
         for state in &mut self.states {
-            if *state == State::InFlight {
+            if *state == State::Sent {
                 *state = State::Lost;
             }
         }

@@ -36,7 +36,7 @@ options! {
         /// Silence after which a receiver requests missing packets.
         resend_interval: Time(SOME_TIME.0, SOME_TIME.1), otherwise "50 round trips, with `host_delay` and 5 packets";
         /// Allowance for delays in hosts, which `rtt_bytes` and `resend_interval` cover.
-        host_delay: Time(0, S), default "20 us";
+        host_delay: Time(0, S), default "0 us";
     }
 }
 

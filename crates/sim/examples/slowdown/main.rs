@@ -2,7 +2,7 @@
 //! 80 % on 144 hosts. The slowdown of a message is its time over that of the same message alone in the network.
 //!
 //! ```text
-//! cargo run --release -p duetime-sim --example slowdown            # Homa, pFabric, SIRD and due: half an hour
+//! cargo run --release -p duetime-sim --example slowdown            # Homa, pFabric, SIRD and due: 20 minutes
 //! cargo run --release -p duetime-sim --example slowdown -- homa    # one of them
 //! ```
 #![expect(clippy::print_stdout, reason = "the figures are the point")]

@@ -102,11 +102,10 @@ fn a_single_class_serves_all_packets() {
     assert_eq!((plan.lowest_class(), plan.overcommitment), (0, 1));
 }
 
-/// 100 us, 20 us for the hosts and five packets of 12 us at 1 Gbps are 22,500 B, which is 15 packets. Requests follow after
-/// 50 of these times.
+/// 100 us and five packets of 12 us at 1 Gbps are 20,000 B, which is 14 packets. Requests follow after 50 of these times.
 #[test]
 fn bandwidth_delay_product_is_the_default() {
     let plan = plan(&Config::default(), &[]);
-    assert_eq!((plan.window, plan.unscheduled), (15, 15));
-    assert_eq!(plan.resend_interval, Span::from_ms(9));
+    assert_eq!((plan.window, plan.unscheduled), (14, 14));
+    assert_eq!(plan.resend_interval, Span::from_ms(8));
 }

@@ -79,8 +79,8 @@ fn window_of_one_packet_by_hand() {
 
 #[test]
 fn default_window_fills_the_link() {
-    // The idle round trip is 80 us. With 20 us for hosts and five packets of 12 us, RTTbytes are 20,000 B, 14 packets. A
-    // packet and its grant take 64 + 40.96 us, less than 14 packets of 12 us, so 100 packets are sent without a gap. The
+    // The idle round trip is 80 us. With five packets of 12 us, RTTbytes are 17,500 B, 12 packets. A packet and its grant
+    // take 64 + 40.96 us, less than 12 packets of 12 us, so 100 packets are sent without a gap. The
     // last one takes 12 us on the second link and 40 us of latency.
     let expected = 100 * 12_000_000 + 12_000_000 + 40_000_000;
     let links = [gigabit(); 2];
@@ -88,7 +88,7 @@ fn default_window_fills_the_link() {
         simulated(&links, 0, Config::default(), 8, 0, 100 * PAYLOAD),
         expected
     );
-    assert_eq!(delivery(&links, 0, 14, 0, 100 * PAYLOAD), expected);
+    assert_eq!(delivery(&links, 0, 12, 0, 100 * PAYLOAD), expected);
 }
 
 #[test]
