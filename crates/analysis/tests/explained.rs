@@ -133,9 +133,15 @@ impl Seen {
         output: &RunOutput,
     ) -> Result<(), String> {
         let workload = &case.scenario.workloads[usize::from(query.workload)];
-        // `due` has no connections: its messages wait only for grants and the NIC, which the trace shows.
-        let is_shared = workload.connection == Connection::Persistent
-            && !matches!(case.protocol(query.workload), Protocol::Due(_));
+        let is_shared = match case.protocol(query.workload) {
+            // `due` has no connections: its messages wait only for grants and the NIC, which the trace shows.
+            Protocol::Due(_) => false,
+            // The sender of a host chooses among all of its messages.
+            Protocol::Homa(_) | Protocol::PFabric(_) | Protocol::Sird(_) => true,
+            Protocol::Tcp(_) | Protocol::D3(_) | Protocol::Pdq(_) => {
+                workload.connection == Connection::Persistent
+            }
+        };
         if !output.records.queries.contains(query) {
             return Err("the repeated run differs".into());
         }

@@ -128,7 +128,7 @@ impl<T> Incoming<T> {
     }
 
     /// Starts a silence, with this outstanding credit of all senders in bytes.
-    pub const fn hear(&mut self, now: Time, ahead: u64) {
+    pub const fn restart_silence(&mut self, now: Time, ahead: u64) {
         self.heard_at = now;
         self.ahead = ahead;
     }
@@ -137,7 +137,7 @@ impl<T> Incoming<T> {
     /// Returns the packet that informs the sender.
     pub fn credit(&mut self, now: Time, bytes: u64, ahead: u64) -> Control {
         if self.outstanding == 0 {
-            self.hear(now, ahead);
+            self.restart_silence(now, ahead);
         }
         self.outstanding += bytes;
         let number = self.next;

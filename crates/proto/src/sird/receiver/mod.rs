@@ -204,7 +204,7 @@ impl<T: Clone> Receiver<T> {
         let mut message = Incoming::new(tag, id, announced, &self.sizes);
         message.source = self.credits.open(id.source, message.outstanding)?;
         message.serial = self.serial;
-        message.hear(now, self.credits.outstanding());
+        message.restart_silence(now, self.credits.outstanding());
         message.check_at = now + self.min_wait();
         self.serial += 1;
         self.open += 1;
@@ -239,7 +239,7 @@ impl<T: Clone> Receiver<T> {
             self.reply_with_credit(index);
             return false;
         };
-        message.hear(now, self.credits.outstanding());
+        message.restart_silence(now, self.credits.outstanding());
         message.wait = Span::ZERO;
         message.timeouts = 0;
         self.credits.release(message.source, used);
@@ -306,7 +306,7 @@ impl<T: Clone> Receiver<T> {
             return self.remove(index);
         } else {
             let bytes = message.reclaim();
-            message.hear(now, outstanding);
+            message.restart_silence(now, outstanding);
             let doubled = message.wait.max(min_wait) * 2;
             message.wait = doubled.min(min_wait * MAX_WAIT_FACTOR);
             message.check_at = now + min_wait;

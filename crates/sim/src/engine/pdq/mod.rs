@@ -61,10 +61,15 @@ impl Endpoint for Pdq {
         Some((extra.reply, extra.message.as_deref()?))
     }
 
-    fn decode(_packet: &Packet, extra: Option<&Extra>, _overhead: u32) -> Decoded {
+    fn decode(packet: &Packet, extra: Option<&Extra>, _overhead: u32) -> Decoded {
         extra.map_or_else(Decoded::default, |extra| Decoded {
             seq: extra.packet.seq,
-            len: extra.packet.len,
+            // A reply repeats the fields of its packet, without the payload.
+            len: if packet.is_reverse() {
+                0
+            } else {
+                extra.packet.len
+            },
             protocol: PROTOCOL,
             ..Decoded::default()
         })
