@@ -7,9 +7,9 @@ pub use receiving::Receiving;
 pub use sending::Sending;
 
 use super::context::Context;
-use super::endpoint::{Binding, Connection, Endpoint, flow_hash};
+use super::endpoint::{Binding, Connection, Endpoint, flow_hash, host_wide};
 use crate::capture::Decoded;
-use crate::packet::{NONE, Packet};
+use crate::packet::Packet;
 use crate::setup::Setup;
 use crate::workload::Message;
 use duetime_proto::due::{Announcement, Body, Config, Control, Link};
@@ -39,7 +39,7 @@ impl Endpoint for Due {
     type Extra = Extra;
 
     fn connection(setup: &Setup, message: &Message) -> Option<Connection> {
-        Some((transport(setup, message), message.source, NONE))
+        Some(host_wide::connection(setup, message))
     }
 
     fn hash(_binding: &Binding, message: &Message) -> u32 {
@@ -61,15 +61,10 @@ impl Endpoint for Due {
     }
 }
 
-/// Returns the number of the message's transport in the run.
-pub(in crate::engine) fn transport(setup: &Setup, message: &Message) -> u16 {
-    u16::from(setup.workload_transport[usize::from(message.workload)])
-}
-
 /// Returns the host's link in the direction of the message and the network behind it, for the state machines.
 pub(in crate::engine) fn host_link(context: &Context, message: &Message, link: u32) -> Link {
     let setup = &context.setup;
-    let transport = usize::from(transport(setup, message));
+    let transport = usize::from(host_wide::transport(setup, message));
     Link {
         rate: setup.network.links[link as usize].rate,
         round_trip: setup.base_round_trip,

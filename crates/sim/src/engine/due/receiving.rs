@@ -1,30 +1,21 @@
 //! Receiving end of all messages into a host.
 
-use super::{Due, Extra, announcement, host_link, transport};
+use super::{Due, Extra, announcement, host_link};
 use crate::engine::context::Context;
+use crate::engine::endpoint::host_wide::{Incoming, receiver_key};
 use crate::engine::endpoint::{Binding, Listed, Receiver};
 use crate::packet::{Packet, REVERSE};
 use crate::setup::Setup;
 use crate::workload::Message;
-use duetime_core::{Span, Time};
+use duetime_core::Time;
 use duetime_proto::due::{self, Body, Config, Control, HEADER_BYTES, MessageId};
 use duetime_proto::tcp::Flags;
 use duetime_results::FlowEventKind;
 use std::sync::Arc;
 
-/// Message, with its sender and the path of its packets.
-#[derive(Clone)]
-struct Tag {
-    message: Arc<Message>,
-    /// Index of the sender.
-    sender: u32,
-    /// Hash that selects the path, as in [`Packet::flow`].
-    flow_hash: u32,
-}
-
 /// Receiving end of all messages into a host.
 pub struct Receiving {
-    machine: due::Receiver<Tag>,
+    machine: due::Receiver<Incoming>,
     config: Arc<Config>,
 }
 
@@ -41,7 +32,7 @@ impl Receiver for Receiving {
     }
 
     fn key(setup: &Setup, message: &Message) -> u64 {
-        u64::from(message.destination) << 16 | u64::from(transport(setup, message))
+        receiver_key(setup, message)
     }
 
     fn is_addressed(_binding: &Binding, _packet: &Packet) -> bool {
@@ -72,7 +63,7 @@ impl Receiver for Receiving {
             number: message.flow,
         };
         let announced = || {
-            let tag = Tag {
+            let tag = Incoming {
                 message: Arc::clone(&message),
                 sender: reply,
                 flow_hash: packet.flow,
@@ -129,13 +120,5 @@ impl Receiver for Receiving {
 
     fn timeout(&mut self, _binding: &Binding, context: &mut Context) {
         self.machine.timeout(&self.config, context.now());
-    }
-
-    fn is_closed(&self) -> bool {
-        false
-    }
-
-    fn linger(&self) -> Span {
-        Span::ZERO
     }
 }

@@ -2,30 +2,19 @@
 
 use super::{Due, Extra, announcement, host_link};
 use crate::engine::context::Context;
-use crate::engine::endpoint::{Aborted, Binding, Listed, Sender, flow_hash};
+use crate::engine::endpoint::host_wide::Outgoing;
+use crate::engine::endpoint::{Aborted, Binding, Listed, Sender};
 use crate::packet::{NONE, Packet};
 use crate::workload::Message;
 use duetime_core::Time;
-use duetime_proto::due::{
-    self, Body, Config, Control, Counters, HEADER_BYTES, UNSCHEDULED_PACKETS,
-};
+use duetime_proto::due::{self, Body, Config, Control, HEADER_BYTES, UNSCHEDULED_PACKETS};
 use duetime_proto::tcp::Flags;
 use duetime_results::{FlowEventKind, Timer};
 use std::sync::Arc;
 
-/// Message, with its record and the path of its packets.
-#[derive(Clone)]
-struct Tag {
-    message: Arc<Message>,
-    /// Index of the flow record.
-    record: u32,
-    /// Hash that selects the path, as in [`Packet::flow`].
-    flow_hash: u32,
-}
-
 /// Sending end of all messages of a host.
 pub struct Sending {
-    machine: due::Sender<Tag>,
+    machine: due::Sender<Outgoing>,
     config: Arc<Config>,
 }
 
@@ -51,13 +40,6 @@ impl Sending {
         };
         context.observe(flow, event);
     }
-
-    fn complete_record(context: &mut Context, tag: &Tag, counters: Counters, bytes: u64) {
-        let flow = &mut context.recorder.records.flows[tag.record as usize];
-        flow.delivered_bytes = bytes.min(tag.message.bytes);
-        flow.retransmits = counters.retransmissions;
-        flow.timeouts = counters.timeouts;
-    }
 }
 
 impl Sender for Sending {
@@ -82,14 +64,8 @@ impl Sender for Sending {
             up_to: UNSCHEDULED_PACKETS * self.config.payload(),
             is_background: false,
         };
-        let flow_hash = flow_hash(number);
-        context.observe(flow_hash, permitted);
-        let message = Arc::new(message);
-        let tag = Tag {
-            message,
-            record,
-            flow_hash,
-        };
+        let tag = Outgoing::new(message, record);
+        context.observe(tag.flow_hash, permitted);
         self.machine
             .send(&self.config, context.now(), number, description, tag);
     }
@@ -102,7 +78,12 @@ impl Sender for Sending {
             self.observe(context, packet.flow, control);
         }
         if let Some((tag, counters)) = self.machine.input(context.now(), flow, control) {
-            Self::complete_record(context, &tag, counters, tag.message.bytes);
+            tag.complete_record(
+                context,
+                counters.retransmissions,
+                counters.timeouts,
+                tag.message.bytes,
+            );
         }
     }
 
@@ -181,20 +162,10 @@ impl Sender for Sending {
         Some((tag.record, Aborted::Closing))
     }
 
-    fn needs_settling(&self) -> bool {
-        false
-    }
-
-    fn settle(&mut self, _context: &mut Context) {}
-
-    fn is_closed(&self) -> bool {
-        false
-    }
-
     fn finish(&mut self, context: &mut Context) {
         for (tag, counters, packets) in self.machine.open() {
             let bytes = packets.saturating_mul(self.config.payload());
-            Self::complete_record(context, tag, counters, bytes);
+            tag.complete_record(context, counters.retransmissions, counters.timeouts, bytes);
         }
     }
 }

@@ -7,9 +7,9 @@ pub use receiving::Receiving;
 pub use sending::Sending;
 
 use super::context::Context;
-use super::endpoint::{Binding, Connection, Endpoint, flow_hash};
+use super::endpoint::{Binding, Connection, Endpoint, flow_hash, host_wide};
 use crate::capture::Decoded;
-use crate::packet::{NONE, Packet};
+use crate::packet::Packet;
 use crate::setup::Setup;
 use crate::workload::Message;
 use duetime_core::Rate;
@@ -42,7 +42,7 @@ impl Endpoint for Homa {
     type Extra = Extra;
 
     fn connection(setup: &Setup, message: &Message) -> Option<Connection> {
-        Some((transport(setup, message), message.source, NONE))
+        Some(host_wide::connection(setup, message))
     }
 
     fn hash(_binding: &Binding, message: &Message) -> u32 {
@@ -64,18 +64,13 @@ impl Endpoint for Homa {
     }
 }
 
-/// Returns the number of the message's transport in the run.
-fn transport(setup: &Setup, message: &Message) -> u16 {
-    u16::from(setup.workload_transport[usize::from(message.workload)])
-}
-
 /// Returns the plan of all hosts of a transport. `RTTbytes` is a constant of the network (Homa §3.2), so it is that of the
 /// fastest host's link.
 fn plan(context: &Context, config: &Config, message: &Message) -> Plan {
     let setup = &context.setup;
     let rate = |&link: &u32| setup.network.links[link as usize].rate;
     let rates = setup.network.uplink.iter().map(rate);
-    let transport = usize::from(transport(setup, message));
+    let transport = usize::from(host_wide::transport(setup, message));
     let network = Network {
         rate: rates.max().unwrap_or(Rate::from_gbps(1)),
         round_trip: setup.base_round_trip,

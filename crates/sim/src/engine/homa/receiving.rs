@@ -1,12 +1,13 @@
 //! Receiving end of all messages into a host.
 
-use super::{Extra, Homa, plan, transport};
+use super::{Extra, Homa, plan};
 use crate::engine::context::Context;
+use crate::engine::endpoint::host_wide::{Incoming, receiver_key};
 use crate::engine::endpoint::{Binding, Listed, Receiver};
 use crate::packet::{Packet, REVERSE};
 use crate::setup::Setup;
 use crate::workload::Message;
-use duetime_core::{Span, Time};
+use duetime_core::Time;
 use duetime_proto::homa::{self, Body, Config, Control, HEADER_BYTES, MessageId};
 use duetime_results::FlowEventKind;
 use std::sync::Arc;
@@ -14,19 +15,9 @@ use std::sync::Arc;
 /// Class of packets without payload: the highest (Homa §3.2).
 const CONTROL_CLASS: u8 = 0;
 
-/// Message, with its sender and the path of its packets.
-#[derive(Clone)]
-struct Tag {
-    message: Arc<Message>,
-    /// Index of the sender.
-    sender: u32,
-    /// Hash that selects the path, as in [`Packet::flow`].
-    flow_hash: u32,
-}
-
 /// Receiving end of all messages into a host.
 pub struct Receiving {
-    machine: homa::Receiver<Tag>,
+    machine: homa::Receiver<Incoming>,
     config: Arc<Config>,
 }
 
@@ -41,7 +32,7 @@ impl Receiver for Receiving {
     }
 
     fn key(setup: &Setup, message: &Message) -> u64 {
-        u64::from(message.destination) << 16 | u64::from(transport(setup, message))
+        receiver_key(setup, message)
     }
 
     fn is_addressed(_binding: &Binding, _packet: &Packet) -> bool {
@@ -71,7 +62,7 @@ impl Receiver for Receiving {
             number: message.flow,
         };
         let bytes = message.bytes;
-        let tag = || Tag {
+        let tag = || Incoming {
             message,
             sender: reply,
             flow_hash: packet.flow,
@@ -121,13 +112,5 @@ impl Receiver for Receiving {
 
     fn timeout(&mut self, _binding: &Binding, context: &mut Context) {
         self.machine.timeout(context.now());
-    }
-
-    fn is_closed(&self) -> bool {
-        false
-    }
-
-    fn linger(&self) -> Span {
-        Span::ZERO
     }
 }

@@ -2,27 +2,18 @@
 
 use super::{Extra, Homa, plan};
 use crate::engine::context::Context;
-use crate::engine::endpoint::{Aborted, Binding, Listed, Sender, flow_hash};
+use crate::engine::endpoint::host_wide::Outgoing;
+use crate::engine::endpoint::{Aborted, Binding, Listed, Sender};
 use crate::packet::{NONE, Packet};
 use crate::workload::Message;
 use duetime_core::Time;
-use duetime_proto::homa::{self, Body, Config, Control, Counters, HEADER_BYTES, Plan};
+use duetime_proto::homa::{self, Body, Config, Control, HEADER_BYTES, Plan};
 use duetime_results::{FlowEventKind, Timer};
 use std::sync::Arc;
 
-/// Message, with its record and the path of its packets.
-#[derive(Clone)]
-struct Tag {
-    message: Arc<Message>,
-    /// Index of the flow record, or [`NONE`] for a message that the sender does not have.
-    record: u32,
-    /// Hash that selects the path, as in [`Packet::flow`].
-    flow_hash: u32,
-}
-
 /// Sending end of all messages of a host.
 pub struct Sending {
-    machine: homa::Sender<Tag>,
+    machine: homa::Sender<Outgoing>,
     config: Arc<Config>,
     plan: Plan,
 }
@@ -44,13 +35,6 @@ impl Sending {
             Control::Done => return,
         };
         context.observe(flow, event);
-    }
-
-    fn complete_record(context: &mut Context, tag: &Tag, counters: Counters, bytes: u64) {
-        let flow = &mut context.recorder.records.flows[tag.record as usize];
-        flow.delivered_bytes = bytes.min(tag.message.bytes);
-        flow.retransmits = counters.retransmissions;
-        flow.timeouts = counters.timeouts;
     }
 }
 
@@ -77,13 +61,8 @@ impl Sender for Sending {
             up_to: unscheduled.min(bytes),
             is_background: false,
         };
-        let flow_hash = flow_hash(number);
-        context.observe(flow_hash, permitted);
-        let tag = Tag {
-            message: Arc::new(message),
-            record,
-            flow_hash,
-        };
+        let tag = Outgoing::new(message, record);
+        context.observe(tag.flow_hash, permitted);
         self.machine.send(context.now(), number, bytes, tag);
     }
 
@@ -95,14 +74,19 @@ impl Sender for Sending {
             self.observe(context, packet.flow, control);
         }
         let number = message.flow;
-        let tag = || Tag {
+        let tag = || Outgoing {
             message,
             record: NONE,
             flow_hash: packet.flow,
         };
         let completed = self.machine.input(context.now(), number, control, tag);
         if let Some((tag, counters)) = completed {
-            Self::complete_record(context, &tag, counters, tag.message.bytes);
+            tag.complete_record(
+                context,
+                counters.retransmissions,
+                counters.timeouts,
+                tag.message.bytes,
+            );
         }
     }
 
@@ -174,20 +158,10 @@ impl Sender for Sending {
         Some((tag.record, Aborted::Closing))
     }
 
-    fn needs_settling(&self) -> bool {
-        false
-    }
-
-    fn settle(&mut self, _context: &mut Context) {}
-
-    fn is_closed(&self) -> bool {
-        false
-    }
-
     fn finish(&mut self, context: &mut Context) {
         for (tag, counters, packets) in self.machine.open() {
             let bytes = packets.saturating_mul(self.config.payload());
-            Self::complete_record(context, tag, counters, bytes);
+            tag.complete_record(context, counters.retransmissions, counters.timeouts, bytes);
         }
     }
 }

@@ -9,9 +9,9 @@ pub use queue::RankedQueue;
 pub use receiving::Receiving;
 pub use sending::Sending;
 
-use super::endpoint::{Binding, Connection, Endpoint, flow_hash};
+use super::endpoint::{Binding, Connection, Endpoint, flow_hash, host_wide};
 use crate::capture::Decoded;
-use crate::packet::{NONE, Packet};
+use crate::packet::Packet;
 use crate::setup::Setup;
 use crate::workload::Message;
 use crate::workload::draw::{gap_at, min_gap};
@@ -45,7 +45,7 @@ impl Endpoint for PFabric {
     type Extra = Extra;
 
     fn connection(setup: &Setup, message: &Message) -> Option<Connection> {
-        Some((transport(setup, message), message.source, NONE))
+        Some(host_wide::connection(setup, message))
     }
 
     fn hash(_binding: &Binding, message: &Message) -> u32 {
@@ -69,11 +69,6 @@ impl Endpoint for PFabric {
             Some(Extra::Ack { .. }) | None => Decoded::default(),
         }
     }
-}
-
-/// Returns the number of the message's transport in the run.
-fn transport(setup: &Setup, message: &Message) -> u16 {
-    u16::from(setup.workload_transport[usize::from(message.workload)])
 }
 
 /// Returns a host's link and the network behind it, for the state machines and the queues. The bandwidth-delay product

@@ -1,29 +1,20 @@
 //! Receiving end of all messages into a host.
 
-use super::{Extra, PFabric, host_link, transport};
+use super::{Extra, PFabric, host_link};
 use crate::engine::context::Context;
+use crate::engine::endpoint::host_wide::{Incoming, receiver_key};
 use crate::engine::endpoint::{Binding, Listed, Receiver};
 use crate::packet::{Packet, REVERSE};
 use crate::setup::Setup;
 use crate::workload::Message;
-use duetime_core::{Span, Time};
+use duetime_core::Time;
 use duetime_proto::pfabric::{self, Body, Config, HEADER_BYTES, MessageId};
 use duetime_results::FlowEventKind;
 use std::sync::Arc;
 
-/// Message, with its sender and the path of its packets.
-#[derive(Clone)]
-struct Tag {
-    message: Arc<Message>,
-    /// Index of the sender.
-    sender: u32,
-    /// Hash that selects the path, as in [`Packet::flow`].
-    flow_hash: u32,
-}
-
 /// Receiving end of all messages into a host.
 pub struct Receiving {
-    machine: pfabric::Receiver<Tag>,
+    machine: pfabric::Receiver<Incoming>,
 }
 
 impl Receiver for Receiving {
@@ -38,7 +29,7 @@ impl Receiver for Receiving {
     }
 
     fn key(setup: &Setup, message: &Message) -> u64 {
-        u64::from(message.destination) << 16 | u64::from(transport(setup, message))
+        receiver_key(setup, message)
     }
 
     fn is_addressed(_binding: &Binding, _packet: &Packet) -> bool {
@@ -63,7 +54,7 @@ impl Receiver for Receiving {
             source: message.source,
             number: message.flow,
         };
-        let tag = Tag {
+        let tag = Incoming {
             message,
             sender: reply,
             flow_hash: packet.flow,
@@ -108,12 +99,4 @@ impl Receiver for Receiving {
     }
 
     fn timeout(&mut self, _binding: &Binding, _context: &mut Context) {}
-
-    fn is_closed(&self) -> bool {
-        false
-    }
-
-    fn linger(&self) -> Span {
-        Span::ZERO
-    }
 }

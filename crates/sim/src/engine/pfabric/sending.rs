@@ -3,37 +3,19 @@
 use super::queue::priority_of;
 use super::{Extra, PFabric, host_link};
 use crate::engine::context::Context;
-use crate::engine::endpoint::{Aborted, Binding, Listed, Sender, flow_hash};
+use crate::engine::endpoint::host_wide::Outgoing;
+use crate::engine::endpoint::{Aborted, Binding, Listed, Sender};
 use crate::packet::{NONE, Packet};
 use crate::workload::Message;
 use duetime_core::Time;
-use duetime_proto::pfabric::{self, Body, Config, Counters, HEADER_BYTES};
+use duetime_proto::pfabric::{self, Body, Config, HEADER_BYTES};
 use duetime_results::{FlowEventKind, Timer};
 use std::sync::Arc;
 
-/// Message, with its record and the path of its packets.
-#[derive(Clone)]
-struct Tag {
-    message: Arc<Message>,
-    /// Index of the flow record.
-    record: u32,
-    /// Hash that selects the path, as in [`Packet::flow`].
-    flow_hash: u32,
-}
-
 /// Sending end of all messages of a host.
 pub struct Sending {
-    machine: pfabric::Sender<Tag>,
+    machine: pfabric::Sender<Outgoing>,
     config: Arc<Config>,
-}
-
-impl Sending {
-    fn complete_record(context: &mut Context, tag: &Tag, counters: Counters, bytes: u64) {
-        let flow = &mut context.recorder.records.flows[tag.record as usize];
-        flow.delivered_bytes = bytes.min(tag.message.bytes);
-        flow.retransmits = counters.retransmissions;
-        flow.timeouts = counters.timeouts;
-    }
 }
 
 impl Sender for Sending {
@@ -54,11 +36,7 @@ impl Sender for Sending {
 
     fn submit(&mut self, context: &mut Context, message: Message, record: u32) {
         let (number, bytes) = (message.flow, message.bytes);
-        let tag = Tag {
-            message: Arc::new(message),
-            record,
-            flow_hash: flow_hash(number),
-        };
+        let tag = Outgoing::new(message, record);
         self.machine
             .send(&self.config, context.now(), number, bytes, tag);
     }
@@ -73,7 +51,12 @@ impl Sender for Sending {
         }
         let now = context.now();
         if let Some((tag, counters)) = self.machine.input(&self.config, now, flow, ack) {
-            Self::complete_record(context, &tag, counters, tag.message.bytes);
+            tag.complete_record(
+                context,
+                counters.retransmissions,
+                counters.timeouts,
+                tag.message.bytes,
+            );
         }
     }
 
@@ -143,24 +126,14 @@ impl Sender for Sending {
     ) -> Option<(u32, Aborted)> {
         let aborted = self.machine.abort(|tag| matches(&tag.message));
         let (tag, counters, bytes) = aborted?;
-        Self::complete_record(context, &tag, counters, bytes);
+        tag.complete_record(context, counters.retransmissions, counters.timeouts, bytes);
         context.recorder.abandoned(&tag.message);
         Some((tag.record, Aborted::Closing))
     }
 
-    fn needs_settling(&self) -> bool {
-        false
-    }
-
-    fn settle(&mut self, _context: &mut Context) {}
-
-    fn is_closed(&self) -> bool {
-        false
-    }
-
     fn finish(&mut self, context: &mut Context) {
         for (tag, counters, bytes) in self.machine.open() {
-            Self::complete_record(context, tag, counters, bytes);
+            tag.complete_record(context, counters.retransmissions, counters.timeouts, bytes);
         }
     }
 }

@@ -6,10 +6,9 @@ mod sending;
 pub use receiving::Receiving;
 pub use sending::Sending;
 
-use super::due::transport;
-use super::endpoint::{Binding, Connection, Endpoint, flow_hash};
+use super::endpoint::{Binding, Connection, Endpoint, flow_hash, host_wide};
 use crate::capture::Decoded;
-use crate::packet::{NONE, Packet};
+use crate::packet::Packet;
 use crate::setup::Setup;
 use crate::workload::Message;
 use duetime_proto::sird::{Body, Config, Control};
@@ -39,7 +38,7 @@ impl Endpoint for Sird {
     type Extra = Extra;
 
     fn connection(setup: &Setup, message: &Message) -> Option<Connection> {
-        Some((transport(setup, message), message.source, NONE))
+        Some(host_wide::connection(setup, message))
     }
 
     fn hash(_binding: &Binding, message: &Message) -> u32 {

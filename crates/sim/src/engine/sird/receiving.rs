@@ -2,30 +2,21 @@
 
 use super::{Extra, Sird};
 use crate::engine::context::Context;
-use crate::engine::due::{host_link, transport};
+use crate::engine::due::host_link;
+use crate::engine::endpoint::host_wide::{Incoming, receiver_key};
 use crate::engine::endpoint::{Binding, Listed, Receiver};
 use crate::packet::{Packet, REVERSE};
 use crate::setup::Setup;
 use crate::workload::Message;
-use duetime_core::{Span, Time};
+use duetime_core::Time;
 use duetime_proto::sird::{self, Announcement, Body, Config, Control, HEADER_BYTES, MessageId};
 use duetime_proto::tcp::Flags;
 use duetime_results::FlowEventKind;
 use std::sync::Arc;
 
-/// Message, with its sender and the path of its packets.
-#[derive(Clone)]
-struct Tag {
-    message: Arc<Message>,
-    /// Index of the sender.
-    sender: u32,
-    /// Hash that selects the path, as in [`Packet::flow`].
-    flow_hash: u32,
-}
-
 /// Receiving end of all messages into a host.
 pub struct Receiving {
-    machine: sird::Receiver<Tag>,
+    machine: sird::Receiver<Incoming>,
     config: Arc<Config>,
 }
 
@@ -42,7 +33,7 @@ impl Receiver for Receiving {
     }
 
     fn key(setup: &Setup, message: &Message) -> u64 {
-        u64::from(message.destination) << 16 | u64::from(transport(setup, message))
+        receiver_key(setup, message)
     }
 
     fn is_addressed(_binding: &Binding, _packet: &Packet) -> bool {
@@ -77,7 +68,7 @@ impl Receiver for Receiving {
             bytes: message.bytes,
             unscheduled,
         };
-        let tag = Tag {
+        let tag = Incoming {
             message,
             sender: reply,
             flow_hash: packet.flow,
@@ -133,13 +124,5 @@ impl Receiver for Receiving {
 
     fn timeout(&mut self, _binding: &Binding, context: &mut Context) {
         self.machine.timeout(context.now());
-    }
-
-    fn is_closed(&self) -> bool {
-        false
-    }
-
-    fn linger(&self) -> Span {
-        Span::ZERO
     }
 }

@@ -3,28 +3,19 @@
 use super::{Extra, Sird};
 use crate::engine::context::Context;
 use crate::engine::due::host_link;
-use crate::engine::endpoint::{Aborted, Binding, Listed, Sender, flow_hash};
+use crate::engine::endpoint::host_wide::Outgoing;
+use crate::engine::endpoint::{Aborted, Binding, Listed, Sender};
 use crate::packet::{NONE, Packet};
 use crate::workload::Message;
 use duetime_core::Time;
-use duetime_proto::sird::{self, Body, Config, Control, Counters, HEADER_BYTES};
+use duetime_proto::sird::{self, Body, Config, Control, HEADER_BYTES};
 use duetime_proto::tcp::Flags;
 use duetime_results::{FlowEventKind, Timer};
 use std::sync::Arc;
 
-/// Message, with its record and the path of its packets.
-#[derive(Clone)]
-struct Tag {
-    message: Arc<Message>,
-    /// Index of the flow record.
-    record: u32,
-    /// Hash that selects the path, as in [`Packet::flow`].
-    flow_hash: u32,
-}
-
 /// Sending end of all messages of a host.
 pub struct Sending {
-    machine: sird::Sender<Tag>,
+    machine: sird::Sender<Outgoing>,
     config: Arc<Config>,
 }
 
@@ -46,13 +37,6 @@ impl Sending {
         };
         context.observe(flow, event);
     }
-
-    fn complete_record(context: &mut Context, tag: &Tag, counters: Counters, bytes: u64) {
-        let flow = &mut context.recorder.records.flows[tag.record as usize];
-        flow.delivered_bytes = bytes.min(tag.message.bytes);
-        flow.retransmits = counters.retransmissions;
-        flow.timeouts = counters.timeouts;
-    }
 }
 
 impl Sender for Sending {
@@ -73,12 +57,8 @@ impl Sender for Sending {
     fn submit(&mut self, context: &mut Context, message: Message, record: u32) {
         let number = message.flow;
         let to = (message.destination, message.bytes);
-        let flow_hash = flow_hash(number);
-        let tag = Tag {
-            message: Arc::new(message),
-            record,
-            flow_hash,
-        };
+        let tag = Outgoing::new(message, record);
+        let flow_hash = tag.flow_hash;
         let now = context.now();
         let unscheduled = self.machine.send(&self.config, now, number, to, tag);
         let permitted = FlowEventKind::Permitted {
@@ -96,7 +76,12 @@ impl Sender for Sending {
             self.observe(context, packet.flow, control);
         }
         if let Some((tag, counters)) = self.machine.input(context.now(), flow, control) {
-            Self::complete_record(context, &tag, counters, tag.message.bytes);
+            tag.complete_record(
+                context,
+                counters.retransmissions,
+                counters.timeouts,
+                tag.message.bytes,
+            );
         }
     }
 
@@ -177,20 +162,10 @@ impl Sender for Sending {
         Some((tag.record, Aborted::Closing))
     }
 
-    fn needs_settling(&self) -> bool {
-        false
-    }
-
-    fn settle(&mut self, _context: &mut Context) {}
-
-    fn is_closed(&self) -> bool {
-        false
-    }
-
     fn finish(&mut self, context: &mut Context) {
         for (tag, counters, packets) in self.machine.open() {
             let bytes = packets.saturating_mul(self.config.payload());
-            Self::complete_record(context, tag, counters, bytes);
+            tag.complete_record(context, counters.retransmissions, counters.timeouts, bytes);
         }
     }
 }
