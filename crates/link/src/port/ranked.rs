@@ -70,7 +70,7 @@ impl<F: Frame> Port<F> {
 
     /// Offers a packet of this priority (0 is the highest) and flow at `now`. Packets of a flow leave in the order of
     /// arrival. If the packet exceeds the limit, drops the last packet of the lowest priority, which may be the
-    /// arriving packet, and further ones if a short packet makes too little room (pFabric §4.2). The packet in service
+    /// arriving packet, and further ones until the arriving packet fits (pFabric §4.2). The packet in service
     /// is never dropped. All dropped packets are added to `dropped`; if the result is [`Offer::Dropped`], the arriving
     /// packet is the only one.
     ///
@@ -173,7 +173,7 @@ mod tests {
     use crate::sample::Sample;
     use duetime_core::{Rate, Span};
 
-    /// Port of 1 Gbps with room for this number of packets: 1,500 B leave in 12 us.
+    /// Port of 1 Gbps that holds this number of packets; 1,500 B take 12 us.
     fn port(packets: u32) -> Port<Sample> {
         let port = Port::new(Rate::from_gbps(1), Span::ZERO).with_ranks();
         port.with_limit(Limit::Packets(packets))
@@ -276,7 +276,7 @@ mod tests {
             dropped.iter().map(Frame::wire_bytes).collect::<Vec<_>>()
         };
         assert_eq!(offer(&mut new(), 150, 3), [100, 100]);
-        // Even both would make too little room, and the third is more urgent than the arriving packet.
+        // Without both, the packet would still not fit, and the third has a higher priority than it.
         let mut port = new();
         assert_eq!(offer(&mut port, 300, 3), [300]);
         assert_eq!(port.queue_bytes(), 3_100);

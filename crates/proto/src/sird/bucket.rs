@@ -63,7 +63,7 @@ struct Bucket {
 }
 
 impl Bucket {
-    /// Creates a full bucket. Like a DCTCP window, the bucket has room for one packet at least.
+    /// Creates a full bucket. Like a DCTCP window, the bucket is never smaller than one packet.
     fn new(max: u64, min: u64, packet: u64) -> Self {
         let packet = packet.max(1);
         let max = max.max(packet);

@@ -553,8 +553,8 @@ mod recovery {
             bytes: 70 * PAYLOAD,
             unscheduled: 0,
         };
-        // Packet 69 has no credit, packet 70 does not exist, packet 0 makes room for credit of packet 66, and its
-        // duplicate does not. Replies to unexpected packets repeat the credit.
+        // Packet 69 has no credit, packet 70 does not exist, packet 0 frees credit for packet 66, and its duplicate
+        // does not. Replies to unexpected packets repeat the credit.
         for (number, expected) in [(69, None), (70, Some(66)), (0, Some(67)), (0, Some(67))] {
             let body = Body::Payload {
                 number,

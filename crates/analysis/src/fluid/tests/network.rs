@@ -16,7 +16,7 @@ fn schedule(jobs: &[PathJob]) -> Vec<bool> {
 }
 
 #[test]
-fn flows_of_different_receivers_share_the_link_between_racks() {
+fn different_receivers_share_the_link_between_racks() {
     // Link 0 is between the racks, 1 and 2 lead to the receivers. Each flow alone needs 4 us, both need 8.
     let flows = |deadline| [1, 2].map(|receiver| path(job(0, 4, Some(deadline)), &[0, receiver]));
     assert_eq!(schedule(&flows(8)), [true, true]);
@@ -36,7 +36,7 @@ fn a_later_flow_uses_what_the_earlier_leaves() {
 }
 
 #[test]
-fn overload_postpones_the_longest_flow_and_late_queries_first() {
+fn overload_postpones_late_queries_and_longest_flows() {
     let mut flows = [
         path(job(0, 8, Some(10)), &[0]),
         path(job(0, 4, Some(11)), &[0]),

@@ -428,8 +428,8 @@ impl<T> Sender<T> {
 /// Limit of the unused credit of a host in bytes, which no honest receiver reaches.
 const MAX_CREDIT: u64 = u64::MAX / 2;
 
-/// Returns the number of packets that a message sends without credit. A message up to `UnschT` sends up to a BDP, less
-/// what the sender may already send to the receiver, but at least a packet. Longer messages send none.
+/// Returns the number of packets that a message sends without credit. A message up to `UnschT` sends up to a BDP, minus
+/// the sender's unused credit of that receiver, and at least one packet. Longer messages send none.
 fn unscheduled(sizes: &Sizes, limit: u64, peer: &Peer, bytes: u64, packets: u64) -> u64 {
     if sizes.wire_bytes(bytes, 0, packets) > limit {
         return 0;
