@@ -56,7 +56,7 @@ impl<F: Frame> Port<F> {
         self.queue_max_bytes = self.queue_max_bytes.max(self.queue_bytes);
         let sending = self.transmission_ps(frame);
         self.busy_until = Time::from_ps(now.as_ps() + sending);
-        self.queue_integral += byte_time(frame, now, self.busy_until);
+        self.integrate(byte_time(frame, now, self.busy_until));
         self.put_on_wire(self.busy_until.as_ps() + delay.as_ps(), frame)
     }
 
@@ -115,7 +115,7 @@ impl<F: Frame> Port<F> {
     fn append(&mut self, now: Time, frame: F, delay: Span) -> Sent {
         let departure = self.busy_until.max(now).as_ps() + self.transmission_ps(frame);
         self.busy_until = Time::from_ps(departure);
-        self.queue_integral += byte_time(frame, now, self.busy_until);
+        self.integrate(byte_time(frame, now, self.busy_until));
         self.put_on_wire(departure + delay.as_ps(), frame)
     }
 

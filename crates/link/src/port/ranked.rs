@@ -161,7 +161,7 @@ impl<F: Frame> Port<F> {
         self.waiting -= 1;
         self.queue_bytes -= frame.wire_bytes();
         self.accepted_bytes -= u64::from(frame.wire_bytes());
-        self.queue_integral += byte_time(frame, since, now);
+        self.integrate(byte_time(frame, since, now));
         self.refuse(frame);
     }
 }

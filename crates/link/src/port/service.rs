@@ -40,7 +40,7 @@ impl<F: Frame> Port<F> {
     #[inline(always)]
     pub(super) fn transmit(&mut self, now: Time, since: Time, frame: F) -> Sent {
         self.busy_until = Time::from_ps(now.as_ps() + self.transmission_ps(frame));
-        self.queue_integral += byte_time(frame, since, self.busy_until);
+        self.integrate(byte_time(frame, since, self.busy_until));
         self.put_on_wire(self.busy_until.as_ps(), frame)
     }
 

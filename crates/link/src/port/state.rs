@@ -74,16 +74,25 @@ impl<F: Frame> Port<F> {
     pub fn queue_integral(&self, now: Time) -> u64 {
         // Going back from the last packet works because the link sends the remaining packets without a gap.
         let mut end = self.busy_until;
-        let mut ahead = 0;
+        let mut ahead = 0u64;
         for count in 1..=self.staying {
             let frame = self.wire.back(count).frame;
-            ahead += byte_time(frame, now.min(end), end);
+            ahead = byte_time(frame, now.min(end), end).wrapping_add(ahead);
             end = Time::from_ps(end.as_ps() - self.transmission_ps(frame));
         }
         let waiting = self
             .waiting_in_classes()
             .map(|(since, frame)| byte_time(frame, since, now));
-        self.queue_integral + waiting.sum::<u64>() - ahead
+        self.queue_integral
+            .wrapping_add(waiting.sum())
+            .wrapping_sub(ahead)
+    }
+
+    /// Adds the time of a packet in the queue. The sum counts the future time of all queued packets: with a long queue it
+    /// wraps, and subtracting that time again wraps back.
+    #[inline(always)]
+    pub(super) fn integrate(&mut self, byte_time: u64) {
+        self.queue_integral = self.queue_integral.wrapping_add(byte_time);
     }
 
     /// Returns the packet that was sent last, or `None` if it has been taken.

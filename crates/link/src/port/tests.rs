@@ -93,6 +93,18 @@ fn queue_integral_of_a_burst() {
 }
 
 #[test]
+fn queue_integral_of_a_flood_wraps_back() {
+    // 60,000 packets leave in 12 minutes: the sum of their waits exceeds 64 bits.
+    let mut port: Port<Sample> = Port::new(Rate::from_mbps(1), Span::ZERO);
+    for _ in 0..60_000 {
+        port.offer(Time::ZERO, Sample::new(1_500));
+    }
+    // None has left after 10 ms.
+    let ticks = at(10_000).as_ps() / 1_024;
+    assert_eq!(port.queue_integral(at(10_000)), 60_000 * 1_500 * ticks);
+}
+
+#[test]
 fn departed_and_waiting_bytes_at_ticks() {
     let mut port = port();
     let mut tick = |now: Time, offers: &[u32]| {

@@ -140,7 +140,7 @@ fn records_between(
         }
         let info = &network.links[link];
         let bytes = after.departed.1 - before.departed.1;
-        let integral = after.queue_integral - before.queue_integral;
+        let integral = after.queue_integral.wrapping_sub(before.queue_integral);
         let record = PortRecord {
             link: network.link_name(link as u32),
             packets: after.departed.0 - before.departed.0,
