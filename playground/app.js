@@ -18,7 +18,7 @@ class Service {
     this.disabled = new Set();
     this.round = 0;
     this.waiting = new Map();
-    this.turning = Promise.resolve();
+    this.editing = Promise.resolve();
     for (const scenario of ready) byId("preset").append(make("option", { value: scenario.id }, scenario.name));
     byId("preset").append(make("option", { value: "", hidden: true }, "Custom"));
     byId("preset").addEventListener("change", () => this.choose(byId("preset").value));
@@ -136,7 +136,12 @@ class Service {
     if (checks.dataset.transports !== transports) {
       checks.dataset.transports = transports;
       checks.replaceChildren(...facts.transports.map((transport) => this.check(transport)));
+      // The checkbox of an added transport moves here, and keeps the focus.
+      if (this.added) checks.querySelector(`[value="${this.added}"]`)?.focus();
+      this.added = null;
     }
+    byId("more").hidden = facts.more_transports.length === 0;
+    byId("more-transports").replaceChildren(...facts.more_transports.map((transport) => this.addition(transport)));
     const kind = facts.workloads.map((workload) => (workload.queries ? `${count(Math.round(workload.queries))} queries` : workload.flows ? `${count(Math.round(workload.flows))} flows` : "flows")).join(" and ");
     const busy = facts.overloaded_links ? ` ${facts.overloaded_links} links are overloaded.` : facts.busiest ? ` The busiest link has a load of ${percent(facts.busiest.load)}.` : "";
     say(byId("facts"), `${facts.hosts} hosts, ${facts.switches} switch${facts.switches === 1 ? "" : "es"}, ${time(facts.base_rtt_ns / 1e9)} round trip; about ${kind} per run of ${time(facts.duration_s)}.${busy}`);
@@ -161,16 +166,32 @@ class Service {
 
   // Creates the checkbox of a transport with its description and requirements.
   check({ name, what, needs }) {
-    const id = `about-${name}`;
-    const input = make("input", { type: "checkbox", value: name, "aria-describedby": id });
+    const input = make("input", { type: "checkbox", value: name });
     input.checked = !this.disabled.has(name);
     input.addEventListener("change", () => {
       if (input.checked) this.disabled.delete(name);
       else this.disabled.add(name);
       this.later("transports", () => this.run(), 150);
     });
+    return this.described(input, [this.dot(name), name], what, needs);
+  }
+
+  // Creates the checkbox that adds a transport to the scenario.
+  addition({ name, what, needs }) {
+    const input = make("input", { type: "checkbox", value: name });
+    input.addEventListener("change", () => {
+      this.disabled.delete(name);
+      this.added = name;
+      this.edit({ ask: "add_transport", transport: name });
+    });
+    return this.described(input, [name], what, needs);
+  }
+
+  described(input, label, what, needs) {
+    const id = `about-${input.value}`;
+    input.setAttribute("aria-describedby", id);
     const about = make("p", { class: "quiet", id }, ...coded(what), " ", make("b", {}, "Needs"), " ", ...coded(needs), ".");
-    return make("div", { class: "check" }, make("label", {}, input, this.dot(name), name), about);
+    return make("div", { class: "check" }, make("label", {}, input, ...label), about);
   }
 
   // Returns the colour of a transport in the figures.
@@ -184,11 +205,15 @@ class Service {
     return dot;
   }
 
-  // Changes are applied in sequence, each to the text of the previous one.
   turn(control, value) {
-    this.turning = this.turning.then(async () => {
+    this.edit({ ask: "turn", control, value });
+  }
+
+  // Changes are applied in sequence, each to the text of the previous one.
+  edit(change) {
+    this.editing = this.editing.then(async () => {
       try {
-        const { ok } = await this.desk.ask({ ask: "turn", text: this.text, control, value });
+        const { ok } = await this.desk.ask({ ...change, text: this.text });
         this.take(ok.text, "slider");
       } catch (why) {
         if (!(why instanceof Stopped)) this.showError(why);

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `ready` | – | ready scenarios and stories of the papers |
 //! | `check` | `text` | contents and controls of the scenario, or the invalid line |
+//! | `add_transport` | `text`, `transport` | text with the built-in transport added to the compared ones |
 //! | `turn` | `text`, `control`, `value` | text with a control set to the value |
 //! | `begin` | `text`, `transports` | new study: its runs, and the result of `check` |
 //! | `run` | `transport`, `run` | run of the study: packet-hops and digest |
@@ -53,6 +54,10 @@ enum Request {
     Check {
         text: String,
     },
+    AddTransport {
+        text: String,
+        transport: String,
+    },
     Turn {
         text: String,
         control: String,
@@ -99,6 +104,9 @@ impl Page {
                 Ok(json!({ "scenarios": ready::all(), "stories": stories::all() }))
             }
             Request::Check { text } => scenario::check(&text).map(|(_, facts)| facts),
+            Request::AddTransport { text, transport } => {
+                transports::add(&text, &transport).map(|text| json!({ "text": text }))
+            }
             Request::Turn {
                 text,
                 control,

@@ -16,7 +16,8 @@ pub fn check(text: &str) -> Result<(Scenario, Value), Error> {
     let document = parse(text)?;
     let (scenario, described) = resolve(&document, &NoFiles)?;
     limits::contents(&scenario, &described)?;
-    let facts = facts(&scenario, &described, &controls::of(text));
+    let mut facts = facts(&scenario, &described, &controls::of(text));
+    facts["more_transports"] = transports::addable(&document, &scenario).into();
     Ok((scenario, facts))
 }
 

@@ -131,6 +131,39 @@ fn study_equals_the_simulator() {
 }
 
 #[test]
+fn built_in_transports_can_be_added() {
+    let mut page = Page::default();
+    let facts = ok(&mut page, &check(SMALL));
+    let more = facts["more_transports"].as_array().expect("a list");
+    let names: Vec<&str> = more
+        .iter()
+        .filter_map(|other| other["name"].as_str())
+        .collect();
+    assert!(
+        names.contains(&"homa") && names.contains(&"due"),
+        "{names:?}"
+    );
+    assert!(
+        !names.contains(&"tcp") && !names.contains(&"d3"),
+        "{names:?}"
+    );
+    let add = json!({ "ask": "add_transport", "text": SMALL, "transport": "homa" });
+    let text = ok(&mut page, &add)["text"]
+        .as_str()
+        .expect("a text")
+        .to_owned();
+    assert!(text.starts_with("# a comment"), "{text}");
+    let facts = ok(&mut page, &check(&text));
+    assert_eq!(facts["transports"][2]["name"], "homa");
+    let unknown = json!({ "ask": "add_transport", "text": SMALL, "transport": "hom" });
+    let text = ok(&mut page, &unknown)["text"]
+        .as_str()
+        .expect("a text")
+        .to_owned();
+    assert_eq!(error(&mut page, &check(&text))["line"], 3);
+}
+
+#[test]
 fn transports_have_descriptions() {
     let mut page = Page::default();
     let text = SMALL.replace(

@@ -40,7 +40,7 @@ def test_transport_has_requirements_and_a_colour(opened: Opened) -> None:
         ("dctcp", "Needs ECN marking in the switches, dctcp as congestion control."),
         ("d2tcp", "an eBPF program on the hosts (duetime kernel attach)."),
         ("d3", "its software switch as router."),
-        ("due", "UDP sockets of Duetime (in progress), nothing of the switches; ECN marks and priority classes help."),
+        ("due", "UDP sockets of Duetime, nothing of the switches; ECN marks and priority classes help."),
     ]:
         switch = page.get_by_role("checkbox", name=name, exact=True)
         expect(switch).to_have_accessible_description(re.compile(re.escape(needs) + "$"))
@@ -51,6 +51,17 @@ def test_transport_has_requirements_and_a_colour(opened: Opened) -> None:
         )
         colour = "#" + "".join(f"{int(part):02x}" for part in re.findall(r"\d+", dot))
         assert dot == point and page.locator(f"#figure path[stroke='{colour}']").count() >= 1, (name, dot, point)
+
+
+def test_transport_can_be_added(opened: Opened) -> None:
+    page = opened.page
+    small(opened)
+    page.get_by_text("More transports").click()
+    page.get_by_role("checkbox", name="pfabric", exact=True).check()
+    expect(page.locator("#text")).to_have_value(re.compile(r'transport = \["cubic", "d3", "pfabric"\]'))
+    expect(page.locator("#transports input[value=pfabric]")).to_be_focused()
+    opened.done()
+    assert page.locator("#rows tr").count() == 3
 
 
 def test_tail_is_visible(opened: Opened) -> None:
