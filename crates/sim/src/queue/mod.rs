@@ -45,7 +45,7 @@ pub struct Event {
     pub id: u32,
 }
 
-/// Returns the word that identifies an event among simultaneous events and orders them: its kind (0 to 3, the lowest
+/// Returns the word that identifies an event among simultaneous ones, which order by kind before the hash: its kind (0 to 3, the lowest
 /// first), its link or host (below 2³⁰), and its number there.
 pub const fn order(kind: u64, entity: u32, number: u32) -> u64 {
     kind << 62 | (entity as u64) << 32 | number as u64
