@@ -1,0 +1,108 @@
+//! Runs the rounds of a parallel simulation under every interleaving of their threads, with the model checker loom. The
+//! files are those of the simulator, with loom's atomics and locks; the partitions are small models. `script/prove
+//! concurrency` explores more interleavings.
+
+mod model;
+mod parallel;
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering};
+use model::{Partition, Strides, alone};
+use parallel::barrier::{Barrier, Guard};
+use parallel::rounds::{self, Shared};
+use std::sync::atomic::AtomicU64;
+
+/// Explores the interleavings in which a thread is preempted at most `LOOM_MAX_PREEMPTIONS` times, by default
+/// `preemptions`. Voluntary switches, such as those of a waiting thread, are free.
+fn explore(name: &str, preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
+    let count = std::sync::Arc::new(AtomicU64::new(0));
+    let counted = std::sync::Arc::clone(&count);
+    let mut builder = loom::model::Builder::new();
+    let bound = builder.preemption_bound.unwrap_or(preemptions);
+    builder.preemption_bound = Some(bound);
+    builder.max_branches = 100_000;
+    builder.check(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        model();
+    });
+    let explored = count.load(Ordering::Relaxed);
+    println!("{name}: {explored} interleavings with at most {bound} preemptions");
+}
+
+/// Runs two partitions on two threads. Returns their logs of (time, events left), and true if the run was cancelled.
+fn run_two(strides: Strides) -> (Vec<model::Log>, bool) {
+    let shared = Arc::new(Shared::new(2, 0));
+    let spawn = |index: usize| {
+        let shared = Arc::clone(&shared);
+        loom::thread::spawn(move || {
+            let partition = Partition::new(index);
+            rounds::run(&strides, &shared, partition, index, model::LATENCY)
+        })
+    };
+    let other = spawn(1);
+    let (first, end) = rounds::run(&strides, &shared, Partition::new(0), 0, model::LATENCY);
+    let (second, other_end) = other.join().expect("the partition ends");
+    assert_eq!(end, other_end, "both partitions end at the same time");
+    (
+        vec![first.into_log(), second.into_log()],
+        shared.is_cancelled(),
+    )
+}
+
+#[test]
+fn two_partitions_equal_one() {
+    explore("two partitions", 3, || {
+        let (logs, is_cancelled) = run_two(Strides::to_the_end());
+        assert!(!is_cancelled);
+        assert_eq!(logs, alone());
+    });
+}
+
+#[test]
+fn cancelled_run_ends_on_both_threads() {
+    explore("cancelled run", 3, || {
+        let (logs, is_cancelled) = run_two(Strides::cancelled_at_the_first());
+        assert!(is_cancelled);
+        for (log, whole) in logs.iter().zip(alone()) {
+            assert!(whole.starts_with(log), "{log:?}");
+        }
+    });
+}
+
+#[test]
+fn barrier_separates_rounds() {
+    explore("barrier", 4, || {
+        let barrier = Arc::new(Barrier::new(2, 0));
+        let arrived: Arc<[AtomicUsize; 3]> = Arc::default();
+        let cross = |barrier: Arc<Barrier>, arrived: Arc<[AtomicUsize; 3]>| {
+            for round in arrived.iter() {
+                // Relaxed: the barrier must order this with the load below.
+                round.fetch_add(1, Ordering::Relaxed);
+                barrier.wait();
+                let arrived = round.load(Ordering::Relaxed);
+                assert_eq!(arrived, 2, "a thread left early");
+            }
+        };
+        let (other, counts) = (Arc::clone(&barrier), Arc::clone(&arrived));
+        let other = loom::thread::spawn(move || cross(other, counts));
+        cross(barrier, arrived);
+        other.join().expect("the thread ends");
+    });
+}
+
+#[test]
+fn panic_of_a_partition_ends_the_others() {
+    explore("panic", 2, || {
+        let barrier = Arc::new(Barrier::new(2, 0));
+        let waiting = Arc::clone(&barrier);
+        let waits = loom::thread::spawn(move || {
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| waiting.wait())).is_err()
+        });
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _guard = Guard(&barrier);
+            std::panic::resume_unwind(Box::new("a panic for the test"));
+        }));
+        assert!(panicked.is_err());
+        assert!(waits.join().expect("the thread ends"), "the wait panics");
+    });
+}
