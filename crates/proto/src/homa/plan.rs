@@ -6,12 +6,9 @@ use duetime_core::{Rate, Span};
 /// Packet times added to the idle round trip: a few packets of queue.
 const SLACK_PACKET_TIMES: u64 = 5;
 
-/// Default of the silence after which packets are requested, in round trips.
+/// Default of the silence after which packets are requested, in round trips. The paper uses a few milliseconds for a
+/// round trip of about 10 us (Homa §3.7), so that a RESEND is rare without loss.
 const RESEND_ROUND_TRIPS: u64 = 50;
-/// Minimum of that default: the paper's "few milliseconds" (Homa §3.7). Packets of a low class often wait for a shorter
-/// time than this behind those of other messages, in the switch. A request would send them again in the highest class,
-/// where they delay the shortest messages.
-const MIN_RESEND_INTERVAL: Span = Span::from_ms(3);
 
 /// Network between the hosts.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +76,7 @@ impl Plan {
             cutoffs,
             resend_interval: config
                 .resend_interval
-                .unwrap_or((round_trip * RESEND_ROUND_TRIPS).max(MIN_RESEND_INTERVAL))
+                .unwrap_or(round_trip * RESEND_ROUND_TRIPS)
                 .max(Span::from_ps(1)),
             packet_time,
         }

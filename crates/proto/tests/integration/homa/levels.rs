@@ -1,7 +1,7 @@
 //! Priority levels and cutoffs, worked by hand (Homa §3.4).
 
 use super::{PAYLOAD, RATE, config, plan};
-use duetime_core::{Rate, Span};
+use duetime_core::Span;
 use duetime_proto::homa::{Config, Cutoffs, Network as Link, Plan};
 
 /// Ten packets, which are `RTTbytes`, have a payload of 14,400 B. Of 100 messages, 90 have 1,600 B and 10 have 144,000 B:
@@ -108,17 +108,4 @@ fn bandwidth_delay_product_is_the_default() {
     let plan = plan(&Config::default(), &[]);
     assert_eq!((plan.window, plan.unscheduled), (14, 14));
     assert_eq!(plan.resend_interval, Span::from_ms(8));
-}
-
-/// At 100 Gbps, 50 times 1 us and five packets of 120 ns are 80 us.
-#[test]
-fn fast_networks_request_after_three_milliseconds() {
-    let link = Link {
-        rate: Rate::from_gbps(100),
-        round_trip: Span::from_us(1),
-        framing_bytes: 0,
-        classes: 8,
-    };
-    let plan = Plan::new(&Config::default(), &link, &[]);
-    assert_eq!(plan.resend_interval, Span::from_ms(3));
 }
