@@ -71,8 +71,9 @@ impl Fraction {
 
     /// Returns the fraction to the power of `exponent`, within 10⁻⁶ of real arithmetic for exponents up to 4.
     ///
-    /// Powers of zero and one, and the first power of any fraction, are exact. A larger exponent never gives a larger
-    /// power. Exponents above 4096 are treated as 4096.
+    /// Powers of zero and one, and the first power of any fraction, are exact; other powers are above zero. A larger
+    /// exponent never gives a larger power. Exponents above 4096 are treated as 4096.
+    #[inline]
     #[must_use]
     pub const fn power(self, exponent: Factor) -> Self {
         if self.0 == 0 || exponent.0 == Factor::ONE.0 {
@@ -158,8 +159,10 @@ const EXP2: [u64; 6] = [
     224_717,
 ];
 
-/// Returns -log2 of a non-zero fraction, in [0, 20], with [`INNER`] bits after the point.
-const fn minus_log2(fraction: Fraction) -> u64 {
+/// Returns -log2 of a non-zero fraction, in [0, 20], with 30 bits after the point.
+#[doc(hidden)] // for tests of implementations in other languages
+#[inline]
+pub const fn minus_log2(fraction: Fraction) -> u64 {
     let top = fraction.0.ilog2();
     let x = ((fraction.0 as u64) << (INNER - top)) - (1 << INNER);
     let mut sum = LOG2[7];
@@ -172,8 +175,10 @@ const fn minus_log2(fraction: Fraction) -> u64 {
     (((Fraction::BITS - top) as u64) << INNER) - log2
 }
 
-/// Returns 2^-`x`, rounded to nearest; `x` has [`INNER`] bits after the point.
-const fn exp2_of_minus(x: u64) -> Fraction {
+/// Returns 2^-`x`, rounded to nearest but above zero; `x` has 30 bits after the point.
+#[doc(hidden)]
+#[inline]
+pub const fn exp2_of_minus(x: u64) -> Fraction {
     let whole = x >> INNER;
     // 2^-f = 2^(1-f) / 2 keeps every term positive.
     let g = (1 << INNER) - (x & ((1 << INNER) - 1));
@@ -184,10 +189,14 @@ const fn exp2_of_minus(x: u64) -> Fraction {
         sum = EXP2[term] + ((g * sum) >> INNER);
     }
     let double = (1 << INNER) + ((g * sum) >> INNER);
-    // Below 2^-32 every result rounds to zero.
+    // Below 2^-32 every result would round to zero.
     let whole = if whole > 32 { 32 } else { whole };
     let shift = whole + 1 + (INNER - Fraction::BITS) as u64;
-    Fraction(((double + (1 << (shift - 1))) >> shift) as u32)
+    match ((double + (1 << (shift - 1))) >> shift) as u32 {
+        // A marked flow has p > 0, however imminent its deadline.
+        0 => Fraction(1),
+        nearest => Fraction(nearest),
+    }
 }
 
 #[cfg(test)]

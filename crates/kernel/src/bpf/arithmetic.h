@@ -2,8 +2,8 @@
  * Arithmetic of DCTCP and D2TCP: the moving average alpha, the penalty alpha^d, the imminence d = Tc / D, and the
  * reduction of the window (RFC 8257 3.3, D2TCP 3.1 to 3.2.3).
  *
- * It gives the same bits as the controllers of crates/proto with the fixed-point numbers of crates/core, which a
- * differential test checks. It requires only u32 and u64, and compiles for the kernel and for user space.
+ * It gives the same bits as the controllers of crates/proto with the fixed-point numbers of crates/core, which
+ * script/prove proves for all inputs. It requires only u32 and u64, and compiles for the kernel and for user space.
  *
  * There is no branch per bit, because the verifier would walk both sides of each. Decisive bits are shifted out of a
  * difference instead, and OPAQUE prevents the compiler from turning them back into branches.
@@ -104,7 +104,7 @@ static __always_inline u64 minus_log2(u32 fraction)
 	return ((u64)(FRACTION_BITS - top) << INNER_BITS) - ((x * sum) >> INNER_BITS);
 }
 
-/* Returns 2^-x as a fraction, rounded to nearest; x has INNER_BITS after the point. */
+/* Returns 2^-x as a fraction, rounded to nearest but above zero; x has INNER_BITS after the point. */
 static __always_inline u32 exp2_of_minus(u64 x)
 {
 	static const u64 terms[] = {744261106, 257942067, 59587742, 10366067, 1360125, 224717};
@@ -117,7 +117,7 @@ static __always_inline u32 exp2_of_minus(u64 x)
 		sum = terms[term] + ((rest * sum) >> INNER_BITS);
 	twice = INNER_ONE + ((rest * sum) >> INNER_BITS);
 	shift = at_most(x >> INNER_BITS, 32) + 1 + (INNER_BITS - FRACTION_BITS);
-	return (twice + (1ull << (shift - 1))) >> shift;
+	return at_least((twice + (1ull << (shift - 1))) >> shift, 1);
 }
 
 /* Returns alpha^d (D2TCP 3.1). Exponents above 4096 count as 4096. */
@@ -133,13 +133,14 @@ static __always_inline u32 fraction_power(u32 fraction, u64 exponent)
 #define MAX_BYTES (1ull << 37)	   /* of a message */
 #define WINDOW_BITS 12		   /* after the point of a window in segments */
 
-/* Returns Tc in round trips as B / (3W/4) (D2TCP 3.2.3). bytes > 0, window > 0. */
+/* Returns Tc in round trips as B / (3W/4) (D2TCP 3.2.3). bytes > 0, 0 < window < 2^43. */
 static __always_inline u64 completion_approximate(u64 bytes, u64 window)
 {
 	return ((4 * at_most(bytes, MAX_BYTES)) << FACTOR_BITS) / (3 * window);
 }
 
-/* Returns Tc in round trips as the sum of the sawtooth, with a separate first period (D2TCP 3.2.3). */
+/* Returns Tc in round trips as the sum of the sawtooth, with a separate first period (D2TCP 3.2.3). bytes > 0,
+ * 0 < window < 2^43, 0 < mss < 2^16. */
 static __always_inline u64 completion_precise(u64 bytes, u64 window, u32 mss)
 {
 	u64 w = at_least(at_most((window << WINDOW_BITS) / mss, MAX_SEGMENTS << WINDOW_BITS), 1ull << WINDOW_BITS);

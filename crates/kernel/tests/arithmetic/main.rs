@@ -3,12 +3,14 @@
 
 #![forbid(unsafe_code)]
 
+mod exhaustive;
+
 use duetime_core::fixed::{Factor, Fraction};
 use duetime_core::random::mix;
 use duetime_core::{Span, Time};
 use duetime_proto::window::{Completion, D2tcp, Progress, completion_rtts, imminence, reduced};
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// Number of cases per batch of the C program.
@@ -278,23 +280,7 @@ struct CProgram(Child);
 
 impl CProgram {
     fn start() -> Self {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/arithmetic/repeat.c");
-        let name = format!("repeat-{:?}", std::thread::current().id()).replace(['(', ')'], "");
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let built = Command::new("cc")
-            .args([
-                "-O2",
-                "-Wall",
-                "-Wextra",
-                "-Werror",
-                "-Wno-unknown-pragmas",
-                "-Wno-sign-compare",
-                "-o",
-            ])
-            .args([&program, &source])
-            .status()
-            .expect("a C compiler, cc (script/bootstrap)");
-        assert!(built.success(), "{} does not compile", source.display());
+        let program = compile("repeat.c");
         let child = Command::new(program)
             .arg(BATCH.to_string())
             .stdin(Stdio::piped())
@@ -332,4 +318,28 @@ impl CProgram {
         drop(self.0.stdin.take());
         assert!(self.0.wait().expect("ended").success());
     }
+}
+
+/// Compiles a program of this folder; returns its path.
+fn compile(name: &str) -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let source = package.join("tests/arithmetic").join(name);
+    let thread = format!("{name}-{:?}", std::thread::current().id()).replace(['(', ')'], "");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(thread);
+    let built = Command::new("cc")
+        .args([
+            "-O2",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wno-unknown-pragmas",
+            "-Wno-sign-compare",
+            "-I",
+        ])
+        .args([&package.join("src/bpf"), Path::new("-o")])
+        .args([&program, &source])
+        .status()
+        .expect("a C compiler, cc (script/bootstrap)");
+    assert!(built.success(), "{} does not compile", source.display());
+    program
 }

@@ -7,7 +7,7 @@ typedef unsigned int u32;
 typedef unsigned long long u64;
 #undef __always_inline
 #define __always_inline inline __attribute__((always_inline))
-#include "../../src/bpf/arithmetic.h"
+#include "arithmetic.h"
 
 struct input {
 	struct imminence_options options;

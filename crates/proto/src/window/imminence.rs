@@ -14,7 +14,8 @@ const WINDOW_BITS: u32 = 12;
 
 /// Returns Tc in round trips: the time to send `bytes` with a sawtooth window between `window`/2 and `window` bytes.
 ///
-/// Both must be above zero. The window is clamped to 2¹⁸ segments, the data to 2³⁷ bytes.
+/// Both must be above zero, `window` below 2⁴³, and `mss` from 1 to 65,535. The window is clamped to 2¹⁸ segments, the
+/// data to 2³⁷ bytes.
 pub fn completion_rtts(form: Completion, bytes: u64, window: u64, mss: u32) -> Factor {
     let bytes = bytes.min(MAX_BYTES);
     match form {
