@@ -21,6 +21,12 @@ mod reports;
 mod shared;
 #[cfg(unix)]
 mod socket;
+/// Primitives of the shared state. `tests/loom/` compiles it with those of a model checker.
+#[cfg(unix)]
+mod sync {
+    pub use std::os::unix::net::UnixStream;
+    pub use std::sync::{Condvar, Mutex, MutexGuard};
+}
 
 #[cfg(unix)]
 pub use descriptor::Descriptor;

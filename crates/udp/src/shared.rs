@@ -1,11 +1,11 @@
 //! State shared by the application's threads and the socket's thread: the protocol's endpoint and its waiters.
 
 use crate::Protocol;
+use crate::sync::{Condvar, Mutex, MutexGuard, UnixStream};
 use duetime_core::{Span, Time};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::os::unix::net::UnixStream;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 

@@ -1,0 +1,162 @@
+//! Runs the state that a socket shares between the application's threads and its own under every interleaving, with the
+//! model checker loom. A lost wake-up is a deadlock, which loom reports. The file is the crate's, with loom's locks; the
+//! pipe, the protocol and the socket's thread are small models.
+
+mod pipe;
+#[path = "../../src/shared.rs"]
+#[expect(dead_code, reason = "the model needs a part of it")]
+mod shared;
+
+mod sync {
+    pub use crate::pipe::Pipe as UnixStream;
+    pub use loom::sync::{Condvar, Mutex, MutexGuard};
+}
+
+use duetime_core::Time;
+use duetime_udp::{Protocol, Transmit};
+use pipe::Pipe;
+use shared::Shared;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+
+/// A protocol with messages of one datagram each, delivered when the datagram leaves.
+#[derive(Debug, Default)]
+struct Messages {
+    waiting: u32,
+    delivered: u32,
+    /// Messages whose delivery was not announced.
+    events: u32,
+}
+
+impl Protocol for Messages {
+    type Key = ();
+
+    fn input(&mut self, _: Time, _: SocketAddr, _: &[u8]) {}
+
+    fn timeout(&mut self, _: Time) {}
+
+    fn next_timeout(&self) -> Time {
+        if self.waiting > 0 {
+            Time::ZERO
+        } else {
+            Time::MAX
+        }
+    }
+
+    fn poll_transmit(&mut self, _: Time, _: &mut Vec<u8>) -> Option<Transmit> {
+        self.waiting = self.waiting.checked_sub(1)?;
+        self.delivered += 1;
+        self.events += 1;
+        Some(Transmit {
+            bytes: 0,
+            peer: SocketAddr::from(([127, 0, 0, 1], 1)),
+        })
+    }
+
+    fn poll_event(&mut self) -> Option<()> {
+        self.events = self.events.checked_sub(1)?;
+        Some(())
+    }
+
+    fn too_long(&mut self, _: Time, _: SocketAddr) {}
+
+    fn port_closed(&mut self, _: Time, _: SocketAddr) {}
+
+    fn is_sending(&self) -> bool {
+        self.waiting > 0
+    }
+
+    fn stop(&mut self) {}
+}
+
+/// Runs the socket's thread as `driver.rs` does: collects datagrams, and sleeps if there are none.
+fn drive(shared: &Shared<Messages>, wakeup: &Pipe) {
+    loop {
+        let mut state = shared.lock();
+        let is_sending = state
+            .protocol
+            .poll_transmit(Time::ZERO, &mut Vec::new())
+            .is_some();
+        state.notify();
+        if state.closing && !is_sending && !state.protocol.is_sending() {
+            return;
+        }
+        state.planned = if is_sending {
+            Time::ZERO
+        } else {
+            state.protocol.next_timeout()
+        };
+        drop(state);
+        if !is_sending {
+            wakeup.wait();
+        }
+    }
+}
+
+/// Explores the interleavings of `threads` threads that send a message each, wait for its delivery, and then close the
+/// socket, with at most `LOOM_MAX_PREEMPTIONS` preemptions, by default `preemptions`.
+fn explore(threads: u32, preemptions: usize) {
+    let count = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&count);
+    let mut builder = loom::model::Builder::new();
+    let bound = builder.preemption_bound.unwrap_or(preemptions);
+    builder.preemption_bound = Some(bound);
+    builder.check(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        let wakeup = Pipe::default();
+        let shared = Arc::new(Shared::new(Messages::default(), wakeup.clone()));
+        let driver = Arc::clone(&shared);
+        let driver = loom::thread::spawn(move || drive(&driver, &wakeup));
+        let send = move |shared: &Shared<Messages>| {
+            shared.call(|messages, _| messages.waiting += 1);
+            let delivered = shared.wait_until(None, &(), |messages, _| {
+                if messages.delivered == threads {
+                    Poll::Ready(())
+                } else {
+                    Poll::Pending
+                }
+            });
+            assert_eq!(delivered.expect("the socket works"), Some(()));
+        };
+        let others: Vec<_> = (1..threads)
+            .map(|_| {
+                let shared = Arc::clone(&shared);
+                loom::thread::spawn(move || send(&shared))
+            })
+            .collect();
+        send(&shared);
+        for other in others {
+            other.join().expect("the message is delivered");
+        }
+        shared.close();
+        driver.join().expect("the thread ends");
+    });
+    let explored = count.load(Ordering::Relaxed);
+    println!("{threads} threads send: {explored} interleavings with at most {bound} preemptions");
+}
+
+#[test]
+fn one_thread_sends_and_closes() {
+    explore(1, 5);
+}
+
+#[test]
+fn two_threads_send_and_close() {
+    explore(2, 2);
+}
+
+#[test]
+fn failure_of_the_thread_ends_all_waits() {
+    loom::model(|| {
+        let shared = Arc::new(Shared::new(Messages::default(), Pipe::default()));
+        let waiting = Arc::clone(&shared);
+        let waiting = loom::thread::spawn(move || {
+            let never = waiting.wait_until(None, &(), |_, _| Poll::<()>::Pending);
+            never.expect_err("the wait fails").to_string()
+        });
+        shared.lock().fail(&std::io::Error::other("broken"));
+        assert_eq!(waiting.join().expect("the thread ends"), "broken");
+    });
+}
