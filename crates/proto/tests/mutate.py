@@ -10,7 +10,6 @@ test finds nothing.
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -26,11 +25,16 @@ def copy() -> Path:
     tree = WORK / "tree"
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True).stdout.decode().split("\0")
-    shutil.rmtree(tree, ignore_errors=True)
-    for name in filter(None, names):
-        if (source := ROOT / name).is_file():
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source, tree / name)
+    sources = {name: ROOT / name for name in names if name and (ROOT / name).is_file()}
+    for path in [path for path in tree.rglob("*") if path.is_file()]:
+        if path.relative_to(tree).as_posix() not in sources:
+            path.unlink()
+    for name, source in sources.items():
+        target = tree / name
+        # Cargo compares times: a file that replaces a mutated one must be newer, and others should not be.
+        if not target.is_file() or target.read_bytes() != source.read_bytes():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(source.read_bytes())
     return tree
 
 

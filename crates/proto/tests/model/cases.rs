@@ -118,7 +118,14 @@ pub fn interleavings(deep: bool) -> Vec<Interleavings> {
             faults: faults(2),
             flows: on(FIRST, BACK, short(2)),
             ports: 1,
-            ..case("2 flows, 1 port, 2 faults", untimed(), short(2))
+            ..case("2 flows, 1 port, 2 faults", untimed(), vec![])
+        },
+        Case {
+            requests: pick(1, 2),
+            faults: faults(3),
+            flows: on(FIRST, BACK, short(2)),
+            ports: 1,
+            ..case("2 flows, 1 port, 3 faults", untimed(), vec![])
         },
         Case {
             requests: pick(3, 4),
@@ -136,7 +143,17 @@ pub fn interleavings(deep: bool) -> Vec<Interleavings> {
             ..case(
                 "2 flows, acknowledgements registered, 1 fault",
                 untimed().with(|c| c.host.reverse_request = true),
-                short(2),
+                vec![],
+            )
+        },
+        Case {
+            requests: pick(2, 3),
+            faults: faults(2),
+            flows: on(FIRST, SECOND, short(1)),
+            ..case(
+                "1 flow, acknowledgements registered, 2 faults",
+                untimed().with(|c| c.host.reverse_request = true),
+                vec![],
             )
         },
         Case {
@@ -172,8 +189,8 @@ pub fn interleavings(deep: bool) -> Vec<Interleavings> {
             )
         },
         Case {
-            requests: pick(2, 3),
-            faults: faults(1),
+            requests: 3,
+            faults: faults(pick(0, 1)),
             flows: short(2)
                 .into_iter()
                 .map(|flow| FlowCase {
@@ -181,16 +198,16 @@ pub fn interleavings(deep: bool) -> Vec<Interleavings> {
                     ..flow
                 })
                 .collect(),
-            ..case("2 flows, may be abandoned, 1 fault", untimed(), vec![])
+            ..case("2 flows, may be abandoned", untimed(), vec![])
         },
         Case {
             requests: pick(3, 4),
-            faults: faults(1),
+            faults: faults(pick(1, 2)),
             flows: vec![FlowCase {
                 written: Some(Span::ZERO),
                 ..flow(Some(1_000), None)
             }],
-            ..case("1 flow that pauses, 1 fault", untimed(), vec![])
+            ..case("1 flow that pauses, faults", untimed(), vec![])
         },
         Case {
             flows: on(FIRST, BACK, long(1)),

@@ -2,8 +2,9 @@
 //!
 //! A checker (`stateright`) drives [`Sender`](duetime_proto::d3::Sender)s, [`Receiver`](duetime_proto::d3::Receiver)s
 //! and [`PortDriver`](duetime_proto::d3::PortDriver)s through every order of the events of a small network: up to three
-//! flows and two ports, with lost, duplicated, late and overtaking packets, hosts that fail, and ports that restart. The
-//! ledger sums the live flows of each port independently. Its rules, [`Rule`](rules::Rule), apply to every state:
+//! flows and two ports, with lost, duplicated and late packets in any order, flows that end or are abandoned, hosts that
+//! fail, and ports that restart. The [`ledger`] sums the live flows of each port independently. The
+//! [`Rule`](rules::Rule)s apply to every state:
 //!
 //! - N, D and A equal the sums at every moment, not only while no packet is in flight. After a disturbance they do so
 //!   from the fourth complete epoch on.
