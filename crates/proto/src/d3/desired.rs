@@ -98,7 +98,7 @@ pub(super) fn desired_rate(
 }
 
 /// Counter of successive increases of a flow's desired rate.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Rises {
     previous: i64,
     count: u8,

@@ -10,7 +10,7 @@ use duetime_core::{Rate, Span, Time};
 /// [`needs_sample`](Self::needs_sample) is false; [`process`](Self::process) or [`answer`](Self::answer) for each
 /// packet with a request; and [`timeout`](Self::timeout) at [`next_timeout`](Self::next_timeout), which may change with
 /// each of these calls. An idle driver needs no timeouts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PortDriver {
     allocator: Allocator,
     /// Time of the next update; `Time::MAX` while the allocator is idle.

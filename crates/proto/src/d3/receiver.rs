@@ -9,7 +9,7 @@ const WINDOW: u64 = 1 << 30;
 const MAX_RANGES: usize = 1_024;
 
 /// Receiver of one flow. It has no timers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Receiver {
     /// Next byte to deliver.
     next: u64,
@@ -33,7 +33,7 @@ pub struct Receiver {
 }
 
 /// Feedback to a request, with the fields sent with it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Feedback {
     allocations: [EncodedRate; MAX_HOPS],
     tag: Tag,
@@ -44,7 +44,7 @@ struct Feedback {
 }
 
 /// State registered with the routers of a path. A reverse flow always has a desired rate of zero.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Registered {
     allocations: [EncodedRate; MAX_HOPS],
     stamps: u8,

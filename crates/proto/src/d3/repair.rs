@@ -18,10 +18,12 @@
 //! consecutive epochs agree on (same sign; the smallest) is removed from the counters. Therefore:
 //! - the error from a lost SYN, FIN or request, or from a failed host, is removed after at most four epochs (6.4 ms by
 //!   default);
-//! - a flow that is counted twice because the feedback with its stamp was lost affects one epoch only;
+//! - a flow that is counted twice because the feedback with its stamp was lost affects one epoch only. An earlier error
+//!   that is not removed yet can then take four more epochs, because the second count conceals it;
 //! - a flow that was silent for an epoch, because it had to recover a lost request, is missed in two epochs: in the
 //!   next one its stamp, two epochs old, looks current;
-//! - a port that restarts with all counters at zero under live flows is correct after four epochs.
+//! - a port that restarts with all counters at zero under live flows is correct after four epochs, or five if a flow is
+//!   too slow for the first, whose length does not take the flow's pace into account.
 //!
 //! An epoch is half of `reset_intervals`, two update intervals by default. D3 expects a round trip to be shorter than
 //! one interval, so a flow is seen even if it has to repeat a request. For longer round trips, two more spare bits
@@ -67,7 +69,7 @@ pub(super) fn pace(config: &Config, wait: Span) -> u8 {
 }
 
 /// N, D and A of a port or a census, or the difference of both. Rates are in internal fixed point.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Tally {
     /// N: flows.
     pub flows: i64,
@@ -127,7 +129,7 @@ impl Tally {
 }
 
 /// Census of the current epoch, and unexplained disagreements of earlier ones.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Census {
     counted: Tally,
     /// Unexplained disagreements of the last two epochs, newest first.

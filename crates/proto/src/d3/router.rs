@@ -14,7 +14,7 @@ const CARRY_LIMIT: i64 = 4 * UNIT;
 
 /// Divides the capacity of an interface among its flows, with three counters and no per-flow state. All arithmetic is
 /// on integers, in 2^-16 encoded units.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Allocator {
     /// N, D and A.
     counters: Tally,

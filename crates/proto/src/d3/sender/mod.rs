@@ -15,7 +15,7 @@ use transmit::Plan;
 const EMISSIONS: usize = 4;
 
 /// Sender of one flow.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sender {
     /// Bytes that may still be sent in this slot, counted in whole IP packets; the remainder is carried to the next
     /// slot (D3 §5).
@@ -98,7 +98,7 @@ pub struct Sender {
     counters: Counters,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum State {
     /// The SYN has not been answered.
     Opening,
@@ -108,7 +108,7 @@ enum State {
     Closed,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Fin {
     Sent,
     /// The FIN was not answered and must be sent again.
@@ -118,7 +118,7 @@ enum Fin {
 }
 
 /// State of the request (or SYN) of this round trip.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum RequestState {
     /// To be sent with the next packet.
     Due,
@@ -137,7 +137,7 @@ enum RequestState {
 }
 
 /// State of loss detection and repair without a timeout.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Repair {
     /// Number of arrivals beyond a gap since the last progress.
     Gaps(u8),
@@ -146,7 +146,7 @@ enum Repair {
 }
 
 /// Request of the receiver.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Reverse {
     number: u16,
     hops: u8,
@@ -155,7 +155,7 @@ struct Reverse {
 }
 
 /// State registered with the routers of a path.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Registered {
     desired: EncodedRate,
     allocations: [EncodedRate; MAX_HOPS],
@@ -181,7 +181,7 @@ pub enum Timer {
 }
 
 /// Event counters of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counters {
     /// Retransmission timeouts, including those of SYN and FIN.
     pub timeouts: u32,

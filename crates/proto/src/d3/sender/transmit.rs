@@ -12,7 +12,7 @@ use duetime_core::{Span, Time};
 const MAX_REQUEST_BACKOFF: u32 = 2;
 
 /// Next packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Plan {
     Syn,
     /// Headers with a request.

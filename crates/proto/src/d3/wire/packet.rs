@@ -5,7 +5,7 @@ use super::Request;
 use core::ops::{BitOr, BitOrAssign};
 
 /// D3 packet of either direction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Packet {
     /// From the sender: position of the first payload byte, where the flow's first byte is 0. From the receiver: next
     /// expected byte, plus one if the FIN has been reached.
@@ -21,7 +21,7 @@ pub struct Packet {
 }
 
 /// Fields that match feedback to its request. Only end hosts read them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Tag {
     /// Number of the request in this packet.
     pub number: u16,
@@ -34,7 +34,7 @@ pub struct Tag {
 }
 
 /// Set of flags.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags(pub u16);
 
 impl Flags {

@@ -22,7 +22,7 @@ use core::fmt;
 pub const MAX_HOPS: usize = 6;
 
 /// Rate request with feedback.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Request {
     /// Desired rate for the next round trip.
     pub desired: EncodedRate,
