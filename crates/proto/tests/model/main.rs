@@ -35,7 +35,7 @@
 //! Both treat a flow whose SYN, FIN or pause was lost as gone until it is repeated, because a host may be silent for
 //! longer than an epoch then.
 //!
-//! `D3_MODEL_CASE` selects cases by a part of their names. `script/prove-d3` runs all of them in depth, and seeded faults.
+//! `D3_MODEL_CASE` selects cases by a part of their names. `script/prove counters` runs all of them in depth, and seeded faults.
 
 #![allow(clippy::print_stdout, reason = "tests print their measurements")]
 
@@ -75,13 +75,13 @@ fn timelines() {
 }
 
 #[test]
-#[ignore = "minutes: script/prove-d3"]
+#[ignore = "minutes: script/prove counters"]
 fn interleavings_in_depth() {
     all(&cases::interleavings(true));
 }
 
 #[test]
-#[ignore = "minutes: script/prove-d3"]
+#[ignore = "minutes: script/prove counters"]
 fn timelines_in_depth() {
     all(&cases::timelines(true));
 }
