@@ -110,7 +110,7 @@ impl Part for Partition {
     }
 }
 
-/// Checks for the end of the run every 8 ps.
+/// Checks for the end of the run every 20 ps, so that windows end at the lookahead, a mark or a check.
 #[derive(Clone, Copy)]
 pub struct Strides {
     is_cancelled: bool,
@@ -133,9 +133,9 @@ impl Strides {
 impl Ends for Strides {
     fn next_boundary(&self, next_event: Time, reached: Time) -> Time {
         Time::from_ps(
-            (next_event.max(reached).as_ps() / 8)
+            (next_event.max(reached).as_ps() / 20)
                 .saturating_add(1)
-                .saturating_mul(8),
+                .saturating_mul(20),
         )
     }
 
