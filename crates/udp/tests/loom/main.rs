@@ -95,9 +95,9 @@ fn drive(shared: &Shared<Messages>, wakeup: &Pipe) {
     }
 }
 
-/// Explores the interleavings of `threads` threads that send a message each, wait for its delivery, and then close the
-/// socket, with at most `LOOM_MAX_PREEMPTIONS` preemptions, by default `preemptions`.
-fn explore(threads: u32, preemptions: usize) {
+/// Explores the interleavings of an application and the socket's thread, with at most `LOOM_MAX_PREEMPTIONS`
+/// preemptions, by default `preemptions`. The application then closes the socket, and its thread must end.
+fn explore(name: &str, preemptions: usize, application: fn(&Arc<Shared<Messages>>)) {
     let count = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&count);
     let mut builder = loom::model::Builder::new();
@@ -109,42 +109,60 @@ fn explore(threads: u32, preemptions: usize) {
         let shared = Arc::new(Shared::new(Messages::default(), wakeup.clone()));
         let driver = Arc::clone(&shared);
         let driver = loom::thread::spawn(move || drive(&driver, &wakeup));
-        let send = move |shared: &Shared<Messages>| {
-            shared.call(|messages, _| messages.waiting += 1);
-            let delivered = shared.wait_until(None, &(), |messages, _| {
-                if messages.delivered == threads {
-                    Poll::Ready(())
-                } else {
-                    Poll::Pending
-                }
-            });
-            assert_eq!(delivered.expect("the socket works"), Some(()));
-        };
-        let others: Vec<_> = (1..threads)
-            .map(|_| {
-                let shared = Arc::clone(&shared);
-                loom::thread::spawn(move || send(&shared))
-            })
-            .collect();
-        send(&shared);
-        for other in others {
-            other.join().expect("the message is delivered");
-        }
+        application(&shared);
         shared.close();
         driver.join().expect("the thread ends");
     });
     let explored = count.load(Ordering::Relaxed);
-    println!("{threads} threads send: {explored} interleavings with at most {bound} preemptions");
+    println!("{name}: {explored} interleavings with at most {bound} preemptions");
+}
+
+fn send(shared: &Shared<Messages>) {
+    shared.call(|messages, _| messages.waiting += 1);
+}
+
+/// Waits until `count` messages are delivered.
+fn wait_for(shared: &Shared<Messages>, count: u32) {
+    let delivered = shared.wait_until(None, &(), |messages, _| {
+        if messages.delivered == count {
+            Poll::Ready(())
+        } else {
+            Poll::Pending
+        }
+    });
+    assert_eq!(delivered.expect("the socket works"), Some(()));
 }
 
 #[test]
-fn one_thread_sends_and_closes() {
-    explore(1, 5);
+fn one_thread_sends_and_waits() {
+    explore("one thread sends and waits", 5, |shared| {
+        send(shared);
+        wait_for(shared, 1);
+    });
 }
 
 #[test]
-fn two_threads_send_and_close() {
-    explore(2, 2);
+fn two_threads_send_and_wait() {
+    explore("two threads send and wait", 2, |shared| {
+        let other = Arc::clone(shared);
+        let other = loom::thread::spawn(move || {
+            send(&other);
+            wait_for(&other, 2);
+        });
+        send(shared);
+        wait_for(shared, 2);
+        other.join().expect("the messages are delivered");
+    });
+}
+
+#[test]
+fn one_thread_sends_and_another_waits() {
+    explore("one thread sends, another waits", 4, |shared| {
+        let other = Arc::clone(shared);
+        let other = loom::thread::spawn(move || send(&other));
+        wait_for(shared, 1);
+        other.join().expect("the message is sent");
+    });
 }
 
 #[test]
