@@ -2,6 +2,8 @@
 //! files are those of the simulator, with loom's atomics and locks; the partitions are small models. `script/prove
 //! concurrency` explores more interleavings.
 
+#![allow(clippy::print_stdout, reason = "tests print their measurements")]
+
 mod model;
 mod parallel;
 

@@ -53,7 +53,7 @@ impl Part for Partition {
     }
 
     fn open(&self) -> i64 {
-        self.events.len() as i64
+        i64::try_from(self.events.len()).expect("few events")
     }
 
     fn has_wakes(&self) -> bool {

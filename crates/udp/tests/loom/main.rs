@@ -2,6 +2,8 @@
 //! model checker loom. A lost wake-up is a deadlock, which loom reports. The file is the crate's, with loom's locks; the
 //! pipe, the protocol and the socket's thread are small models.
 
+#![allow(clippy::print_stdout, reason = "tests print their measurements")]
+
 mod pipe;
 #[path = "../../src/shared.rs"]
 #[expect(dead_code, reason = "the model needs a part of it")]
