@@ -40,7 +40,7 @@ def test_transport_has_requirements_and_a_colour(opened: Opened) -> None:
         ("dctcp", "Needs ECN marking in the switches, dctcp as congestion control."),
         ("d2tcp", "an eBPF program on the hosts (duetime kernel attach)."),
         ("d3", "its software switch as router."),
-        ("due", "UDP sockets of Duetime, nothing of the switches; ECN marks and priority classes help."),
+        ("due", "UDP sockets of Duetime, nothing of the switches; ECN marks and priority classes, which only the simulator's due uses, help."),
     ]:
         switch = page.get_by_role("checkbox", name=name, exact=True)
         expect(switch).to_have_accessible_description(re.compile(re.escape(needs) + "$"))

@@ -9,7 +9,7 @@ use duetime_proto::due::Config;
 
 pub(super) const ABOUT: About = About {
     what: "Receiving hosts grant packets by deadline, so that as many whole queries as possible are in time.",
-    needs: "UDP sockets of Duetime, nothing of the switches; ECN marks and priority classes help",
+    needs: "UDP sockets of Duetime, nothing of the switches; ECN marks and priority classes, which only the simulator's `due` uses, help",
 };
 
 options! {
