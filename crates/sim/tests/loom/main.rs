@@ -4,32 +4,17 @@
 
 #![allow(clippy::print_stdout, reason = "tests print their measurements")]
 
+#[path = "../../../../tests/interleavings/explore.rs"]
+mod explore;
 mod model;
 mod parallel;
 
+use explore::explore;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use model::{Partition, Strides, alone};
 use parallel::barrier::{Barrier, Guard};
 use parallel::rounds::{self, Shared};
-use std::sync::atomic::AtomicU64;
-
-/// Explores the interleavings in which a thread is preempted at most `LOOM_MAX_PREEMPTIONS` times, by default
-/// `preemptions`. Voluntary switches, such as those of a waiting thread, are free.
-fn explore(name: &str, preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
-    let count = std::sync::Arc::new(AtomicU64::new(0));
-    let counted = std::sync::Arc::clone(&count);
-    let mut builder = loom::model::Builder::new();
-    let bound = builder.preemption_bound.unwrap_or(preemptions);
-    builder.preemption_bound = Some(bound);
-    builder.max_branches = 100_000;
-    builder.check(move || {
-        counted.fetch_add(1, Ordering::Relaxed);
-        model();
-    });
-    let explored = count.load(Ordering::Relaxed);
-    println!("{name}: {explored} interleavings with at most {bound} preemptions");
-}
 
 /// Runs two partitions on two threads. Returns their logs of (time, events left), and true if the run was cancelled.
 fn run_two(strides: Strides) -> (Vec<model::Log>, bool) {

@@ -4,6 +4,8 @@
 
 #![allow(clippy::print_stdout, reason = "tests print their measurements")]
 
+#[path = "../../../../tests/interleavings/explore.rs"]
+mod explore;
 mod pipe;
 #[path = "../../src/shared.rs"]
 #[expect(dead_code, reason = "the model needs a part of it")]
@@ -16,11 +18,11 @@ mod sync {
 
 use duetime_core::Time;
 use duetime_udp::{Protocol, Transmit};
+use explore::explore;
 use pipe::Pipe;
 use shared::Shared;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 
 /// A protocol with messages of one datagram each, delivered when the datagram leaves.
@@ -97,16 +99,10 @@ fn drive(shared: &Shared<Messages>, wakeup: &Pipe) {
     }
 }
 
-/// Explores the interleavings of an application and the socket's thread, with at most `LOOM_MAX_PREEMPTIONS`
-/// preemptions, by default `preemptions`. The application then closes the socket, and its thread must end.
-fn explore(name: &str, preemptions: usize, application: fn(&Arc<Shared<Messages>>)) {
-    let count = Arc::new(AtomicU64::new(0));
-    let counted = Arc::clone(&count);
-    let mut builder = loom::model::Builder::new();
-    let bound = builder.preemption_bound.unwrap_or(preemptions);
-    builder.preemption_bound = Some(bound);
-    builder.check(move || {
-        counted.fetch_add(1, Ordering::Relaxed);
+/// Explores the interleavings of an application and the socket's thread. The application then closes the socket, and its
+/// thread must end.
+fn with_socket(name: &str, preemptions: usize, application: fn(&Arc<Shared<Messages>>)) {
+    explore(name, preemptions, move || {
         let wakeup = Pipe::default();
         let shared = Arc::new(Shared::new(Messages::default(), wakeup.clone()));
         let driver = Arc::clone(&shared);
@@ -115,8 +111,6 @@ fn explore(name: &str, preemptions: usize, application: fn(&Arc<Shared<Messages>
         shared.close();
         driver.join().expect("the thread ends");
     });
-    let explored = count.load(Ordering::Relaxed);
-    println!("{name}: {explored} interleavings with at most {bound} preemptions");
 }
 
 fn send(shared: &Shared<Messages>) {
@@ -137,7 +131,7 @@ fn wait_for(shared: &Shared<Messages>, count: u32) {
 
 #[test]
 fn one_thread_sends_and_waits() {
-    explore("one thread sends and waits", 5, |shared| {
+    with_socket("one thread sends and waits", 5, |shared| {
         send(shared);
         wait_for(shared, 1);
     });
@@ -145,7 +139,7 @@ fn one_thread_sends_and_waits() {
 
 #[test]
 fn two_threads_send_and_wait() {
-    explore("two threads send and wait", 2, |shared| {
+    with_socket("two threads send and wait", 2, |shared| {
         let other = Arc::clone(shared);
         let other = loom::thread::spawn(move || {
             send(&other);
@@ -159,7 +153,7 @@ fn two_threads_send_and_wait() {
 
 #[test]
 fn one_thread_sends_and_another_waits() {
-    explore("one thread sends, another waits", 4, |shared| {
+    with_socket("one thread sends, another waits", 4, |shared| {
         let other = Arc::clone(shared);
         let other = loom::thread::spawn(move || send(&other));
         wait_for(shared, 1);
@@ -169,7 +163,7 @@ fn one_thread_sends_and_another_waits() {
 
 #[test]
 fn failure_of_the_thread_ends_all_waits() {
-    loom::model(|| {
+    explore("the thread fails", 3, || {
         let shared = Arc::new(Shared::new(Messages::default(), Pipe::default()));
         let waiting = Arc::clone(&shared);
         let waiting = loom::thread::spawn(move || {
