@@ -89,11 +89,9 @@ impl Stack {
                 "transport `{name}` uses strict-priority classes, which the endpoints of `due` do not support; use TCP"
             ))),
             Protocol::Due(config) => Due::new(name, config).map(Self::Due),
-            Protocol::PFabric(_) | Protocol::Homa(_) | Protocol::Pdq(_) | Protocol::Sird(_) => {
-                Err(LabError::Unsupported(format!(
-                    "transport `{name}` runs only in the simulator; use TCP, D3 or `due`"
-                )))
-            }
+            _ => Err(LabError::Unsupported(format!(
+                "transport `{name}` runs only in the simulator; use TCP, D3 or `due`"
+            ))),
         }
     }
 

@@ -31,6 +31,12 @@ pub const MAX_UNSCHEDULED: u8 = CLASSES - 1;
 /// Maximum number of messages that a receiver grants at the same time.
 pub const MAX_OVERCOMMITMENT: u8 = 64;
 
+/// Default of [`Config::incast_threshold`]. The paper names no value.
+pub const INCAST_THRESHOLD: u32 = 8;
+
+/// Unscheduled packets of an answer in an incast. The paper permits a few hundred bytes (Homa §3.6).
+pub const INCAST_UNSCHEDULED: u64 = 1;
+
 /// Options of the transport. `None` means that [`Plan`] derives the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -40,6 +46,9 @@ pub struct Config {
     pub rtt_bytes: Option<u64>,
     /// Bytes that a message may send without a grant, headers included. `RTTbytes` by default (Homa §3.2).
     pub unscheduled_bytes: Option<u64>,
+    /// Number of answers to a query above which each answer sends only [`INCAST_UNSCHEDULED`] packets without a grant
+    /// (Homa §3.6).
+    pub incast_threshold: u32,
     /// Number of messages that a receiver grants at the same time. The number of scheduled levels by default (Homa §3.5).
     pub overcommitment: Option<u8>,
     /// Number of priority levels of unscheduled packets. Their share of the bytes by default (Homa §3.4).
@@ -59,6 +68,7 @@ impl Default for Config {
             mtu: 1_500,
             rtt_bytes: None,
             unscheduled_bytes: None,
+            incast_threshold: INCAST_THRESHOLD,
             overcommitment: None,
             unscheduled_levels: None,
             cutoffs: None,
@@ -91,6 +101,15 @@ impl Config {
     #[inline]
     const fn bytes_from(&self, message_bytes: u64, number: u64) -> u64 {
         message_bytes.saturating_sub(number.saturating_mul(self.payload()))
+    }
+
+    /// Returns the outline of an answer of `bytes` to a query with `answers` answers; 0 answers for other messages.
+    #[inline]
+    pub const fn outline(&self, bytes: u64, answers: u32) -> Outline {
+        Outline {
+            bytes,
+            is_incast: answers > self.incast_threshold,
+        }
     }
 
     /// Returns the number of classes that the options require, at least 1.
@@ -144,6 +163,25 @@ impl Cutoffs {
     }
 }
 
+/// Description of a message in each of its packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outline {
+    /// Size in bytes.
+    pub bytes: u64,
+    /// True if the receiver requested so many answers that each has fewer unscheduled packets (Homa §3.6).
+    pub is_incast: bool,
+}
+
+impl From<u64> for Outline {
+    /// Describes a message of `bytes` that is not part of an incast.
+    fn from(bytes: u64) -> Self {
+        Self {
+            bytes,
+            is_incast: false,
+        }
+    }
+}
+
 /// Names a message at its receiver: the source host and the source's number of the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MessageId {
@@ -158,8 +196,8 @@ pub struct MessageId {
 pub struct Data {
     /// Number of the message.
     pub message: u64,
-    /// Size of the message in bytes.
-    pub bytes: u64,
+    /// Size of the message, and whether it is part of an incast.
+    pub outline: Outline,
     /// Contents of the packet.
     pub body: Body,
     /// Strict-priority class; 0 is the highest.

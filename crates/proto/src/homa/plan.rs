@@ -1,6 +1,8 @@
 //! Values derived from the options, the network and the sizes of messages. They are equal at all hosts.
 
-use super::{CLASSES, Config, Cutoffs, MAX_OVERCOMMITMENT, MAX_UNSCHEDULED};
+use super::{
+    CLASSES, Config, Cutoffs, INCAST_UNSCHEDULED, MAX_OVERCOMMITMENT, MAX_UNSCHEDULED, Outline,
+};
 use duetime_core::{Rate, Span};
 
 /// Packet times added to the idle round trip: a few packets of queue.
@@ -28,7 +30,7 @@ pub struct Network {
 pub struct Plan {
     /// `RTTbytes` in packets, at least 1.
     pub window: u64,
-    /// Number of packets that a message sends without a grant, at least 1.
+    /// Number of packets that a message outside an incast sends without a grant, at least 1.
     pub unscheduled: u64,
     /// Number of messages that a receiver grants at the same time, at least 1.
     pub overcommitment: u8,
@@ -79,6 +81,16 @@ impl Plan {
                 .unwrap_or(round_trip * RESEND_ROUND_TRIPS)
                 .max(Span::from_ps(1)),
             packet_time,
+        }
+    }
+
+    /// Returns the number of packets that a message may send without a grant, at least 1.
+    #[inline]
+    pub fn unscheduled(&self, message: Outline) -> u64 {
+        if message.is_incast {
+            self.unscheduled.min(INCAST_UNSCHEDULED)
+        } else {
+            self.unscheduled
         }
     }
 

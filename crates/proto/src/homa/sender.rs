@@ -1,7 +1,7 @@
 //! Sender of all messages of a host. It transmits what is unscheduled or granted, the message with the fewest remaining
 //! bytes first.
 
-use super::{Body, Config, Control, Data, Plan};
+use super::{Body, Config, Control, Data, Outline, Plan};
 use duetime_core::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -36,7 +36,7 @@ pub struct Sender<T> {
 #[derive(Debug)]
 struct Outgoing<T> {
     tag: T,
-    bytes: u64,
+    outline: Outline,
     packets: u64,
     /// Class of unscheduled packets.
     unscheduled_class: u8,
@@ -87,14 +87,15 @@ impl<T: Clone> Sender<T> {
     }
 
     /// Submits a message. `number` must differ from the numbers of all messages that the receiver may remember.
-    pub fn send(&mut self, now: Time, number: u64, bytes: u64, tag: T) {
-        let packets = self.config.packets(bytes);
-        let unscheduled = packets.min(self.plan.unscheduled);
+    pub fn send(&mut self, now: Time, number: u64, outline: impl Into<Outline>, tag: T) {
+        let outline = outline.into();
+        let packets = self.config.packets(outline.bytes);
+        let unscheduled = packets.min(self.plan.unscheduled(outline));
         let mut message = Outgoing {
             tag,
-            bytes,
+            outline,
             packets,
-            unscheduled_class: self.plan.unscheduled_class(bytes),
+            unscheduled_class: self.plan.unscheduled_class(outline.bytes),
             class: self.plan.lowest_class(),
             unscheduled,
             granted: unscheduled,
@@ -178,7 +179,7 @@ impl<T: Clone> Sender<T> {
         if let Some((message, tag)) = self.unknown.pop_front() {
             let data = Data {
                 message,
-                bytes: 0,
+                outline: Outline::from(0),
                 body: Body::Unknown,
                 class: 0,
             };
@@ -273,7 +274,7 @@ impl<T> Outgoing<T> {
             return None;
         }
         let resend = (self.resend.len() as u64).saturating_mul(config.payload());
-        let unsent = config.bytes_from(self.bytes, self.next);
+        let unsent = config.bytes_from(self.outline.bytes, self.next);
         Some((true, unsent.saturating_add(resend), number))
     }
 
@@ -318,7 +319,7 @@ impl<T> Outgoing<T> {
         };
         Data {
             message,
-            bytes: self.bytes,
+            outline: self.outline,
             body,
             class,
         }

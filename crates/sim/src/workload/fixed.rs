@@ -275,6 +275,7 @@ impl Long {
             deadline: None,
             tag: 0,
             leaves: [0; 2],
+            siblings: 0,
             asked: Time::ZERO,
             waited: Span::ZERO,
             measured: context.measured(now),

@@ -58,6 +58,9 @@ pub struct Message {
     pub leaves: u32,
     /// Number of these leaves whose answers met their own deadlines or have none.
     pub leaves_in_time: u32,
+    /// Number of answers that the receiver requested in the same query, this one included; 0 unless the message is an
+    /// answer.
+    pub siblings: u32,
     /// Time at which the parent received the query, if the message is a query; zero otherwise.
     pub asked: Time,
     /// Time that the computation of an answer waited for a server; zero for other messages.

@@ -74,6 +74,7 @@ impl Trace {
                 deadline: flow.deadline.map(|deadline| now + deadline),
                 tag: 0,
                 leaves: [0; 2],
+                siblings: 0,
                 asked: Time::ZERO,
                 waited: Span::ZERO,
                 measured: context.measured(now),

@@ -193,6 +193,7 @@ fn homa(draw: &mut Draw, lenient: bool) -> Transport {
         mtu: draw.one_of(&[1_500, 1_500, 576, 9_000]),
         rtt_bytes: draw.one_of(&[None, None, Some(1_500), Some(100_000)]),
         unscheduled_bytes: draw.one_of(&[None, None, Some(1), Some(1_000_000)]),
+        incast_threshold: draw.one_of(&[1, 8, 8, 1_000]),
         overcommitment: draw.one_of(&[None, None, Some(1), Some(64)]),
         unscheduled_levels: draw.one_of(&[None, None, Some(1), Some(4), Some(7)]),
         cutoffs: None,

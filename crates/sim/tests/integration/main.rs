@@ -16,6 +16,7 @@ mod dctcp_theory;
 mod exact;
 mod fairness;
 mod hedging;
+mod homa;
 mod incast_timeouts;
 mod lab;
 mod lone_flow;

@@ -3,7 +3,7 @@
 mod message;
 mod order;
 
-use super::{Body, Config, Control, MessageId, Plan};
+use super::{Body, Config, Control, MessageId, Outline, Plan};
 use crate::recent::Recent;
 use duetime_core::{Span, Time};
 use message::Incoming;
@@ -70,13 +70,13 @@ impl<T: Clone> Receiver<T> {
         }
     }
 
-    /// Processes a packet of a message of `bytes`. `tag` returns the driver's data of the message. Returns true if the
+    /// Processes a packet of a message. `tag` returns the driver's data of the message. Returns true if the
     /// packet completed the message.
     pub fn input(
         &mut self,
         now: Time,
         id: MessageId,
-        bytes: u64,
+        outline: impl Into<Outline>,
         body: Body,
         tag: impl FnOnce() -> T,
     ) -> bool {
@@ -97,7 +97,7 @@ impl<T: Clone> Receiver<T> {
                 return false;
             }
         };
-        let created = || self.create(now, id, bytes, tag);
+        let created = || self.create(now, id, outline.into(), tag);
         let Some(index) = known.or_else(created) else {
             return false;
         };
@@ -207,7 +207,7 @@ impl<T: Clone> Receiver<T> {
         &mut self,
         now: Time,
         id: MessageId,
-        bytes: u64,
+        outline: Outline,
         tag: impl FnOnce() -> T,
     ) -> Option<u32> {
         if self.finished.contains(&id) {
@@ -221,10 +221,10 @@ impl<T: Clone> Receiver<T> {
         if index as usize == self.messages.len() {
             self.messages.push(None);
         }
-        let unscheduled = self.plan.unscheduled;
+        let unscheduled = self.plan.unscheduled(outline);
         let message = Incoming::new(
             &self.config,
-            (tag(), id, bytes),
+            (tag(), id, outline.bytes),
             unscheduled,
             self.serial,
             now,

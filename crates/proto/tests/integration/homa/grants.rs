@@ -216,6 +216,40 @@ fn sender_sends_shortest_remaining_first() {
     assert!(!sender.can_transmit());
 }
 
+/// Answers to more than eight requests send one packet without a grant, at both ends (Homa §3.6).
+#[test]
+fn answers_of_an_incast_wait_for_grants() {
+    let config = config();
+    for (answers, unscheduled) in [(0, 3), (8, 3), (9, 1)] {
+        let outline = config.outline(3 * PAYLOAD, answers);
+        let mut sender = Sender::new(&config, plan(&config, &[]));
+        sender.send(at_us(0), 1, outline, ());
+        let mut host = host(&config);
+        let mut sent = 0;
+        while let Some((data, ())) = sender.poll_transmit(at_us(0)) {
+            assert_eq!(data.outline, outline);
+            let id = MessageId {
+                source: 1,
+                number: 1,
+            };
+            host.input(at_us(sent), id, data.outline, data.body, || 1);
+            sent += 1;
+        }
+        assert_eq!(sent, unscheduled);
+        let granted = grants(&mut host).last().map(|&(_, up_to, _)| up_to);
+        assert_eq!(granted.is_some(), answers == 9);
+        if let Some(up_to) = granted {
+            let grant = Control::Grant {
+                up_to,
+                arrived: 1,
+                class: 7,
+            };
+            sender.input(at_us(sent), 1, grant, || ());
+            assert!(sender.can_transmit());
+        }
+    }
+}
+
 /// Unscheduled packets use the class of the message's size, granted packets that of the grant.
 #[test]
 fn classes_of_sent_packets() {

@@ -150,7 +150,7 @@ impl Network {
                 };
                 let tag = (source, message);
                 self.receiver
-                    .input(self.now, id, data.bytes, data.body, || tag);
+                    .input(self.now, id, data.outline, data.body, || tag);
                 while let Some((_, message)) = self.receiver.take_delivered() {
                     let before = self.delivered.insert(message, self.now);
                     assert_eq!(before, None, "message {message} was delivered twice");
@@ -201,7 +201,7 @@ impl Network {
 
     fn time_of(&self, data: &Data) -> Span {
         let payload = match data.body {
-            Body::Payload { number, .. } => self.config.payload_of(data.bytes, number),
+            Body::Payload { number, .. } => self.config.payload_of(data.outline.bytes, number),
             Body::Busy | Body::Unknown => 0,
         };
         RATE.transmit(u64::from(payload) + 60)

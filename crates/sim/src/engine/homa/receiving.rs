@@ -61,13 +61,13 @@ impl Receiver for Receiving {
             source: message.source,
             number: message.flow,
         };
-        let bytes = message.bytes;
+        let outline = self.config.outline(message.bytes, message.siblings);
         let tag = || Incoming {
             message,
             sender: reply,
             flow_hash: packet.flow,
         };
-        u32::from(self.machine.input(context.now(), id, bytes, body, tag))
+        u32::from(self.machine.input(context.now(), id, outline, body, tag))
     }
 
     fn take_delivered(&mut self) -> Option<(Message, u32)> {

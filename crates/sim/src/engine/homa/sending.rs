@@ -55,15 +55,18 @@ impl Sender for Sending {
     }
 
     fn submit(&mut self, context: &mut Context, message: Message, record: u32) {
-        let (number, bytes) = (message.flow, message.bytes);
-        let unscheduled = self.plan.unscheduled.saturating_mul(self.config.payload());
+        let number = message.flow;
+        let outline = self.config.outline(message.bytes, message.siblings);
+        let unscheduled = self.plan.unscheduled(outline);
         let permitted = FlowEventKind::Permitted {
-            up_to: unscheduled.min(bytes),
+            up_to: unscheduled
+                .saturating_mul(self.config.payload())
+                .min(outline.bytes),
             is_background: false,
         };
         let tag = Outgoing::new(message, record);
         context.observe(tag.flow_hash, permitted);
-        self.machine.send(context.now(), number, bytes, tag);
+        self.machine.send(context.now(), number, outline, tag);
     }
 
     fn input(&mut self, _binding: &mut Binding, context: &mut Context, packet: Packet) {
@@ -102,7 +105,7 @@ impl Sender for Sending {
                 number,
                 is_retransmission: retransmit,
             } => {
-                let len = self.config.payload_of(data.bytes, number);
+                let len = self.config.payload_of(data.outline.bytes, number);
                 if context.recorder.is_observing() {
                     let seq = number.saturating_mul(self.config.payload());
                     let sent = FlowEventKind::Sent {

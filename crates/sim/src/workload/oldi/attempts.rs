@@ -282,6 +282,7 @@ impl Plan {
             deadline: None,
             tag: leaf.tag(),
             leaves: [0; 2],
+            siblings: 0,
             asked: Time::ZERO,
             waited: Span::ZERO,
             measured: leaf.measured,

@@ -58,6 +58,7 @@ impl Plan {
             deadline: None,
             tag: At { attempt: 0, ..end }.tag(),
             leaves: [0; 2],
+            siblings: 0,
             asked: Time::ZERO,
             waited: Span::ZERO,
             measured: false,

@@ -443,6 +443,7 @@ impl Trees {
                 .map(|span| clock + span),
             tag: query.tag(),
             leaves: open.leaves,
+            siblings: plan.forest.fan_in(plan.parent(role)),
             asked: Time::ZERO,
             waited: open.waited,
             measured: query.measured,

@@ -305,6 +305,7 @@ impl Plan {
             deadline: deadline.map(|span| call.now + span),
             tag: child.tag(),
             leaves: [0; 2],
+            siblings: 0,
             asked,
             waited: Span::ZERO,
             measured: child.measured,
