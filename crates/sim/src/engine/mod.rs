@@ -126,6 +126,8 @@ impl Partition {
     fn run<const SIZE: u8, const ALONE: bool>(&mut self, end: Time) {
         let links = self.wire.links() as u32;
         self.context.events.queue.set_end(end.as_ps());
+        #[cfg(debug_assertions)]
+        let mut last = 0;
         loop {
             let Context { setup, events, .. } = &mut self.context;
             let queue = &mut events.queue;
@@ -142,6 +144,11 @@ impl Partition {
             } else {
                 queue.pop::<ALONE>()
             };
+            #[cfg(debug_assertions)]
+            if id != NONE {
+                assert!(time >= last, "{time} ps after {last} ps");
+                last = time;
+            }
             if SIZE == MEDIUM
                 && let Some(port) = self.wire.ports().get(queue.likely_next::<ALONE>() as usize)
             {
