@@ -174,7 +174,11 @@ impl Port {
             self.allocate_outside(config, header);
             return;
         };
-        let available = self.available(config, index);
+        let mut available = self.available(config, index);
+        if index == 0 && !self.flows.iter().any(Flow::is_sending) {
+            // If probes alone fill the queue, the rate controller would otherwise pause all flows for ever.
+            available = available.max(self.min_grant(config));
+        }
         let is_sending = self.flows[index].rate > 0;
         let is_dampened = !is_sending && self.accepted != flow && now < self.dampened_until;
         if available < self.min_grant(config) || is_dampened || header.rate.as_bps() == 0 {
