@@ -141,6 +141,7 @@ KnownKey: TypeAlias = Literal[
     "homa",
     "homa.cutoffs",
     "homa.host_delay",
+    "homa.incast_threshold",
     "homa.mtu",
     "homa.overcommitment",
     "homa.resend_interval",

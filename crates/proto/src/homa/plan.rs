@@ -8,9 +8,11 @@ use duetime_core::{Rate, Span};
 /// Packet times added to the idle round trip: a few packets of queue.
 const SLACK_PACKET_TIMES: u64 = 5;
 
-/// Default of the silence after which packets are requested, in round trips. The paper uses a few milliseconds for a
-/// round trip of about 10 us (Homa §3.7), so that a RESEND is rare without loss.
+/// Default of the silence after which packets are requested, in round trips, and its minimum. The paper uses a few
+/// milliseconds for a round trip of about 10 us (Homa §3.7), so that a RESEND is rare without loss: packets of low classes
+/// wait while those of higher classes arrive, in an incast of 15 MB at 100 Gbps for more than 50 round trips.
 const RESEND_ROUND_TRIPS: u64 = 50;
+const MIN_RESEND_INTERVAL: Span = Span::from_ms(1);
 
 /// Network between the hosts.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +80,7 @@ impl Plan {
             cutoffs,
             resend_interval: config
                 .resend_interval
-                .unwrap_or(round_trip * RESEND_ROUND_TRIPS)
+                .unwrap_or((round_trip * RESEND_ROUND_TRIPS).max(MIN_RESEND_INTERVAL))
                 .max(Span::from_ps(1)),
             packet_time,
         }

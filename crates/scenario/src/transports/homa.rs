@@ -36,7 +36,7 @@ options! {
         cutoffs: List(&SIZE), otherwise "equal unscheduled bytes per level by the sizes of the workloads (Homa §3.4)",
             set cutoffs, write |config: &Config| json!(config.cutoffs.map(|cutoffs| cutoffs.sizes().to_vec()));
         /// Silence after which a receiver requests missing packets.
-        resend_interval: Time(SOME_TIME.0, SOME_TIME.1), otherwise "50 round trips, with `host_delay` and 5 packets";
+        resend_interval: Time(SOME_TIME.0, SOME_TIME.1), otherwise "50 round trips, with `host_delay` and 5 packets, at least 1 ms";
         /// Allowance for delays in hosts, which `rtt_bytes` and `resend_interval` cover.
         host_delay: Time(0, S), default "0 us";
     }

@@ -94,10 +94,12 @@ impl<T> Incoming<T> {
         })
     }
 
-    /// Notes that the sender is alive.
-    pub const fn note_alive(&mut self, now: Time) {
+    /// Notes that the sender is alive. Returns true if requests were unanswered.
+    pub const fn note_alive(&mut self, now: Time) -> bool {
+        let was_silent = self.unanswered > 0;
         self.silent_since = now;
         self.unanswered = 0;
+        was_silent
     }
 
     /// Records a packet. Returns false if it is a duplicate or was not granted.

@@ -10,6 +10,9 @@ use message::Incoming;
 use order::Order;
 use std::collections::{BTreeMap, VecDeque};
 
+/// Maximum of the interval between requests that no packet answers, in resend intervals. It doubles from one, so that
+/// requests do not fill a slow link with copies.
+const MAX_FACTOR: u64 = 16;
 /// Requests without a packet after which a message is forgotten. Its sender starts again if it still exists. The Linux
 /// module's ratio of `timeout_ticks` to `resend_interval`.
 const MAX_UNANSWERED: u32 = 20;
@@ -87,8 +90,8 @@ impl<T: Clone> Receiver<T> {
                 is_retransmission,
             } => (number, is_retransmission && number == 0),
             Body::Busy => {
-                if let Some(message) = known.and_then(|index| self.get_mut(index)) {
-                    message.note_alive(now);
+                if let Some(index) = known {
+                    self.note_alive(now, index);
                 }
                 return false;
             }
@@ -101,11 +104,11 @@ impl<T: Clone> Receiver<T> {
         let Some(index) = known.or_else(created) else {
             return false;
         };
+        self.note_alive(now, index);
         let lowest = self.plan.lowest_class();
         let Some(message) = self.get_mut(index) else {
             return false;
         };
-        message.note_alive(now);
         if !message.receive(number) {
             if is_repeated {
                 // The sender has received no reply for long.
@@ -164,7 +167,7 @@ impl<T: Clone> Receiver<T> {
                 // Only a grant starts the wait of a message that is complete so far.
                 continue;
             }
-            if now.since(message.silent_since) >= interval {
+            if now.since(message.silent_since) >= interval * request_factor(message.unanswered) {
                 if message.unanswered == MAX_UNANSWERED {
                     forgotten.push(index);
                     continue;
@@ -180,7 +183,8 @@ impl<T: Clone> Receiver<T> {
                 self.replies
                     .extend(requests.map(|request| (tag.clone(), request)));
             }
-            next = next.min(message.silent_since + interval);
+            let wait = interval * request_factor(message.unanswered);
+            next = next.min(message.silent_since + wait);
         }
         let earliest = now + (interval / SEARCH_PART).max(Span::from_ps(1));
         self.timer = if next == Time::MAX {
@@ -195,6 +199,16 @@ impl<T: Clone> Receiver<T> {
         let forgotten = forgotten.map(|message| message.tag).collect();
         self.grant(now, None);
         forgotten
+    }
+
+    /// Notes that the sender of a message is alive. The next request follows after one interval again.
+    fn note_alive(&mut self, now: Time, index: u32) {
+        let due = now + self.plan.resend_interval;
+        if let Some(message) = self.get_mut(index)
+            && message.note_alive(now)
+        {
+            self.timer = self.timer.min(due);
+        }
     }
 
     fn get_mut(&mut self, index: u32) -> Option<&mut Incoming<T>> {
@@ -312,4 +326,11 @@ impl<T: Clone> Receiver<T> {
         }
         Some(message)
     }
+}
+
+/// Returns the time after `unanswered` requests until the next one, in resend intervals.
+fn request_factor(unanswered: u32) -> u64 {
+    1_u64
+        .checked_shl(unanswered)
+        .map_or(MAX_FACTOR, |doubled| doubled.min(MAX_FACTOR))
 }

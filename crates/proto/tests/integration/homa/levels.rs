@@ -1,7 +1,7 @@
 //! Priority levels and cutoffs, worked by hand (Homa §3.4).
 
 use super::{PAYLOAD, RATE, config, plan};
-use duetime_core::Span;
+use duetime_core::{Rate, Span};
 use duetime_proto::homa::{Config, Cutoffs, Network as Link, Plan};
 
 /// Ten packets, which are `RTTbytes`, have a payload of 14,400 B. Of 100 messages, 90 have 1,600 B and 10 have 144,000 B:
@@ -108,4 +108,13 @@ fn bandwidth_delay_product_is_the_default() {
     let plan = plan(&Config::default(), &[]);
     assert_eq!((plan.window, plan.unscheduled), (14, 14));
     assert_eq!(plan.resend_interval, Span::from_ms(8));
+    // 16 us at 10 Gbps would be 0.8 ms.
+    let link = Link {
+        rate: Rate::from_gbps(10),
+        round_trip: Span::from_us(10),
+        framing_bytes: 0,
+        classes: 8,
+    };
+    let plan = Plan::new(&Config::default(), &link, &[]);
+    assert_eq!(plan.resend_interval, Span::from_ms(1));
 }

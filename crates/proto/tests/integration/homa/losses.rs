@@ -199,7 +199,8 @@ fn resend_for_an_unknown_message_ends_it() {
     assert!(!sender.can_transmit());
 }
 
-/// A dead sender: after 20 requests without reply, the message is forgotten.
+/// A dead sender: after 20 requests without reply, the message is forgotten. The requests follow after 1, 2, 4, 8 and
+/// then 16 ms each; a search for silent messages is at most 0.125 ms late.
 #[test]
 fn receiver_forgets_a_dead_sender() {
     let (_, mut receiver) = pair(&config());
@@ -208,14 +209,20 @@ fn receiver_forgets_a_dead_sender() {
         is_retransmission: false,
     };
     receive(&mut receiver, at_us(0), 4, packet);
-    let (mut requests, mut forgotten) = (0, Vec::new());
+    let (mut requests, mut forgotten) = (vec![Time::ZERO], Vec::new());
     while receiver.next_timeout() != Time::MAX {
         let now = receiver.next_timeout();
         forgotten.extend(receiver.timeout(now));
-        requests += replies(&mut receiver).len();
-        assert!(now < at_us(100_000), "the timer stops");
+        requests.extend(replies(&mut receiver).iter().map(|_| now));
+        assert!(now < at_us(1_000_000), "the timer stops");
     }
-    assert_eq!((requests, forgotten), (20, vec![1]));
+    let gaps = requests.windows(2).map(|pair| pair[1].since(pair[0]));
+    let gaps: Vec<u64> = gaps
+        .map(|gap| gap.as_ps() / Span::from_ms(1).as_ps())
+        .collect();
+    assert_eq!(gaps[..5], [1, 2, 4, 8, 16]);
+    assert!(gaps[5..].iter().all(|&gap| gap == 16), "{gaps:?}");
+    assert_eq!((gaps.len(), forgotten), (20, vec![1]));
 }
 
 /// An abort is repeated until the receiver confirms it. The intervals are bounded.
