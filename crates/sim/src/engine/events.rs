@@ -231,8 +231,8 @@ impl Events {
         self.schedule_single(at, order(TICK, link, number));
     }
 
-    /// Schedules the timer of `host` in slot `slot`. A timer that is overdue fires now: a state machine may name a time
-    /// that has passed, for example if a higher rate moves the release of its next packet.
+    /// Schedules the timer of `host` in slot `slot`. A timer that is overdue fires now, since a state machine may name a
+    /// time that has passed.
     pub fn schedule_timer(&mut self, at: Time, host: u32, slot: u32) {
         self.schedule_single(at.max(self.now), order(TIMER, host, slot));
     }
