@@ -13,7 +13,7 @@ const MAX_SPREAD: u64 = 4_096;
 const GROWTH_PART: u64 = 8;
 
 /// State of an incomplete message.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Incoming<T> {
     pub tag: T,
     pub id: MessageId,
@@ -61,7 +61,7 @@ pub(super) struct Incoming<T> {
 }
 
 /// State of a message by the silence of its source, which decides how its packets in flight count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Standing {
     /// Its packets count.
     Responding,
