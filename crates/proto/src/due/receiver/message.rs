@@ -2,6 +2,7 @@
 
 use super::core_window::CoreWindow;
 use crate::due::{Announcement, Control, MessageId, UNSCHEDULED_PACKETS};
+use core::ops::Range;
 use duetime_core::{Span, Time};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -41,8 +42,8 @@ pub(super) struct Incoming<T> {
     beyond: BTreeSet<u64>,
     /// One past the highest packet that arrived.
     highest: u64,
-    /// Grants that no packet has answered: one past the last packet, and time.
-    grants: VecDeque<(u64, Time)>,
+    /// Grants that no packet has answered, and their times. Packets that are granted again are in none.
+    grants: VecDeque<(Range<u64>, Time)>,
     /// Time of the last new packet, or of the first grant after all granted packets had arrived.
     pub heard_at: Time,
     /// Time of the last request for missing packets.
@@ -184,13 +185,15 @@ impl<T> Incoming<T> {
         while self
             .grants
             .front()
-            .is_some_and(|&(up_to, _)| up_to <= number)
+            .is_some_and(|(packets, _)| packets.end <= number)
         {
             self.grants.pop_front();
         }
+        let grant = self.grants.front();
+        let grant = grant.filter(|(packets, _)| packets.contains(&number));
         Arrival {
             gap,
-            granted_at: self.grants.front().map(|&(_, at)| at),
+            granted_at: grant.map(|&(_, at)| at),
         }
     }
 
@@ -210,7 +213,7 @@ impl<T> Incoming<T> {
             };
         }
         self.offered = self.granted;
-        self.grants.push_back((self.granted, now));
+        self.grants.push_back((from..self.granted, now));
         self.current_grant()
     }
 
