@@ -77,7 +77,7 @@ pub(super) enum Standing {
 pub(super) struct Arrival {
     /// Packets that are missing before this one and were not missed before.
     pub gap: Option<(u64, u64)>,
-    /// Time of the packet's grant, if the packet was surely sent only once.
+    /// Time of the packet's first grant, unless others behind it have arrived or the grant was withdrawn.
     pub granted_at: Option<Time>,
 }
 
@@ -176,7 +176,8 @@ impl<T> Incoming<T> {
         } else {
             self.beyond.insert(number);
         }
-        // A packet below the highest may have been sent twice, so its delay is ambiguous (Karn's rule).
+        // A packet below the highest may have been sent twice, so its delay is ambiguous (Karn's rule). So is that of a packet
+        // that was requested after silence, but without it the timers would not follow a delay that exceeds them.
         if number < self.highest {
             return Arrival::default();
         }
