@@ -4,7 +4,7 @@ use duetime_core::{Span, Time};
 use std::collections::{BTreeSet, VecDeque};
 
 /// Set of recent values, limited by age and number.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Recent<K> {
     lifetime: Span,
     max: usize,

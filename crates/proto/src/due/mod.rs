@@ -123,7 +123,7 @@ impl Link {
 }
 
 /// Description of a message, which its first packet carries.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Announcement {
     /// Size of the message in bytes. Receivers use the number of packets that the source announces.
     pub bytes: u64,
@@ -137,7 +137,7 @@ pub struct Announcement {
 }
 
 /// Names a message at its receiver: the source host and the source's number of the message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId {
     /// Source host.
     pub source: u32,
@@ -146,7 +146,7 @@ pub struct MessageId {
 }
 
 /// Packet from a sender to a receiver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Data {
     /// Number of the message.
     pub message: u64,
@@ -157,7 +157,7 @@ pub struct Data {
 }
 
 /// Contents of a packet from a sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Body {
     /// Packet `number` of the message.
     Payload {
@@ -175,7 +175,7 @@ pub enum Body {
 }
 
 /// Packet from a receiver to a sender.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Control {
     /// Permits the packets below `up_to`.
     Grant {

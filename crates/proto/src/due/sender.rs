@@ -24,7 +24,7 @@ const MAX_RESEND: usize = 4_096;
 type Urgency = (u8, u64, u64);
 
 /// Sender of all messages of a host.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Sender<T> {
     messages: BTreeMap<u64, Outgoing<T>>,
     ready: Ready,
@@ -35,7 +35,7 @@ pub struct Sender<T> {
     timer: Time,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Outgoing<T> {
     tag: T,
     announcement: Announcement,
@@ -63,7 +63,7 @@ struct Outgoing<T> {
 }
 
 /// Counters of a message.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counters {
     /// Packets that were sent again.
     pub retransmissions: u32,
@@ -90,7 +90,7 @@ impl<T> Outgoing<T> {
 }
 
 /// Messages with packets to send. The first is apart from the others, because there is often no other.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Ready {
     /// The most urgent message.
     first: Option<(Urgency, u64)>,

@@ -1,8 +1,10 @@
 //! Model without time: any packet in flight may be the next to arrive, and any timer the next to expire.
 
 use crate::case::Case;
-use crate::run::Checked;
+use crate::checker::{Checked, properties};
+use crate::describe::describe_action;
 use crate::world::{Load, World};
+use core::fmt::Debug;
 use duetime_core::Time;
 use stateright::{Model, Property};
 
@@ -154,12 +156,7 @@ impl Model for Interleavings {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        vec![
-            Property::always("rules", |_, world: &World| world.broken.is_none()),
-            Property::sometimes("all flows end", |_, world: &World| {
-                world.flows.iter().all(|flow| flow.sender.is_closed())
-            }),
-        ]
+        properties()
     }
 
     fn within_boundary(&self, world: &World) -> bool {
@@ -171,14 +168,31 @@ impl Model for Interleavings {
 }
 
 impl Checked for Interleavings {
-    fn case(&self) -> &Case {
-        &self.0
+    fn name(&self) -> &str {
+        self.0.name
     }
 
-    fn packet(action: Action) -> Option<usize> {
-        match action {
+    fn broken(world: &World) -> Option<&dyn Debug> {
+        world.broken.as_ref().map(|rule| rule as &dyn Debug)
+    }
+
+    fn is_end(world: &World) -> bool {
+        world.flows.iter().all(|flow| flow.sender.is_closed())
+    }
+
+    fn must_end(&self) -> bool {
+        self.0.lets_all_end()
+    }
+
+    fn describe_action(world: &World, action: Action) -> String {
+        let packet = match action {
             Action::Arrive(index) | Action::Lose(index) | Action::Duplicate(index) => Some(index),
             _ => None,
-        }
+        };
+        describe_action(world, action, packet)
+    }
+
+    fn describe_last(world: &World) -> String {
+        format!("{:#?}", world.ports)
     }
 }

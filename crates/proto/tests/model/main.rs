@@ -41,27 +41,20 @@
 
 mod case;
 mod cases;
+#[path = "../checker/mod.rs"]
+mod checker;
+mod describe;
 mod interleavings;
 mod ledger;
 mod rules;
-mod run;
 mod timeline;
 mod world;
 
-use run::{Checked, explore};
+use checker::{Checked, explore_all};
 
 /// Explores the selected cases.
-fn all<M: Checked + Send + 'static>(models: &[M]) {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "selects cases while a developer works on one"
-    )]
-    let part = std::env::var("D3_MODEL_CASE").unwrap_or_default();
-    for model in models {
-        if model.case().name.contains(&part) {
-            explore(model);
-        }
-    }
+fn all<M: Checked>(models: &[M]) {
+    explore_all(models, "D3_MODEL_CASE");
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! Model with a common clock: every hop takes the same time, unless a packet is delayed.
 
 use crate::case::Case;
+use crate::checker::{Checked, properties};
+use crate::describe::describe_action;
 use crate::rules::Rule;
-use crate::run::Checked;
 use crate::world::{Flow, Load, World};
+use core::fmt::Debug;
 use duetime_core::{Span, Time};
 use stateright::{Model, Property};
 
@@ -162,21 +164,36 @@ impl Model for Timeline {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        vec![Property::always("rules", |_, world: &World| {
-            world.broken.is_none()
-        })]
+        properties()
     }
 }
 
 impl Checked for Timeline {
-    fn case(&self) -> &Case {
-        &self.0
+    fn name(&self) -> &str {
+        self.0.name
     }
 
-    fn packet(action: Action) -> Option<usize> {
-        match action {
+    fn broken(world: &World) -> Option<&dyn Debug> {
+        world.broken.as_ref().map(|rule| rule as &dyn Debug)
+    }
+
+    fn is_end(world: &World) -> bool {
+        world.flows.iter().all(|flow| flow.sender.is_closed())
+    }
+
+    fn must_end(&self) -> bool {
+        self.0.lets_all_end()
+    }
+
+    fn describe_action(world: &World, action: Action) -> String {
+        let packet = match action {
             Action::Arrive | Action::Lose | Action::Duplicate | Action::Delay(_) => Some(0),
             Action::Kill(_) | Action::Restart(_) => None,
-        }
+        };
+        describe_action(world, action, packet)
+    }
+
+    fn describe_last(world: &World) -> String {
+        format!("{:#?}", world.ports)
     }
 }

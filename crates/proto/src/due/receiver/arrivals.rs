@@ -8,7 +8,7 @@ const MAX_FACTOR: u64 = 10;
 const MAX_PERIOD_ROUND_TRIPS: u64 = 8;
 
 /// Measured arrival rate.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Arrivals {
     packet_time: Span,
     round_trip: Span,

@@ -8,7 +8,7 @@ const PACKET: u64 = 256;
 const ONE: u64 = 1_024;
 
 /// Window of a message in packets, which marks reduce.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct CoreWindow {
     /// In 1/256 packets.
     window: u64,

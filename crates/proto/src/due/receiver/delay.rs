@@ -10,7 +10,7 @@ const MIN_PACKET_TIMES: u64 = 4;
 const MAX_RESEND_FACTOR: u64 = 32;
 
 /// Delays from grant to arrival, and the limits of the packets in flight that follow from them.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Delays {
     /// Delay of the network that windows assume, an upper limit of `typical`.
     assumed: Span,
@@ -32,7 +32,7 @@ pub(super) struct Delays {
 }
 
 /// Measurements of a source.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Source {
     shortest: Span,
     /// Limit of the packets in flight of a message at the shortest delay.

@@ -20,7 +20,7 @@ const LAXITY_ROUND_TRIPS: u64 = 8;
 const CREDIT_PER_PACKET: u64 = 1_000;
 
 /// Packets that were granted and have not arrived, and the limits of further grants.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Limits {
     /// Packets of messages whose sources respond.
     pub in_flight: u64,

@@ -2,6 +2,7 @@
 
 use super::core_window::CoreWindow;
 use crate::due::{Announcement, Control, MessageId, UNSCHEDULED_PACKETS};
+use core::ops::Range;
 use duetime_core::{Span, Time};
 use std::collections::{BTreeSet, VecDeque};
 
@@ -13,7 +14,7 @@ const MAX_SPREAD: u64 = 4_096;
 const GROWTH_PART: u64 = 8;
 
 /// State of an incomplete message.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Incoming<T> {
     pub tag: T,
     pub id: MessageId,
@@ -41,8 +42,8 @@ pub(super) struct Incoming<T> {
     beyond: BTreeSet<u64>,
     /// One past the highest packet that arrived.
     highest: u64,
-    /// Grants that no packet has answered: one past the last packet, and time.
-    grants: VecDeque<(u64, Time)>,
+    /// Grants that no packet has answered, and their times. Packets that are granted again are in none.
+    grants: VecDeque<(Range<u64>, Time)>,
     /// Time of the last new packet, or of the first grant after all granted packets had arrived.
     pub heard_at: Time,
     /// Time of the last request for missing packets.
@@ -61,7 +62,7 @@ pub(super) struct Incoming<T> {
 }
 
 /// State of a message by the silence of its source, which decides how its packets in flight count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Standing {
     /// Its packets count.
     Responding,
@@ -76,7 +77,7 @@ pub(super) enum Standing {
 pub(super) struct Arrival {
     /// Packets that are missing before this one and were not missed before.
     pub gap: Option<(u64, u64)>,
-    /// Time of the packet's grant, if the packet was surely sent only once.
+    /// Time of the packet's first grant, unless others behind it have arrived or the grant was withdrawn.
     pub granted_at: Option<Time>,
 }
 
@@ -175,7 +176,8 @@ impl<T> Incoming<T> {
         } else {
             self.beyond.insert(number);
         }
-        // A packet below the highest may have been sent twice, so its delay is ambiguous (Karn's rule).
+        // A packet below the highest may have been sent twice, so its delay is ambiguous (Karn's rule). So is that of a packet
+        // that was requested after silence, but without it the timers would not follow a delay that exceeds them.
         if number < self.highest {
             return Arrival::default();
         }
@@ -184,13 +186,15 @@ impl<T> Incoming<T> {
         while self
             .grants
             .front()
-            .is_some_and(|&(up_to, _)| up_to <= number)
+            .is_some_and(|(packets, _)| packets.end <= number)
         {
             self.grants.pop_front();
         }
+        let grant = self.grants.front();
+        let grant = grant.filter(|(packets, _)| packets.contains(&number));
         Arrival {
             gap,
-            granted_at: self.grants.front().map(|&(_, at)| at),
+            granted_at: grant.map(|&(_, at)| at),
         }
     }
 
@@ -210,7 +214,7 @@ impl<T> Incoming<T> {
             };
         }
         self.offered = self.granted;
-        self.grants.push_back((self.granted, now));
+        self.grants.push_back((from..self.granted, now));
         self.current_grant()
     }
 

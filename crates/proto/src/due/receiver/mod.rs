@@ -44,7 +44,7 @@ const MAX_SOURCES: usize = 1 << 16;
 const MAX_REQUEST_PACKETS: u64 = 4;
 
 /// Receiver of all messages into a host.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Receiver<T> {
     classes: u8,
     keeps_order: bool,
@@ -78,7 +78,7 @@ pub struct Receiver<T> {
 }
 
 /// A complete message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Delivered<T> {
     /// The driver's data.
     pub tag: T,

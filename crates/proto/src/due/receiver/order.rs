@@ -6,6 +6,7 @@
 //! which may still fit after the kept ones. Postponed, late and deadline-free messages form the background, fewest
 //! remaining packets first.
 
+use core::hash::{Hash, Hasher};
 use duetime_core::{Span, Time};
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -47,7 +48,7 @@ pub(super) struct Pace {
 }
 
 /// Grant order, with buffers that are kept between calls.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Order {
     /// Indices of all messages: the urgent ones, then the background.
     pub messages: Vec<u32>,
@@ -59,6 +60,22 @@ pub(super) struct Order {
     jobs: Vec<Job>,
     job_of_query: BTreeMap<u64, usize>,
     longest: BinaryHeap<(bool, Span, usize)>,
+}
+
+/// Compares the order only. Each ranking overwrites the buffers.
+impl PartialEq for Order {
+    fn eq(&self, other: &Self) -> bool {
+        self.messages == other.messages && self.urgent == other.urgent
+    }
+}
+
+impl Eq for Order {}
+
+impl Hash for Order {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.messages.hash(state);
+        self.urgent.hash(state);
+    }
 }
 
 /// Work in the overload check: the answers of a query, or one message.

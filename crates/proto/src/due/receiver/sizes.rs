@@ -9,14 +9,14 @@ const DECAY: u64 = 8;
 const MAX_PACKETS: u64 = 1 << 48;
 
 /// Packets of finished messages, weighted by age.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Sums {
     announced: u64,
     sent: u64,
 }
 
 /// Announced and true sizes of finished messages.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Sizes {
     by_source: BTreeMap<u32, Sums>,
     max_sources: usize,

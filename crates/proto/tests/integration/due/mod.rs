@@ -7,6 +7,7 @@
 )]
 
 mod behaviour;
+mod delays;
 mod faults;
 mod forged;
 mod network;
