@@ -147,6 +147,10 @@ impl Partition {
             {
                 std::hint::black_box(port.prefetch_first());
             }
+            debug_assert!(
+                !ALONE || id == NONE || time >= events.now.as_ps(),
+                "an event in the past"
+            );
             // The bound is written as in `Wire::arrival`, so that the compiler drops its check there.
             if (id as usize) < self.wire.links() {
                 events.now = Time::from_ps(time);
