@@ -2,7 +2,7 @@
 
 use super::host::{Host, RTT, us};
 use duetime_core::{Span, Time};
-use duetime_proto::d3::{Config, EncodedRate, Rounding};
+use duetime_proto::d3::{Config, EncodedRate, Flags, Rounding};
 
 fn exact() -> Config {
     Config::default().with(|c| c.wire.rounding = Rounding::Exact)
@@ -103,6 +103,28 @@ fn late_timers_are_compensated_within_the_slot() {
         timers <= 6,
         "{timers} timers, expected at most one per batch"
     );
+}
+
+/// A sender that has sent everything does not wait for the time of its next packet, which then passes unnoticed.
+#[test]
+fn repair_after_the_pace_is_sent_at_once() {
+    let mut host = Host::new(Config::default(), 7_278, None);
+    host.burst();
+    // 20 B/us for 300 us are four of five packets.
+    host.grant(RTT, 0, 20);
+    while host.sender.next_timeout() < us(600) {
+        host.wait();
+    }
+    // No answer: the next slot has budget for four more packets, but only one is left.
+    let last = host.wait();
+    assert_eq!(last.len(), 2, "a request and the last packet");
+    host.now += RTT;
+    for _ in 0..3 {
+        host.ack(0, true);
+    }
+    assert!(host.sender.next_timeout() >= host.now);
+    let repaired = host.burst();
+    assert!(!repaired.is_empty() && repaired[0].flags.contains(Flags::RETRANSMIT));
 }
 
 #[test]
