@@ -10,6 +10,7 @@ mod workload;
 
 use duetime_core::random::{Purpose, Stream, Streams};
 use duetime_core::{Rate, Span};
+use duetime_proto::d3;
 use duetime_scenario::model::{
     Amount, Buffer, Lab, Link, LoadBalancing, Protocol, Record, Scenario, Topology, WorkloadKind,
 };
@@ -74,8 +75,15 @@ impl Case {
             switch.buffer = Buffer::Static(Amount::Bytes(bytes));
         }
         if lenient {
-            budget.drain = generous_drain(&transport.protocol, budget.rate);
+            budget.drain = generous_drain(&transport.protocol, budget.rate, &network);
         }
+        // Threads wait for each other in every window, which takes too long if flows of D3 back off for minutes.
+        let has_routers = transport.protocol.router_program().is_some();
+        let threads = if has_routers && budget.drain > LONGEST_SHARED_DRAIN {
+            1
+        } else {
+            threads
+        };
         let hosts = network.hosts();
         let mut workloads = workload::workloads(&mut draw(6), &budget, hosts, &kinds, &others);
         workload::jitter(&mut draw(9), &budget, &mut workloads);
@@ -251,14 +259,31 @@ impl Budget {
     }
 }
 
+/// Maximum drain of a run with several threads and routers.
+const LONGEST_SHARED_DRAIN: Span = Span::from_secs(20);
+/// Epochs of D3's slowest pace in which its routers have corrected every error: eight for two overlapping errors, and
+/// two for the flows' next requests (see `repair` in `proto`).
+const REPAIR_EPOCHS: u64 = 10;
+/// Update intervals in an epoch of the slowest pace, with the default of `reset_intervals`.
+const SLOWEST_EPOCH: u64 = 128;
+
 /// Returns a drain in which everything can finish. With routers the drain is limited, because D3 has no long timeouts
-/// and its paused flows can fill their links with requests indefinitely.
-fn generous_drain(protocol: &Protocol, rate: Rate) -> Span {
+/// and its paused flows can fill their links with requests indefinitely. Flows that back off request so rarely that the
+/// repair of the routers' counters takes minutes on slow links.
+fn generous_drain(protocol: &Protocol, rate: Rate, network: &Network) -> Span {
     if protocol.router_program().is_none() {
         return Span::from_secs(300);
     }
     let transmission = rate.transmit(400_000_000);
-    transmission.clamp(Span::from_secs(2), Span::from_secs(20))
+    let drain = transmission.clamp(Span::from_secs(2), LONGEST_SHARED_DRAIN);
+    let slowest = network.links.iter().map(|link| link.rate).min();
+    match (protocol, slowest) {
+        (Protocol::D3(config), Some(slowest)) if config.host.request_backoff > 0 => {
+            let interval = d3::Config::interval_for(slowest);
+            drain.max(interval * (SLOWEST_EPOCH * REPAIR_EPOCHS))
+        }
+        _ => drain,
+    }
 }
 
 fn record(draw: &mut Draw, budget: &Budget, network: &Network) -> Record {

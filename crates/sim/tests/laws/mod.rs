@@ -7,11 +7,11 @@ mod starvation;
 pub use ports::check_captures;
 
 use crate::generator::Case;
-use duetime_core::Time;
-use duetime_proto::d3::{Allocation, BaseRate};
+use duetime_core::{Rate, Span, Time};
+use duetime_proto::d3::Allocation;
 use duetime_results::{Class, FlowRecord, QueryRecord, RunRecords};
 use duetime_scenario::model::{Deadline, GiveUp, Oldi, Protocol, Workload, WorkloadKind};
-use duetime_sim::RunOutput;
+use duetime_sim::{AllocatorState, RunOutput};
 use minimum::Minimum;
 use starvation::Starvation;
 
@@ -25,6 +25,11 @@ macro_rules! ensure {
     };
 }
 pub(crate) use ensure;
+
+/// Number of unanswered requests in a row that a sender of D3 tolerates.
+const MAX_SILENCE: u32 = 32;
+/// Minimum time for which a sender of D3 waits for an answer.
+const MIN_REQUEST_WAIT: Span = Span::from_ms(1);
 
 /// Checks every law against the output of a run.
 pub fn check(case: &Case, output: &RunOutput) -> Result<(), String> {
@@ -44,7 +49,7 @@ pub fn check(case: &Case, output: &RunOutput) -> Result<(), String> {
         ports: output.whole_ports.clone(),
         ..records.clone()
     };
-    endings(case, &whole)?;
+    endings(case, &whole, &output.allocators)?;
     ports::check(case, &whole, &output.allocators)
 }
 
@@ -173,7 +178,7 @@ fn counters(case: &Case, flow: &FlowRecord) -> Result<(), String> {
 }
 
 /// Checks that measured flows finished, unless the run could not finish them.
-fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
+fn endings(case: &Case, records: &RunRecords, allocators: &[AllocatorState]) -> Result<(), String> {
     let cut = Time::ZERO + (case.scenario.duration + case.scenario.drain);
     let open = |flow: &&FlowRecord| {
         let pending = flow.measured && flow.is_finite() && flow.finish.is_none();
@@ -181,9 +186,9 @@ fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
         pending && !flow.quenched && !flow.spare.0
     };
     if case.lenient {
-        let starvation = Starvation::new(case, records)?;
+        let starvation = Starvation::new(case, records, allocators)?;
         let stuck = records.flows.iter().filter(open).find(|flow| {
-            !is_drowned(case, records, flow)
+            !is_drowned(case, records, &starvation, flow)
                 && !is_crowded_out(case, records, flow)
                 && !starvation.reaches(flow)
         });
@@ -209,7 +214,9 @@ fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
             records.totals.end
         );
     }
-    if case.is_lossless() {
+    // Routers that police drop packets although buffers are unlimited.
+    let is_policed = records.ports.iter().any(|port| port.drops > 0);
+    if case.is_lossless() && !is_policed {
         // Without spraying, each flow has one path and queues are first in, first out, so only timeouts and tail loss
         // probes cause retransmissions.
         // Receivers of `due`, Homa and SIRD request packets again after silence, which sources do not count as timeouts.
@@ -232,34 +239,44 @@ fn endings(case: &Case, records: &RunRecords) -> Result<(), String> {
 ///
 /// The router does not account for requests of paused flows (D3 §4.5). If more flows are paused than requests fit into
 /// a round trip, requests fill the link and capacity adaptation leaves nothing to grant.
-fn is_drowned(case: &Case, records: &RunRecords, flow: &FlowRecord) -> bool {
+fn is_drowned(
+    case: &Case,
+    records: &RunRecords,
+    starvation: &Starvation,
+    flow: &FlowRecord,
+) -> bool {
     let Protocol::D3(config) = case.protocol(flow.workload) else {
         return false;
     };
     let full = records.ports.iter().any(|port| port.utilisation > 0.8);
-    config.router.base_rate == BaseRate::HeaderOnly && full
+    !starvation.has_base(config) && full
 }
 
 /// Returns true if a full link between switches may keep `flow` from finishing.
 ///
 /// With edge allocation, nothing allocates the links between switches. Such a link stays full if it is slower than the
-/// rates granted at the hosts, and answers then arrive after senders abandoned their requests.
+/// rates granted at the hosts, and answers then arrive after senders abandoned their requests. A sender abandons its
+/// flow after [`MAX_SILENCE`] unanswered requests, so it suffices that a queue delayed answers for so long.
 fn is_crowded_out(case: &Case, records: &RunRecords, flow: &FlowRecord) -> bool {
     let Protocol::D3(config) = case.protocol(flow.workload) else {
         return false;
     };
     let network = &case.network;
-    let is_full = |name: &str| {
-        let ports = records.ports.iter();
-        ports
-            .filter(|port| port.link == name)
-            .any(|port| port.utilisation > 0.8)
+    let silence = MIN_REQUEST_WAIT * u64::from(MAX_SILENCE);
+    let may_abandon = flow.requests > MAX_SILENCE;
+    let is_full = |name: &str, rate: Rate| {
+        let mut ports = records.ports.iter().filter(|port| port.link == name);
+        ports.any(|port| {
+            port.utilisation > 0.8 || may_abandon && rate.transmit(port.queue_max_bytes) >= silence
+        })
     };
     let is_switch = |node: u32| network.nodes[node as usize].host.is_none();
     let mut links = (0..).zip(&network.links);
     config.router.allocation == Allocation::Edge
         && links.any(|(index, link)| {
-            is_switch(link.from) && is_switch(link.to) && is_full(&network.link_name(index))
+            is_switch(link.from)
+                && is_switch(link.to)
+                && is_full(&network.link_name(index), link.rate)
         })
 }
 
