@@ -34,6 +34,8 @@ pub struct Port {
     rtt: Span,
     /// Time from which the next packet runs the rate controller.
     update_at: Time,
+    /// Time of the last packet with data.
+    data_at: Time,
     /// The most critical flows, most critical first.
     flows: Vec<Flow>,
     /// Flow that was accepted last.
@@ -114,6 +116,7 @@ impl Port {
             capacity: rate,
             rtt: round_trip.max(Span::from_ps(1)),
             update_at: Time::ZERO,
+            data_at: Time::ZERO,
             flows: Vec::new(),
             accepted: 0,
             dampened_until: Time::ZERO,
@@ -164,6 +167,9 @@ impl Port {
         if now >= self.update_at {
             self.control(now, queue());
         }
+        if packet.kind == Kind::Data {
+            self.data_at = now;
+        }
         let is_paused_elsewhere = header.paused_by.is_some_and(|port| port != self.id);
         if packet.kind == Kind::Term || is_paused_elsewhere {
             self.remove(flow);
@@ -175,7 +181,7 @@ impl Port {
             return;
         };
         let mut available = self.available(config, index);
-        if index == 0 && !self.flows.iter().any(Flow::is_sending) {
+        if index == 0 && now > self.data_at + self.rtt * MAX_SILENCE {
             // If probes alone fill the queue, the rate controller would otherwise pause all flows for ever.
             available = available.max(self.min_grant(config));
         }

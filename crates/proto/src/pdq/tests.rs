@@ -418,9 +418,10 @@ fn rate_controller_drains_queue_in_two_round_trips() {
     assert_eq!(step(199, 12_500), (1_000, 1_000), "every two round trips");
     assert_eq!(step(200, 12_500), (500, 500));
     assert_eq!(step(400, 25_000), (0, 0));
-    // No flow sends any more, so the most critical one gets the smallest grant: 1,500 B per 100 us.
-    assert_eq!(step(600, 90_000), (0, 120));
-    assert_eq!(step(800, 0), (1_000, 1_000));
+    assert_eq!(step(600, 90_000), (0, 0));
+    // No data for more than eight round trips: the most critical flow gets the smallest grant, 1,500 B per 100 us.
+    assert_eq!(step(801, 90_000), (0, 120));
+    assert_eq!(step(1_001, 0), (1_000, 1_000));
 }
 
 #[test]

@@ -27,7 +27,7 @@ options! {
         /// Bytes that each message sends without a grant, headers included.
         unscheduled_bytes: Size(1, 1_000_000_000), otherwise "`rtt_bytes`";
         /// Number of answers to a query above which each answer sends only one packet without a grant (Homa §3.6).
-        incast_threshold: Integer(1, 1_000_000_000), default "8";
+        incast_threshold: Integer(1, 1_000_000_000), default 8;
         /// Number of messages that a receiver grants at the same time.
         overcommitment: Integer(1, MAX_OVERCOMMITMENT as i64), otherwise "the number of scheduled levels";
         /// Number of priority levels for unscheduled packets. The classes below are for scheduled packets.

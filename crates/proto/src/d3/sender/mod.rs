@@ -314,7 +314,7 @@ impl Sender {
         }
         // A plain acknowledgement releases no packets: D3 is clocked by grants.
         if !plain || self.is_clocked_by_acks() {
-            self.set_gate(config, now);
+            self.open_gate(config, now);
             self.replan(config);
         }
     }

@@ -213,6 +213,14 @@ impl Sender {
         self.ahead = self.gated && self.release > now + self.spacing(u64::from(config.wire.mtu));
     }
 
+    /// Lets packets go whose time passed while there was nothing to send. Others still wait.
+    pub(super) fn open_gate(&mut self, config: &Config, now: Time) {
+        if self.gated && self.release <= now + config.host.pacing_batch {
+            self.gated = false;
+            self.ahead = false;
+        }
+    }
+
     /// Returns the time that `bytes` of the budget take.
     fn spacing(&self, bytes: u64) -> Span {
         Span::from_ps(bytes.saturating_mul(self.gap) >> GAP_BITS)
