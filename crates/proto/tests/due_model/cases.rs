@@ -33,12 +33,17 @@ const fn due(source: usize, packets: u8, deadline: u64) -> MessageCase {
     }
 }
 
-/// Returns an answer of a query that cannot be complete in time.
+/// Returns an answer of a query of which two answers of three packets cannot both be in time.
 const fn of_query(source: usize, packets: u8) -> MessageCase {
     MessageCase {
         query: Some(7),
-        ..due(source, packets, 10)
+        ..due(source, packets, 11)
     }
+}
+
+/// Returns a message that is submitted after some round trips.
+const fn later(message: MessageCase, start: u64) -> MessageCase {
+    MessageCase { start, ..message }
 }
 
 const fn request(source: usize, packets: u8) -> MessageCase {
@@ -52,6 +57,11 @@ const fn request(source: usize, packets: u8) -> MessageCase {
 pub fn interleavings(deep: bool) -> Vec<Interleavings> {
     let pick = |fast: u8, slow: u8| if deep { slow } else { fast };
     let faults = |number| Faults { number, ..ALL };
+    // Fewer delays.
+    let brief = |number| Faults {
+        delays: &[4],
+        ..faults(number)
+    };
     let any_order = Link {
         keeps_order: false,
         ..Case::new("", (1, 1), &[]).link
@@ -87,7 +97,7 @@ pub fn interleavings(deep: bool) -> Vec<Interleavings> {
             )
         },
         Case {
-            faults: faults(pick(3, 4)),
+            faults: faults(pick(2, 4)),
             ..Case::new("1 message of 4 packets, faults", (3, 3), &[plain(0, 4)])
         },
         Case {
@@ -95,7 +105,7 @@ pub fn interleavings(deep: bool) -> Vec<Interleavings> {
                 delays: &[14],
                 ..Faults::only(pick(2, 3))
             },
-            ..Case::new("late packets", (2, 2), &[plain(0, 4), plain(1, 2)])
+            ..Case::new("late packets", (2, 3), &[plain(0, 4), plain(1, 3)])
         },
         Case {
             faults: faults(pick(1, 2)),
@@ -108,7 +118,7 @@ pub fn interleavings(deep: bool) -> Vec<Interleavings> {
         },
         Case {
             faults: faults(pick(1, 2)),
-            aborts: pick(1, 2),
+            aborts: 1,
             ..Case::new("aborts and faults", (2, 3), &[plain(0, 3), plain(1, 3)])
         },
         Case {
@@ -117,10 +127,10 @@ pub fn interleavings(deep: bool) -> Vec<Interleavings> {
         },
         Case {
             faults: faults(pick(1, 2)),
-            ..Case::new("sizes double, faults", (2, 2), &[plain(0, 3), plain(1, 1)]).sizes(2_000)
+            ..Case::new("sizes double, faults", (3, 4), &[plain(0, 3), plain(1, 2)]).sizes(2_000)
         },
         Case {
-            faults: faults(pick(1, 2)),
+            faults: brief(pick(1, 2)),
             ..Case::new(
                 "deadlines, faults",
                 (2, 3),
@@ -128,15 +138,27 @@ pub fn interleavings(deep: bool) -> Vec<Interleavings> {
             )
         },
         Case {
-            faults: faults(pick(1, 2)),
+            faults: brief(pick(1, 2)),
             ..Case::new(
-                "queries, overload, faults",
-                (1, 2),
-                &[of_query(0, 3), of_query(1, 3), due(2, 4, 10)],
+                "later deadlines, faults",
+                (2, 2),
+                &[
+                    plain(0, 4),
+                    later(due(1, 3, 30), 1),
+                    later(due(2, 2, 20), 2),
+                ],
             )
         },
         Case {
-            faults: faults(pick(1, 2)),
+            faults: brief(pick(1, 2)),
+            ..Case::new(
+                "queries, overload, faults",
+                (1, 2),
+                &[of_query(0, 3), of_query(1, 3), due(2, 4, 11)],
+            )
+        },
+        Case {
+            faults: brief(pick(1, 2)),
             ..Case::new(
                 "requests, faults",
                 (2, 2),

@@ -70,9 +70,14 @@ impl Entry {
         self.asked >= WRITTEN_OFF
     }
 
-    /// Returns true if the message was heard so recently that it cannot be passed over.
+    /// Returns true if a new packet arrived so recently that the message cannot be passed over.
     pub fn responds(&self, case: &Case, now: Time) -> bool {
         now.since(self.heard_at) < case.round_trip() * STALL
+    }
+
+    /// Returns true if the message was requested so often that the next request is 128 R after the last.
+    pub const fn is_silent(&self) -> bool {
+        self.asked > 5
     }
 
     /// Returns true if all requests were made in vain.

@@ -19,8 +19,8 @@ pub struct Ledger {
     pub ranking: Ranking,
     /// True if messages came or went since the ranking.
     is_stale: bool,
-    /// True if the receiver was restarted. Packets that it granted before can arrive right after the next grants, so that
-    /// it measures the shortest delay, four packet times, and reduces the limits to 4/5.
+    /// True if the receiver was restarted. Packets that it granted before can arrive right after the next grants, so
+    /// that it measures the shortest delay, four packet times, and reduces the limits to 4/5.
     is_restarted: bool,
     /// Upper limit of the excess of S + 2 V over 2 R.
     slack: Span,
@@ -50,6 +50,11 @@ impl Ledger {
             is_restarted: true,
             ..Self::new(case)
         };
+    }
+
+    /// Returns true if no source has answered many requests.
+    pub fn is_silent(&self) -> bool {
+        self.entries.iter().flatten().all(Entry::is_silent)
     }
 
     /// Returns the smallest value that the receiver can use instead of a limit of packets.
@@ -138,9 +143,12 @@ impl Ledger {
             let Some(entry) = entry else {
                 return Ok(());
             };
-            let is_request = |control: Control| matches!(control, Control::Resend { from, .. } if from < u64::from(entry.granted));
+            let granted = u64::from(entry.granted);
             let mut own = replies.iter().filter(|reply| reply.message == message);
-            let is_requested = own.any(|reply| is_request(reply.control));
+            let is_requested = own.any(|reply| match reply.control {
+                Control::Resend { from, .. } => from < granted,
+                _ => false,
+            });
             entry.timeout(case, now, (transit, slack), is_requested)
         })
     }
@@ -205,8 +213,8 @@ impl Ledger {
         rule(self.owed < 1_000 + share * cap, Rule::Share)
     }
 
-    /// Checks that no grant is withheld: while fewer packets than the cap are in flight, each message that responds has as
-    /// many as its window or size permits.
+    /// Checks that no grant is withheld: while fewer packets than the cap are in flight, each message that responds has
+    /// as many as its window or size permits.
     fn conserve(&self, case: &Case, now: Time) -> Result<(), Rule> {
         let most = self.sum(Entry::may_count);
         if most >= self.least(case.cap()).max(2) || !case.has_true_sizes() {

@@ -41,8 +41,8 @@ pub enum Rule {
     Completion,
     /// Only a message that its sender does not have any more is forgotten, after 16 requests.
     Forget,
-    /// At the end no state is left, each message of a live source is delivered or aborted, and the next messages receive
-    /// all grants of the cap.
+    /// At the end no state is left, each message of a live source is delivered or aborted, and the next messages
+    /// receive all grants of the cap.
     End,
     /// The end comes.
     Progress,

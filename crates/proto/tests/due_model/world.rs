@@ -11,6 +11,8 @@ use std::collections::VecDeque;
 
 /// Limit of the timers that expire between two choices. Messages whose sources are dead are forgotten after fewer.
 const MAX_TIMERS: u32 = 10_000;
+/// Round trips by which the timer is late if no source has answered many requests. The driver contract permits it.
+const LATE_TIMER: u64 = 15;
 /// Time at which all must have ended: less than the time for which finished messages are remembered.
 const HORIZON: Time = Time::from_ps(4_000_000_000_000);
 
@@ -159,24 +161,24 @@ impl World {
         replies
     }
 
-    /// Accounts for the receiver's replies, sends them and checks the rules. `has_scheduled` is true if the receiver has
-    /// granted what its limits permit.
+    /// Accounts for the receiver's replies, sends them and checks the rules. `has_scheduled` is true if the receiver
+    /// has granted what its limits permit.
     fn settle(&mut self, case: &Case, replies: &[Reply], has_scheduled: bool) {
         let (now, receiver) = (self.now, &self.receiver);
-        // While nothing is in flight, only timers expire, and each order is the same.
+        // While nothing is in flight and nothing is sent, the receiver's state does not change.
         let is_idle = self.packets.is_empty() && replies.is_empty();
         let has_ranked = has_scheduled && !is_idle && self.ledger.rank(case, now);
         let mut given = vec![0; self.messages.len()];
         let mut result = self.ledger.settle(case, now, replies, &mut given);
         let ranking = &self.ledger.ranking;
-        if !is_idle && case.has_true_sizes() {
-            if has_ranked {
-                result = result.and_then(|()| ranking.check(case, now, receiver));
-            }
+        if has_ranked && case.has_true_sizes() {
+            result = result.and_then(|()| ranking.check(case, now, receiver));
+        }
+        if !is_idle {
             let follows = || ranking.follows(case, now, &self.ledger, &given, receiver);
             result = result.and_then(|()| follows());
+            result = result.and_then(|()| self.ledger.compare(case, now, receiver));
         }
-        result = result.and_then(|()| self.ledger.compare(case, now, receiver));
         self.check(result);
         let sources = &self.sources;
         let is_alive = |reply: &&Reply| !sources[case.messages[reply.message].source].is_dead;
@@ -234,6 +236,16 @@ impl World {
         self.receiver.next_timeout() <= self.now
     }
 
+    /// Returns the time at which the receiver's timer expires.
+    fn next_timer(&self, case: &Case) -> Time {
+        let at = self.receiver.next_timeout();
+        if at < Time::MAX && self.ledger.is_silent() {
+            at + case.round_trip() * LATE_TIMER
+        } else {
+            at
+        }
+    }
+
     /// Moves the clock to the next event. Returns false if there is none.
     pub fn advance(&mut self, case: &Case) -> bool {
         let starts = self.messages.iter().zip(&case.messages);
@@ -244,7 +256,7 @@ impl World {
             .map(|source| source.sender.next_timeout())
             .chain(self.packets.iter().map(|flight| flight.at))
             .chain(self.late_replies.iter().map(|(at, _)| *at))
-            .chain([self.receiver.next_timeout()])
+            .chain([self.next_timer(case)])
             .chain(starts)
             .min();
         let Some(next) = next.filter(|next| *next < Time::MAX) else {
