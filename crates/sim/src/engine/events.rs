@@ -231,10 +231,9 @@ impl Events {
         self.schedule_single(at, order(TICK, link, number));
     }
 
-    /// Schedules the timer of `host` in slot `slot`. A timer that is overdue fires now, since a state machine may name a
-    /// time that has passed.
+    /// Schedules the timer of `host` in slot `slot`.
     pub fn schedule_timer(&mut self, at: Time, host: u32, slot: u32) {
-        self.schedule_single(at.max(self.now), order(TIMER, host, slot));
+        self.schedule_single(at, order(TIMER, host, slot));
     }
 
     fn schedule_single(&mut self, at: Time, order: u64) {

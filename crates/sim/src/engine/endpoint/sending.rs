@@ -76,10 +76,11 @@ impl<S: Sender> SendingEnd<S> {
 }
 
 impl Binding {
-    /// Ensures that the timer fires at `due` or earlier. A timer is re-armed lazily: a new event is scheduled only if
-    /// it must be earlier than the pending one, and a stale event does nothing.
+    /// Ensures that the timer fires at `due` or earlier, or now if that has passed. A timer is re-armed lazily: a new
+    /// event is scheduled only if it must be earlier than the pending one, and a stale event does nothing.
     #[inline(always)]
     pub(super) fn arm(&mut self, context: &mut Context, due: Time) {
+        let due = due.max(context.now());
         if due < self.timer_due {
             self.timer_due = due;
             context.events.schedule_timer(due, self.host, self.slot);
