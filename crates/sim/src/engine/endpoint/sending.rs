@@ -80,10 +80,11 @@ impl Binding {
     /// event is scheduled only if it must be earlier than the pending one, and a stale event does nothing.
     #[inline(always)]
     pub(super) fn arm(&mut self, context: &mut Context, due: Time) {
-        let due = due.max(context.now());
         if due < self.timer_due {
-            self.timer_due = due;
-            context.events.schedule_timer(due, self.host, self.slot);
+            // No event may be in the past; `fires` compares with its time.
+            self.timer_due = due.max(context.now());
+            let at = self.timer_due;
+            context.events.schedule_timer(at, self.host, self.slot);
         }
     }
 
