@@ -12,38 +12,37 @@ const RULES: &str = "rules";
 /// Name of the property that some state is an end.
 const END: &str = "all ends";
 
-/// Model whose states record the first rule that is broken.
+/// State that records the first rule that is broken.
+pub trait Ruled: Clone + Debug + Hash + PartialEq + Send + Sync {
+    /// Returns the rule that the state breaks.
+    fn broken(&self) -> Option<&dyn Debug>;
+
+    /// Returns true if everything has ended.
+    fn is_end(&self) -> bool;
+
+    /// Returns the last state of a path in words.
+    fn describe(&self) -> String;
+}
+
+/// Model with such states.
 pub trait Checked:
-    Model<State: Clone + Debug + Hash + PartialEq + Send + Sync, Action: Copy + Debug + PartialEq>
-    + Clone
-    + Send
-    + Sync
-    + 'static
+    Model<State: Ruled, Action: Copy + Debug + PartialEq> + Clone + Send + Sync + 'static
 {
     /// Name of the network.
     fn name(&self) -> &str;
-
-    /// Returns the rule that a state breaks.
-    fn broken(state: &Self::State) -> Option<&dyn Debug>;
-
-    /// Returns true if everything has ended.
-    fn is_end(state: &Self::State) -> bool;
 
     /// Returns true if some state must be an end.
     fn must_end(&self) -> bool;
 
     /// Returns an action in a state in words.
     fn describe_action(state: &Self::State, action: Self::Action) -> String;
-
-    /// Returns the last state of a path in words.
-    fn describe_last(state: &Self::State) -> String;
 }
 
 /// Returns the properties of every [`Checked`] model.
 pub fn properties<M: Checked>() -> Vec<Property<M>> {
     vec![
-        Property::always(RULES, |_, state: &M::State| M::broken(state).is_none()),
-        Property::sometimes(END, |_, state: &M::State| M::is_end(state)),
+        Property::always(RULES, |_, state: &M::State| state.broken().is_none()),
+        Property::sometimes(END, |_, state: &M::State| state.is_end()),
     ]
 }
 
@@ -90,10 +89,10 @@ fn explore<M: Checked>(model: &M) {
 fn describe<M: Checked>(path: Vec<(M::State, Option<M::Action>)>) -> (String, String) {
     let (mut text, mut rule) = (String::new(), String::new());
     for (state, action) in path {
-        rule = format!("{:?}", M::broken(&state));
+        rule = format!("{:?}", state.broken());
         let line = match action {
             Some(action) => M::describe_action(&state, action),
-            None => M::describe_last(&state),
+            None => state.describe(),
         };
         let _ = writeln!(text, "{line}");
     }

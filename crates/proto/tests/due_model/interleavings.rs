@@ -1,7 +1,7 @@
 //! Model of the network: the choices in each state.
 
 use crate::case::Case;
-use crate::checker::{Checked, properties};
+use crate::checker::{Checked, Ruled, properties};
 use crate::packets::Fate;
 use crate::world::World;
 use core::fmt::Debug;
@@ -115,17 +115,23 @@ impl Model for Interleavings {
     }
 }
 
+impl Ruled for World {
+    fn broken(&self) -> Option<&dyn Debug> {
+        self.broken.as_ref().map(|rule| rule as &dyn Debug)
+    }
+
+    fn is_end(&self) -> bool {
+        self.packets.is_empty() && self.messages.iter().all(|message| message.is_complete)
+    }
+
+    fn describe(&self) -> String {
+        format!("{self:#?}")
+    }
+}
+
 impl Checked for Interleavings {
     fn name(&self) -> &str {
         self.0.name
-    }
-
-    fn broken(world: &World) -> Option<&dyn Debug> {
-        world.broken.as_ref().map(|rule| rule as &dyn Debug)
-    }
-
-    fn is_end(world: &World) -> bool {
-        world.packets.is_empty() && world.messages.iter().all(|message| message.is_complete)
     }
 
     fn must_end(&self) -> bool {
@@ -145,9 +151,5 @@ impl Checked for Interleavings {
             Action::Reply(fate) => format!("{at:?}: {fate:?} {:?}", world.replies[0]),
             _ => format!("{at:?}: {action:?}"),
         }
-    }
-
-    fn describe_last(world: &World) -> String {
-        format!("{world:#?}")
     }
 }

@@ -1,7 +1,22 @@
-//! Descriptions of worlds and their actions.
+//! Worlds as states of the checker, and descriptions of their actions.
 
+use crate::checker::Ruled;
 use crate::world::World;
 use core::fmt::{Debug, Write};
+
+impl Ruled for World {
+    fn broken(&self) -> Option<&dyn Debug> {
+        self.broken.as_ref().map(|rule| rule as &dyn Debug)
+    }
+
+    fn is_end(&self) -> bool {
+        self.flows.iter().all(|flow| flow.sender.is_closed())
+    }
+
+    fn describe(&self) -> String {
+        format!("{:#?}", self.ports)
+    }
+}
 
 /// Returns an action in words. `packet` is the index of the packet that it is about.
 pub fn describe_action(world: &World, action: impl Debug, packet: Option<usize>) -> String {

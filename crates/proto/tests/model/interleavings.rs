@@ -4,7 +4,6 @@ use crate::case::Case;
 use crate::checker::{Checked, properties};
 use crate::describe::describe_action;
 use crate::world::{Load, World};
-use core::fmt::Debug;
 use duetime_core::Time;
 use stateright::{Model, Property};
 
@@ -172,14 +171,6 @@ impl Checked for Interleavings {
         self.0.name
     }
 
-    fn broken(world: &World) -> Option<&dyn Debug> {
-        world.broken.as_ref().map(|rule| rule as &dyn Debug)
-    }
-
-    fn is_end(world: &World) -> bool {
-        world.flows.iter().all(|flow| flow.sender.is_closed())
-    }
-
     fn must_end(&self) -> bool {
         self.0.lets_all_end()
     }
@@ -190,9 +181,5 @@ impl Checked for Interleavings {
             _ => None,
         };
         describe_action(world, action, packet)
-    }
-
-    fn describe_last(world: &World) -> String {
-        format!("{:#?}", world.ports)
     }
 }

@@ -5,7 +5,6 @@ use crate::checker::{Checked, properties};
 use crate::describe::describe_action;
 use crate::rules::Rule;
 use crate::world::{Flow, Load, World};
-use core::fmt::Debug;
 use duetime_core::{Span, Time};
 use stateright::{Model, Property};
 
@@ -173,14 +172,6 @@ impl Checked for Timeline {
         self.0.name
     }
 
-    fn broken(world: &World) -> Option<&dyn Debug> {
-        world.broken.as_ref().map(|rule| rule as &dyn Debug)
-    }
-
-    fn is_end(world: &World) -> bool {
-        world.flows.iter().all(|flow| flow.sender.is_closed())
-    }
-
     fn must_end(&self) -> bool {
         self.0.lets_all_end()
     }
@@ -191,9 +182,5 @@ impl Checked for Timeline {
             Action::Kill(_) | Action::Restart(_) => None,
         };
         describe_action(world, action, packet)
-    }
-
-    fn describe_last(world: &World) -> String {
-        format!("{:#?}", world.ports)
     }
 }
