@@ -419,9 +419,25 @@ fn rate_controller_drains_queue_in_two_round_trips() {
     assert_eq!(step(200, 12_500), (500, 500));
     assert_eq!(step(400, 25_000), (0, 0));
     assert_eq!(step(600, 90_000), (0, 0));
-    // No data for more than eight round trips: the most critical flow gets the smallest grant, 1,500 B per 100 us.
-    assert_eq!(step(801, 90_000), (0, 120));
-    assert_eq!(step(1_001, 0), (1_000, 1_000));
+    assert_eq!(step(800, 0), (1_000, 1_000));
+}
+
+/// While only probes fill the queue, the most critical flow gets the smallest grant, 1,500 B per 100 us, from eight round
+/// trips after the last data on. Others stay paused.
+#[test]
+fn probes_alone_do_not_pause_all_flows() {
+    let mut port = port();
+    let mut step = |us: u64, flow: u64, kind: Kind| {
+        let remaining = Span::from_ms(4 + flow);
+        let mut packet = packet(kind, Time::MAX, remaining);
+        port.forward(&Config::default(), at(us), flow, &mut packet, || 90_000);
+        packet.header.rate.as_bps() / 1_000_000 * u64::from(packet.header.paused_by.is_none())
+    };
+    assert_eq!(step(200, 1, Kind::Data), 0);
+    assert_eq!(step(1_000, 1, Kind::Probe), 0);
+    assert_eq!(step(1_001, 2, Kind::Probe), 0);
+    assert_eq!(step(1_001, 1, Kind::Probe), 120);
+    assert_eq!(step(1_100, 1, Kind::Data), 0);
 }
 
 #[test]
