@@ -98,6 +98,24 @@ impl<T: Endpoint> Table<T> {
         Some(self.open_receiver(context, hosts, (host, packet), (reply, message), key))
     }
 
+    /// Returns true if the packet is for the receiver with this index.
+    #[inline(always)]
+    fn has_receiver(&self, index: u32, packet: &Packet) -> bool {
+        let end = self.receivers.get(index as usize);
+        end.is_some_and(|end| T::Receiver::is_addressed(&end.binding, packet))
+    }
+
+    /// Returns the receiver of a packet that addresses an earlier receiver of its connection, or `None` if the connection
+    /// has none. The index that the new receiver got depends on the partition; whether it gets the packet must not.
+    #[cold]
+    fn reopened_receiver(&self, host: u32, packet: &Packet) -> Option<u32> {
+        let (index, _) = self.receivers.iter().find(|(_, end)| {
+            let is_addressed = T::Receiver::is_addressed(&end.binding, packet);
+            end.is_known && end.binding.host == host && is_addressed
+        })?;
+        Some(index as u32)
+    }
+
     /// Creates the receiver of an opening packet that arrives at a host. Returns its index.
     #[cold]
     fn open_receiver(
@@ -140,18 +158,19 @@ impl Partition {
         {
             index = found;
         }
-        let messages = match table.receivers.get_mut(index as usize) {
-            Some(end) if T::Receiver::is_addressed(&end.binding, &packet) => {
-                let messages = end.machine.input(&mut end.binding, context, packet);
-                end.follow_up::<T>(context, wire, hosts, index, true);
-                if T::OPENS_BEFORE_CLOSING && end.is_known && end.machine.is_closed() {
-                    end.is_known = false;
-                    table.known.remove(&end.key);
-                }
-                messages
-            }
-            _ => return context.discard_extra(packet),
-        };
+        if !table.has_receiver(index, &packet) {
+            let Some(found) = table.reopened_receiver(host, &packet) else {
+                return context.discard_extra(packet);
+            };
+            index = found;
+        }
+        let end = &mut table.receivers[index as usize];
+        let messages = end.machine.input(&mut end.binding, context, packet);
+        end.follow_up::<T>(context, wire, hosts, index, true);
+        if T::OPENS_BEFORE_CLOSING && end.is_known && end.machine.is_closed() {
+            end.is_known = false;
+            table.known.remove(&end.key);
+        }
         for _ in 0..messages {
             let end = &mut T::table(&mut self.endpoints).receivers[index as usize];
             let Some((message, marks)) = end.machine.take_delivered() else {

@@ -3,6 +3,7 @@
 
 use crate::common::*;
 use duetime_core::{Bytes, Rate, Span};
+use duetime_proto::tcp;
 use duetime_results::digest;
 use duetime_scenario::model::*;
 use duetime_sim::{Options, Watch};
@@ -118,6 +119,37 @@ fn persistent_connections_do_not_depend_on_threads() {
         scenario.workloads[0].connection = Connection::Persistent;
         assert_independent_of_threads(&scenario, &[3], &format!("{} persistent", transport.name));
     }
+}
+
+/// Copies arrive after their receiver was forgotten: they open a receiver again or reach the one that another copy
+/// opened.
+#[test]
+fn late_copies_do_not_depend_on_threads() {
+    let timeout = Span::from_us(10);
+    let impatient = Protocol::Tcp(tcp::Config {
+        rto_min: timeout,
+        rto_initial: timeout,
+        rto_max: timeout,
+        delayed_ack: 1,
+        ..tcp::Config::default()
+    });
+    let permutation = WorkloadKind::Permutation {
+        size: bytes(13),
+        deadline: Deadline::None,
+        at: Span::ZERO,
+    };
+    let topology = Topology::FatTree {
+        k: 4,
+        link: link(Rate::from_mbps(10), Span::from_us(36)),
+    };
+    let mut scenario = scenario(topology, impatient, vec![permutation]);
+    scenario.switch.load_balancing = LoadBalancing::Packets;
+    scenario.host.frame_overhead = 1_000;
+    scenario.drain = Span::from_ms(200);
+    let records = run(&scenario).records;
+    assert!(records.flows.iter().all(|flow| flow.finish.is_some()));
+    assert!(records.flows.iter().any(|flow| flow.retransmits > 20));
+    assert_independent_of_threads(&scenario, &[3], "late copies");
 }
 
 #[test]
