@@ -57,10 +57,13 @@ impl Partition {
         self.call(|workloads, actions| workloads.wake(now, host, workload, token, actions));
     }
 
-    /// Handles the delivery of the last byte of `message`, in order, after `marks` marked segments.
+    /// Handles the delivery of the last byte of `message`, in order, after `marks` marked segments. A message is delivered
+    /// once: a copy that arrives after its receiver forgot the message changes nothing.
     pub(super) fn deliver(&mut self, message: &Message, marks: u32) {
         let now = self.context.now();
-        self.context.recorder.delivered(message, now, marks);
+        if !self.context.recorder.delivered(message, now, marks) {
+            return;
+        }
         self.call(|workloads, actions| workloads.delivered(now, message, actions));
     }
 

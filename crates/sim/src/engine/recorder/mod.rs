@@ -19,6 +19,7 @@ use duetime_core::{Span, Time};
 use duetime_results::{Class, FlowEventKind};
 use duetime_scenario::Scenario;
 use measured::Measured;
+use rustc_hash::FxHashSet;
 use series::Sampler;
 
 /// Recorder of a partition.
@@ -33,6 +34,8 @@ pub struct Recorder {
     /// Finite flows in the measurement window submitted here minus those that ended here. The sum over all partitions
     /// is the number of open flows.
     open: i64,
+    /// Flows that were delivered in this partition.
+    ended: FxHashSet<u64>,
 }
 
 impl Recorder {
@@ -52,6 +55,7 @@ impl Recorder {
             observed,
             windows,
             open: 0,
+            ended: FxHashSet::default(),
         }
     }
 
@@ -107,8 +111,12 @@ impl Recorder {
         self.open -= i64::from(is_awaited(message));
     }
 
-    /// Records the delivery of a message's last byte at `at`, after `marks` marked segments.
-    pub fn delivered(&mut self, message: &Message, at: Time, marks: u32) {
+    /// Records the delivery of a message's last byte at `at`, after `marks` marked segments. Returns false, and records
+    /// nothing, if the message was delivered before.
+    pub fn delivered(&mut self, message: &Message, at: Time, marks: u32) -> bool {
+        if !self.ended.insert(message.flow) {
+            return false;
+        }
         self.records.finishes.push(Finish {
             flow: message.flow,
             at,
@@ -116,6 +124,7 @@ impl Recorder {
         });
         self.open -= i64::from(is_awaited(message));
         self.observe_end(message.flow, at);
+        true
     }
 
     /// Returns the next boundary of the measurement window, or [`Time::MAX`]. The run must stop there, after every
