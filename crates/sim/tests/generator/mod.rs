@@ -262,8 +262,9 @@ impl Budget {
 /// Maximum drain of a run with several threads and routers.
 const LONGEST_SHARED_DRAIN: Span = Span::from_secs(20);
 /// Epochs of D3's slowest pace in which its routers have corrected every error: eight for two overlapping errors, and
-/// two for the flows' next requests (see `repair` in `proto`).
-const REPAIR_EPOCHS: u64 = 10;
+/// two for the flows' next requests (see `repair` in `proto`); twice, because the first packets of answers, which cause
+/// errors too, follow the end of their queries.
+const REPAIR_EPOCHS: u64 = 20;
 /// Update intervals in an epoch of the slowest pace, with the default of `reset_intervals`.
 const SLOWEST_EPOCH: u64 = 128;
 

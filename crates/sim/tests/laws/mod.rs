@@ -237,46 +237,58 @@ fn endings(case: &Case, records: &RunRecords, allocators: &[AllocatorState]) -> 
 
 /// Returns true if requests of paused flows may have taken all capacity from `flow`.
 ///
-/// The router does not account for requests of paused flows (D3 §4.5). If more flows are paused than requests fit into
-/// a round trip, requests fill the link and capacity adaptation leaves nothing to grant.
+/// The routers of D3 and PDQ do not account for requests of paused flows (D3 §4.5, PDQ §3.3). If more flows are paused
+/// than requests fit into a round trip, requests fill the link. Its queue leaves nothing to grant (D3 §4.4, PDQ §3.3.3),
+/// and delays answers until senders of D3 abandon their flows.
 fn is_drowned(
     case: &Case,
     records: &RunRecords,
     starvation: &Starvation,
     flow: &FlowRecord,
 ) -> bool {
-    let Protocol::D3(config) = case.protocol(flow.workload) else {
-        return false;
-    };
-    let full = records.ports.iter().any(|port| port.utilisation > 0.8);
-    !starvation.has_base(config) && full
+    let mut links = case.network.links.iter().zip(0..);
+    let mut is_any_full =
+        || links.any(|(link, index)| is_full(case, records, flow, (index, link.rate)));
+    match case.protocol(flow.workload) {
+        Protocol::D3(config) => !starvation.has_base(config) && is_any_full(),
+        Protocol::Pdq(_) => is_any_full(),
+        _ => false,
+    }
+}
+
+/// Returns true if a link was full for most of the run, or once delayed answers until a sender of D3 abandons its flow:
+/// after [`MAX_SILENCE`] unanswered requests.
+fn is_full(
+    case: &Case,
+    records: &RunRecords,
+    flow: &FlowRecord,
+    (link, rate): (u32, Rate),
+) -> bool {
+    let name = case.network.link_name(link);
+    let silence = MIN_REQUEST_WAIT * u64::from(MAX_SILENCE);
+    let may_abandon = flow.requests > MAX_SILENCE;
+    let mut ports = records.ports.iter().filter(|port| port.link == name);
+    ports.any(|port| {
+        port.utilisation > 0.8 || may_abandon && rate.transmit(port.queue_max_bytes) >= silence
+    })
 }
 
 /// Returns true if a full link between switches may keep `flow` from finishing.
 ///
 /// With edge allocation, nothing allocates the links between switches. Such a link stays full if it is slower than the
-/// rates granted at the hosts, and answers then arrive after senders abandoned their requests. A sender abandons its
-/// flow after [`MAX_SILENCE`] unanswered requests, so it suffices that a queue delayed answers for so long.
+/// rates granted at the hosts, and answers then arrive after senders abandoned their requests.
 fn is_crowded_out(case: &Case, records: &RunRecords, flow: &FlowRecord) -> bool {
     let Protocol::D3(config) = case.protocol(flow.workload) else {
         return false;
     };
     let network = &case.network;
-    let silence = MIN_REQUEST_WAIT * u64::from(MAX_SILENCE);
-    let may_abandon = flow.requests > MAX_SILENCE;
-    let is_full = |name: &str, rate: Rate| {
-        let mut ports = records.ports.iter().filter(|port| port.link == name);
-        ports.any(|port| {
-            port.utilisation > 0.8 || may_abandon && rate.transmit(port.queue_max_bytes) >= silence
-        })
-    };
     let is_switch = |node: u32| network.nodes[node as usize].host.is_none();
     let mut links = (0..).zip(&network.links);
     config.router.allocation == Allocation::Edge
         && links.any(|(index, link)| {
             is_switch(link.from)
                 && is_switch(link.to)
-                && is_full(&network.link_name(index), link.rate)
+                && is_full(case, records, flow, (index, link.rate))
         })
 }
 
