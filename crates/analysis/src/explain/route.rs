@@ -1,7 +1,7 @@
 //! Route of a flow's packets over the ports and hosts of one direction.
 
 use duetime_core::{Span, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Passage of one packet through one port, or through the host that it reached.
 #[derive(Clone, Copy)]
@@ -39,6 +39,8 @@ pub(super) struct Route {
     pub(super) passed: Vec<Through>,
     /// Largest random delay of a packet at the sending host.
     pub(super) longest_delay: Span,
+    /// First arrival of each packet at the end of the route, by time.
+    firsts: Vec<Hop>,
 }
 
 impl Route {
@@ -54,11 +56,17 @@ impl Route {
             }
         }
         let longest = packets.into_values().max_by_key(Vec::len);
-        Self {
+        let mut route = Self {
             passed: longest.unwrap_or_default(),
             longest_delay: hops.iter().map(|hop| hop.delayed).max().unwrap_or_default(),
             hops,
-        }
+            firsts: Vec::new(),
+        };
+        let mut arrived = BTreeSet::new();
+        let arrivals = route.arrivals(Time::MAX);
+        let firsts = arrivals.filter(|hop| arrived.insert(hop.packet));
+        route.firsts = firsts.copied().collect();
+        route
     }
 
     pub(super) fn hops_until(&self, at: Time) -> &[Hop] {
@@ -75,6 +83,12 @@ impl Route {
     /// Returns the last packet that arrived at the end of the route by `at`.
     pub(super) fn arrival(&self, at: Time) -> Option<Hop> {
         self.arrivals(at).next_back().copied()
+    }
+
+    /// Returns the last packet that arrived at the end of the route by `at` and was not a copy of an earlier one.
+    pub(super) fn new_arrival(&self, at: Time) -> Option<Hop> {
+        let until = self.firsts.partition_point(|hop| hop.arrival() <= at);
+        self.firsts[..until].last().copied()
     }
 
     /// Returns the latest passage of `packet` through a port or host from which it arrived further on by `at`.

@@ -332,6 +332,35 @@ fn unfinished_flow_ends_at_its_last_event() {
     );
 }
 
+/// The receiver of `due` knows the message from its first packet and grants the second late. Repeated announcements in
+/// between change nothing, so the whole wait is for the grant.
+#[test]
+fn repeated_announcements_explain_no_wait_for_a_grant() {
+    let mut wire = Wire::new();
+    let permitted = |up_to, is_background| FlowEventKind::Permitted {
+        up_to,
+        is_background,
+    };
+    wire.note(Time::ZERO, FlowEventKind::Submitted);
+    wire.note(Time::ZERO, permitted(1_000, false));
+    let known = wire.data(Time::ZERO, 0, 1_000, false);
+    let postponed = wire.reply(known, 1_000);
+    wire.note(postponed, permitted(1_000, true));
+    for ms in [30, 70] {
+        let again = postponed + Span::from_ms(ms);
+        wire.note(again, FlowEventKind::Timer(Timer::Announcement));
+        wire.data(again, 0, 1_000, true);
+    }
+    let decided = known + Span::from_ms(90);
+    let granted = wire.reply(decided, 2_000);
+    wire.note(granted, permitted(2_000, false));
+    let arrived = wire.data(granted, 1_000, 1_000, false);
+    let explained = explain_flow(&flow(Time::ZERO, Some(arrived)), &wire.events);
+    check_coverage(&explained, Time::ZERO);
+    assert_eq!(explained.by_cause()[&Cause::Grant], Span::from_ms(90));
+    assert!(!explained.by_stage().contains_key(&Stage::Loss));
+}
+
 fn any_timer() -> impl Strategy<Value = Timer> {
     proptest::sample::select(vec![
         Timer::Handshake,

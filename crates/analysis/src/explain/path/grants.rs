@@ -30,7 +30,7 @@ impl Walk {
     }
 
     /// Follows a grant or request that reached the sender at `cursor` back to the arrival of the message's latest packet
-    /// before the receiver's decision.
+    /// before the receiver's decision. A repeated announcement of a message that the receiver knows decides nothing.
     pub(super) fn grant_back(&mut self, control: FlowEventKind) {
         let (stage, number, cause) = match control {
             FlowEventKind::Permitted {
@@ -53,7 +53,7 @@ impl Walk {
         }
         self.stage = stage;
         self.return_back(Some(number as u32));
-        if let Some(packet) = self.forward.arrival(self.cursor) {
+        if let Some(packet) = self.forward.new_arrival(self.cursor) {
             self.take(packet.arrival(), cause);
         }
     }
