@@ -1,4 +1,5 @@
 use super::*;
+use duetime_scenario::NoFiles;
 
 fn accounting(queries: u64, limits: &[(Limit, u64)]) -> Accounting {
     let late = limits.iter().map(|(_, queries)| queries).sum();
@@ -84,4 +85,21 @@ fn unavoidable_late_queries() {
              network."
         )
     );
+}
+
+#[test]
+fn no_deeper_buffer_where_the_transport_replaces_it() {
+    let text = |transport: &str| {
+        let overrides = [("transport".to_owned(), format!("{transport:?}"))];
+        let scenario = include_str!("../../../../scenarios/feature-store.toml");
+        let scenario = duetime_scenario::load(scenario, "feature-store", &overrides, &NoFiles);
+        let scenario = scenario.expect("a ready scenario");
+        advice::advise(&scenario, Limit::LossRecovery, 0).text
+    };
+    assert!(
+        text("dctcp").contains("a deeper buffer"),
+        "{}",
+        text("dctcp")
+    );
+    assert_eq!(text("pfabric"), "");
 }
