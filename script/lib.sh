@@ -64,9 +64,9 @@ target_dir() {
 FEATURES=duetime-d3/tokio,duetime-d3/c,duetime-due/c
 if [ "$(uname)" = Linux ] && command -v clang >/dev/null 2>&1; then FEATURES+=,duetime-cli/lab; fi
 # WHOLE: the packages and features that script/test tests. Sections that use the same selection share their builds. The
-# Python module and the fuzz targets have their own scripts; benches/d3 has no tests.
+# Python module has its own script; benches/d3 has no tests.
 # shellcheck disable=SC2034
-WHOLE=(--locked --workspace --exclude duetime-python --exclude duetime-fuzz --exclude duetime-bench-d3 --features "$FEATURES")
+WHOLE=(--locked --workspace --exclude duetime-python --exclude duetime-bench-d3 --features "$FEATURES")
 
 # build_programs: builds the programs and examples of this selection without optimisation; prints the folder of the
 # programs.

@@ -534,16 +534,3 @@ fn no_text_panics() {
         let _ = load(&without, "search.toml", &[], &Files(&[]));
     }
 }
-
-proptest::proptest! {
-    /// Any replacement of any part of the scenario returns a result, and underlined characters are in the line.
-    #[test]
-    fn no_replacement_panics(start in 0..GOOD.len(), length in 0usize..40, text in "\\PC{0,30}|[0-9.eE+-]{1,24}( ?(us|KB|h|TB|Gbps|%))?") {
-        let end = (start + length).min(GOOD.len());
-        let text = format!("{}{text}{}", &GOOD[..start], &GOOD[end..]);
-        if let Err(error) = load(&text, "search.toml", &[], &Files(&[])) {
-            let line = error.source_line.chars().count();
-            proptest::prop_assert!(error.line >= 1 && error.column + error.width <= line + 2, "{error}");
-        }
-    }
-}

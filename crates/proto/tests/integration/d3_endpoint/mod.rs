@@ -9,7 +9,6 @@ mod endings;
 mod exchange;
 mod faults;
 mod flood;
-mod hostile;
 mod limits;
 mod router;
 mod world;

@@ -5,7 +5,6 @@ mod endings;
 mod faults;
 mod flood;
 mod forged;
-mod hostile;
 mod limits;
 mod messages;
 mod world;

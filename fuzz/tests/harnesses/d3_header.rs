@@ -1,10 +1,8 @@
 //! D3's congestion header. An accepted header encodes to the same bytes.
-#![no_main]
 
 use duetime_proto::d3::Request;
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+pub fn check(bytes: &[u8]) {
     let Ok(request) = Request::decode(bytes) else {
         return;
     };
@@ -13,4 +11,4 @@ fuzz_target!(|bytes: &[u8]| {
         .encode(&mut written)
         .expect("a decoded request can be encoded");
     assert_eq!(written, bytes[..Request::WIRE_BYTES]);
-});
+}

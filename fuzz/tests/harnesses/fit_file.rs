@@ -1,14 +1,12 @@
 //! Files from which a scenario is fitted: packets, spans or a table. The first byte selects the kind; the rest is the
 //! file. A readable file gives numbers that form a valid scenario; any other is rejected with a message.
-#![no_main]
 
 use duetime_core::Rate;
 use duetime_fit::model::Model;
 use duetime_fit::{Kind, Known, of_bytes};
 use duetime_scenario::{NoFiles, load};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+pub fn check(bytes: &[u8]) {
     let Some((which, file)) = bytes.split_first() else {
         return;
     };
@@ -30,4 +28,4 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(model.arrivals.per_second > 0.0 && !model.layers.is_empty());
         let _ = load(&model.to_toml("name", "file"), "fitted", &[], &NoFiles);
     }
-});
+}

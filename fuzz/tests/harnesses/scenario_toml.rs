@@ -1,12 +1,14 @@
 //! Scenario files. Each gives a result or an error that points into the text.
-#![no_main]
 
 use duetime_scenario::{NoFiles, load};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|text: &str| {
+pub fn check(bytes: &[u8]) {
+    let text = &String::from_utf8_lossy(bytes);
     if let Err(error) = load(text, "scenario.toml", &[], &NoFiles) {
         let line = error.source_line.chars().count();
-        assert!(error.column + error.width <= line + 2, "{error}");
+        assert!(
+            error.line >= 1 && error.column + error.width <= line + 2,
+            "{error}"
+        );
     }
-});
+}

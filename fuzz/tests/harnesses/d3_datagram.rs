@@ -1,10 +1,8 @@
 //! Datagrams of version 1. An accepted datagram encodes to the same bytes. A router that changes a request keeps an
 //! intact datagram intact and a damaged one damaged, and reports the change for the UDP checksum.
-#![no_main]
 
 use duetime_proto::d3::wire::{Routed, decode, encode, route};
 use duetime_proto::d3::{EncodedRate, HopAnswer};
-use libfuzzer_sys::fuzz_target;
 
 /// Returns the ones' complement sum of the 16-bit words in little-endian order, as in Internet checksums (RFC 1071).
 fn sum(bytes: &[u8]) -> u64 {
@@ -13,7 +11,7 @@ fn sum(bytes: &[u8]) -> u64 {
     words.map(word).sum::<u64>() % 0xffff
 }
 
-fuzz_target!(|bytes: &[u8]| {
+pub fn check(bytes: &[u8]) {
     let mut routed = bytes.to_vec();
     let intact = decode(bytes).is_ok();
     if let Ok((header, payload)) = decode(bytes) {
@@ -36,4 +34,4 @@ fuzz_target!(|bytes: &[u8]| {
         Routed::Nothing | Routed::Full => assert_eq!(routed, bytes),
     }
     assert_eq!(decode(&routed).is_ok(), intact);
-});
+}

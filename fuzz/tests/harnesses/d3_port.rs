@@ -2,13 +2,11 @@
 //! respects the previous hop, C stays within its bounds, and all counters are zero after the requests stop. The first
 //! two bytes choose options. Each request is preceded by flags, the time since the last request in 10 us, the queue in
 //! kB, and the bytes that left since then in kB.
-#![no_main]
 
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::d3::{
     BaseRate, Config, EncodedRate, Flags, MAX_HOPS, PortDriver, Reading, Request, Rounding,
 };
-use libfuzzer_sys::fuzz_target;
 
 const RATE: Rate = Rate::from_gbps(1);
 /// Updates after which a port without requests must be idle: more than sixteen epochs at the slowest pace.
@@ -29,7 +27,7 @@ fn config(first: u8, second: u8) -> Config {
     })
 }
 
-fuzz_target!(|bytes: &[u8]| {
+pub fn check(bytes: &[u8]) {
     let [first, second, requests @ ..] = bytes else {
         return;
     };
@@ -90,4 +88,4 @@ fuzz_target!(|bytes: &[u8]| {
     assert!(allocator.is_idle(), "{allocator:?}");
     let counters = (allocator.flows(), allocator.demand(), allocator.allocated());
     assert_eq!(counters, (0, 0, 0));
-});
+}

@@ -1,5 +1,5 @@
-//! Endpoint with peers that send arbitrary datagrams and an application that makes arbitrary calls. The fuzz target
-//! `due_endpoint` plays fuzzed bytes, and the test here random ones.
+//! Datagrams and calls for an endpoint of `due`. None breaks it, it respects its limits, and all messages end. Most
+//! datagrams get a valid checksum and an identity that the endpoint has sent, so that they pass the first checks.
 
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::due::endpoint::{Endpoint, Options, Outgoing};
@@ -16,9 +16,13 @@ struct Known {
     peer: SocketAddr,
 }
 
-/// Plays a string of operations. Checks that the endpoint does not panic, respects its limits, and is empty at the end.
-/// Returns the number of datagrams that passed the first checks, and the number of messages that arrived.
-pub fn play(bytes: &[u8]) -> (u64, u64) {
+pub fn check(bytes: &[u8]) {
+    play(bytes);
+}
+
+/// Plays a string of operations. Returns the number of datagrams that passed the first checks, and the number of
+/// messages that arrived.
+fn play(bytes: &[u8]) -> (u64, u64) {
     let options = Options {
         max_message_bytes: 20_000,
         max_incoming_bytes: 25_000,
@@ -192,22 +196,4 @@ fn seal(bytes: &[u8], known: Known) -> Vec<u8> {
     let crc = crc32c::crc32c_append(crc32c::crc32c(&datagram[..4]), &datagram[8..]);
     datagram[4..8].copy_from_slice(&crc.to_be_bytes());
     datagram
-}
-
-#[test]
-fn endpoint_survives_hostile_input() {
-    let (mut passed, mut complete) = (0, 0);
-    for seed in 1..200_u64 {
-        let mut random = crate::virtual_network::Random::new(seed);
-        let bytes: Vec<u8> = (0..1_000)
-            .flat_map(|_| random.draw().to_le_bytes())
-            .collect();
-        let (more_passed, more_complete) = play(&bytes);
-        passed += more_passed;
-        complete += more_complete;
-    }
-    assert!(
-        passed > 1_000 && complete > 10,
-        "{passed} datagrams, {complete} messages"
-    );
 }

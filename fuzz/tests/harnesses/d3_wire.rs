@@ -1,11 +1,9 @@
 //! D3 datagrams. An accepted datagram encodes to the same bytes, and no packet breaks a receiver. The input is several
 //! datagrams, each preceded by its length in one byte.
-#![no_main]
 
 use duetime_proto::d3::{Config, Receiver, wire::capture};
-use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
+pub fn check(bytes: &[u8]) {
     let config = Config::default();
     let mut receiver = Receiver::new();
     let mut rest = bytes;
@@ -24,4 +22,4 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(receiver.delivered(), before + delivery.bytes);
         while receiver.poll_transmit(&config).is_some() {}
     }
-});
+}
