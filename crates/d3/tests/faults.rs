@@ -4,6 +4,8 @@
 #![allow(clippy::cast_possible_truncation, reason = "test values are small")]
 #![allow(clippy::print_stderr, reason = "a failure prints how to repeat it")]
 
+#[path = "../../../tests/counts.rs"]
+mod counts;
 mod queries;
 mod relay;
 
@@ -29,8 +31,9 @@ fn data_survives_faults_and_all_streams_end() {
         let relay = relay::start(route, RATE, faults, seed);
         let client = Endpoint::bind(LOOPBACK, options(RATE)).unwrap();
         let silent = faults.silent_after.is_some();
-        exchange(&client, relay.address(), &listener, (seed, silent), || ());
+        let queries = exchange(&client, relay.address(), &listener, (seed, silent), || ());
         let totals = (client.totals().damaged, server.totals().damaged);
         assert_eq!(totals.0 + totals.1 > 0, relay.damaged() > 0, "{totals:?}");
+        counts::report(&[queries, relay.counts()].concat());
     }
 }

@@ -3,6 +3,8 @@
 
 #![allow(clippy::print_stderr, reason = "a failure prints how to repeat it")]
 
+#[path = "../../../tests/counts.rs"]
+mod counts;
 #[path = "../../udp/tests/relay/mod.rs"]
 #[allow(clippy::cast_possible_truncation, reason = "test values are small")]
 mod relay;
@@ -63,8 +65,9 @@ fn echo(server: &Socket, seed: u64, stop: &AtomicBool) -> BTreeSet<u64> {
     numbers
 }
 
-/// Sends all messages and waits for their ends. Without silence, all must be delivered, and returned once each.
-fn exchange(client: &Socket, to: SocketAddr, seed: u64, falls_silent: bool) {
+/// Sends all messages and waits for their ends. Without silence, all must be delivered, and returned once each. Returns
+/// the numbers of the delivered messages.
+fn exchange(client: &Socket, to: SocketAddr, seed: u64, falls_silent: bool) -> Vec<u64> {
     let query = random_query().unwrap();
     let sendings: Vec<_> = (0..MESSAGES)
         .map(|number| {
@@ -76,9 +79,13 @@ fn exchange(client: &Socket, to: SocketAddr, seed: u64, falls_silent: bool) {
             client.send(to, message).unwrap()
         })
         .collect();
-    for mut sending in sendings {
+    let mut delivered = Vec::new();
+    for (number, mut sending) in (0..).zip(sendings) {
         match sending.wait_timeout(HANG) {
-            Ok(is_delivered) => assert!(is_delivered, "seed {seed} hangs"),
+            Ok(is_delivered) => {
+                assert!(is_delivered, "seed {seed} hangs");
+                delivered.push(number);
+            }
             Err(error) => {
                 assert!(falls_silent, "seed {seed}: {error}");
                 assert_eq!(failure(&error), Some(Failure::TimedOut));
@@ -86,7 +93,7 @@ fn exchange(client: &Socket, to: SocketAddr, seed: u64, falls_silent: bool) {
         }
     }
     if falls_silent {
-        return;
+        return delivered;
     }
     let mut returned = BTreeSet::new();
     while (returned.len() as u64) < MESSAGES {
@@ -96,6 +103,7 @@ fn exchange(client: &Socket, to: SocketAddr, seed: u64, falls_silent: bool) {
             "once, seed {seed}"
         );
     }
+    delivered
 }
 
 /// Returns the number of received datagrams that were recognised as damaged.
@@ -120,14 +128,24 @@ fn messages_survive_faults_and_all_end() {
         let relay = Relay::start(route, faults, seed, ());
         let falls_silent = faults.silent_after.is_some();
         let stop = AtomicBool::new(false);
-        let numbers = thread::scope(|scope| {
+        let (delivered, numbers) = thread::scope(|scope| {
             let echoing = scope.spawn(|| echo(&server, seed, &stop));
-            exchange(&client, relay.address(), seed, falls_silent);
+            let delivered = exchange(&client, relay.address(), seed, falls_silent);
             stop.store(true, Ordering::Relaxed);
-            echoing.join().unwrap()
+            (delivered, echoing.join().unwrap())
         });
         assert!(falls_silent || numbers.len() as u64 == MESSAGES);
         let counted = damaged(&client) + damaged(&server);
         assert_eq!(counted > 0, relay.damaged() > 0, "seed {seed}: {counted}");
+        let bytes = delivered
+            .iter()
+            .map(|&number| content(seed, number).len() as u64);
+        let messages = [
+            ("executions", 1),
+            ("messages", MESSAGES),
+            ("delivered", delivered.len() as u64),
+            ("bytes", bytes.sum()),
+        ];
+        counts::report(&[&messages[..], &relay.counts()].concat());
     }
 }

@@ -12,6 +12,8 @@
     reason = "the environment selects the seeds; each runs on its own thread"
 )]
 
+#[path = "../../../tests/counts.rs"]
+mod counts;
 mod generator;
 mod laws;
 
@@ -132,7 +134,24 @@ fn check(seed: u64) -> Result<(), String> {
         same(&output, &seen, "captures and a traced flow")?;
         laws::check_captures(&case, &seen)?;
     }
+    report(&output);
     Ok(())
+}
+
+/// Reports a run that obeyed the laws.
+fn report(output: &RunOutput) {
+    let (ports, flows) = (&output.whole_ports, &output.records.flows);
+    counts::report(&[
+        ("executions", 1),
+        ("losses", ports.iter().map(|port| port.losses).sum()),
+        ("drops", ports.iter().map(|port| port.drops).sum()),
+        ("messages", flows.len() as u64),
+        (
+            "delivered",
+            flows.iter().filter(|flow| flow.finish.is_some()).count() as u64,
+        ),
+        ("bytes", flows.iter().map(|flow| flow.delivered_bytes).sum()),
+    ]);
 }
 
 fn options() -> Options {

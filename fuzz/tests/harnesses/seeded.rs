@@ -4,6 +4,9 @@
 //! bolero's own engine draws seeds from the system, so a test would check other inputs each time, and only random bytes,
 //! which few parsers accept.
 
+#[path = "../../../tests/counts.rs"]
+mod counts;
+
 use bolero_engine::{Engine, Failure, Test, driver::Options, input::Bytes, panic};
 use duetime_core::random::{Purpose, Stream, Streams};
 use std::fmt::Debug;
@@ -50,7 +53,8 @@ where
         for (path, bytes) in corpus.iter().chain(&files("crashes", self.0)) {
             self.check(&mut test, bytes, &options, &path.display().to_string());
         }
-        for seed in seeds() {
+        let seeds = seeds();
+        for seed in seeds.clone() {
             let mut draws = Streams::new(seed, 0).stream(0, Purpose::Fault);
             let source = format!("FUZZ_SEEDS={seed}..{}", seed + 1);
             self.check(
@@ -61,6 +65,7 @@ where
             );
         }
         panic::forward_panic(true);
+        counts::report(&[("inputs", seeds.end.saturating_sub(seeds.start))]);
     }
 }
 

@@ -36,20 +36,18 @@ pub fn options(rate: Rate) -> Options {
 }
 
 /// Sends concurrent queries to `to`, answered by `listener`, while `meanwhile` runs. All must succeed, or fail with a
-/// timeout if the network `falls_silent`.
+/// timeout if the network `falls_silent`. Returns counts of the queries for `counts::report`.
 pub fn exchange(
     client: &Endpoint,
     to: SocketAddr,
     listener: &Listener,
     (seed, falls_silent): (u64, bool),
     meanwhile: impl FnOnce(),
-) {
+) -> Vec<(&'static str, u64)> {
+    let sizes = |number: u64| (16 + number * 20_011, seed * 7_919 % 150_000);
     let results: Vec<io::Result<()>> = thread::scope(|scope| {
         let clients: Vec<_> = (0..QUERIES)
-            .map(|number| {
-                let sizes = (16 + number * 20_011, seed * 7_919 % 150_000);
-                scope.spawn(move || ask(client, to, number, sizes))
-            })
+            .map(|number| scope.spawn(move || ask(client, to, number, sizes(number))))
             .collect();
         meanwhile();
         // If the network falls silent, some streams never arrive.
@@ -63,13 +61,25 @@ pub fn exchange(
             .map(|client| client.join().expect("no panic"))
             .collect()
     });
-    for result in results {
+    let (mut delivered, mut bytes) = (0, 0);
+    for (number, result) in (0..).zip(results) {
         let good = match &result {
             Ok(()) => !falls_silent,
             Err(error) => falls_silent && timed_out(error),
         };
         assert!(good, "seed {seed}: {result:?}");
+        if result.is_ok() {
+            let (query, answer) = sizes(number);
+            delivered += 1;
+            bytes += query + answer;
+        }
     }
+    vec![
+        ("executions", 1),
+        ("messages", QUERIES),
+        ("delivered", delivered),
+        ("bytes", bytes),
+    ]
 }
 
 /// Reads all of a peer's flow and compares each byte with `expected`.

@@ -43,9 +43,10 @@ impl Routers for Ports {
         self.departed[direction] += datagram.len() as u64 + 28;
     }
 
-    fn restart(&mut self) {
+    fn restart(&mut self) -> bool {
         let config = duetime_d3::Options::new(self.rate).config;
         let port = || PortDriver::new(&config, self.rate, Span::ZERO);
         self.drivers = vec![port(), port()];
+        true
     }
 }

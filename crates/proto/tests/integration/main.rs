@@ -9,6 +9,8 @@
 
 mod common;
 mod contract;
+#[path = "../../../../tests/counts.rs"]
+mod counts;
 mod cubic;
 mod d3_backoff;
 mod d3_conservation;

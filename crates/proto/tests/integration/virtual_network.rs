@@ -39,6 +39,29 @@ impl Random {
     }
 }
 
+/// Faults that a network has injected.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Injected {
+    pub lost: u64,
+    pub duplicated: u64,
+    pub damaged: u64,
+    pub delayed: u64,
+}
+
+impl Injected {
+    /// Reports a run that ended correctly, with its faults and other counts.
+    pub fn report(&self, others: &[(&str, u64)]) {
+        let faults = [
+            ("executions", 1),
+            ("losses", self.lost),
+            ("duplicates", self.duplicated),
+            ("corruptions", self.damaged),
+            ("reorderings", self.delayed),
+        ];
+        crate::counts::report(&[&faults, others].concat());
+    }
+}
+
 /// Arrival: time, sequence number, host, sender's address, datagram.
 type Arrival = (Time, u64, usize, SocketAddr, Vec<u8>);
 

@@ -4,6 +4,8 @@
 
 #![allow(clippy::cast_possible_truncation, reason = "test values are small")]
 
+#[path = "../../../../tests/counts.rs"]
+mod counts;
 #[path = "../../../d3/tests/queries/mod.rs"]
 mod queries;
 #[path = "../../../d3/tests/relay/mod.rs"]
@@ -110,8 +112,9 @@ fn data_survives_faults_and_all_streams_end() {
             bench.in_host(RELAY, || relay::start(route, PORT, faults, seed))
         });
         let to = relay.as_ref().map_or(address, Relay::address);
-        exchange(&client, to, &listener, (seed, silent), || {
-            if seed % 3 == 1 {
+        let restarts = seed % 3 == 1;
+        let mut counted = exchange(&client, to, &listener, (seed, silent), || {
+            if restarts {
                 thread::sleep(Duration::from_millis(20));
                 bench.restart();
             }
@@ -119,13 +122,17 @@ fn data_survives_faults_and_all_streams_end() {
         if has_netem {
             tc(&bench, "qdisc del dev eth0 root");
         }
-        if seed % 4 == 2 {
+        let kills = seed % 4 == 2;
+        if kills {
             let took = kill_a_sender(&bench, &server, &listener);
             println!("stream of a killed host ended after {took:?}");
         }
+        counted.extend([("restarts", restarts.into()), ("deaths", kills.into())]);
+        counted.extend(relay.iter().flat_map(Relay::counts));
         drop((client, listener, server, relay));
         let healed = eventually(&bench, "N, D, A are zero", |all| all.iter().all(is_clear));
         slowest = slowest.max(healed);
+        counts::report(&counted);
     }
     println!("counters were clear at most {slowest:?} after the last stream of a run");
 }

@@ -48,22 +48,40 @@ pub trait Routers: Send + 'static {
     /// Processes a datagram to the server (direction 0) or to the client (1).
     fn pass(&mut self, direction: usize, elapsed: Duration, datagram: &mut [u8]);
 
-    /// Loses all state.
-    fn restart(&mut self);
+    /// Loses all state. Returns false if there is none.
+    fn restart(&mut self) -> bool;
 }
 
 /// Routers that do not look at datagrams.
 impl Routers for () {
     fn pass(&mut self, _: usize, _: Duration, _: &mut [u8]) {}
 
-    fn restart(&mut self) {}
+    fn restart(&mut self) -> bool {
+        false
+    }
 }
 
 pub struct Relay {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
-    damaged: Arc<AtomicU64>,
+    injected: Arc<Injected>,
     thread: Option<thread::JoinHandle<()>>,
+}
+
+/// Faults that the relay has injected.
+#[derive(Default)]
+struct Injected {
+    lost: AtomicU64,
+    repeated: AtomicU64,
+    damaged: AtomicU64,
+    delayed: AtomicU64,
+    restarts: AtomicU64,
+    silences: AtomicU64,
+}
+
+/// Counts one fault.
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
 }
 
 impl Relay {
@@ -75,7 +93,7 @@ impl Relay {
             .unwrap();
         let address = socket.local_addr().unwrap();
         let stop = Arc::new(AtomicBool::new(false));
-        let damaged = Arc::new(AtomicU64::new(0));
+        let injected = Arc::new(Injected::default());
         let mut relaying = Relaying {
             socket,
             route,
@@ -85,14 +103,14 @@ impl Relay {
             began: Instant::now(),
             routers,
             delayed: BinaryHeap::new(),
-            damaged: Arc::clone(&damaged),
+            injected: Arc::clone(&injected),
         };
         let ends = Arc::clone(&stop);
         let thread = thread::spawn(move || relaying.run(&ends));
         Self {
             address,
             stop,
-            damaged,
+            injected,
             thread: Some(thread),
         }
     }
@@ -104,7 +122,29 @@ impl Relay {
 
     /// Returns the number of damaged datagrams that were sent.
     pub fn damaged(&self) -> u64 {
-        self.damaged.load(Ordering::Relaxed)
+        self.injected.damaged.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of faults of each kind.
+    pub fn counts(&self) -> Vec<(&'static str, u64)> {
+        let Injected {
+            lost,
+            repeated,
+            damaged,
+            delayed,
+            restarts,
+            silences,
+        } = &*self.injected;
+        let faults = [
+            ("losses", lost),
+            ("duplicates", repeated),
+            ("corruptions", damaged),
+            ("reorderings", delayed),
+            ("restarts", restarts),
+            ("silences", silences),
+        ];
+        let load = |(kind, counter): (_, &AtomicU64)| (kind, counter.load(Ordering::Relaxed));
+        faults.map(load).to_vec()
     }
 }
 
@@ -126,7 +166,7 @@ struct Relaying<R> {
     began: Instant,
     routers: R,
     delayed: BinaryHeap<Reverse<(Duration, SocketAddr, Vec<u8>)>>,
-    damaged: Arc<AtomicU64>,
+    injected: Arc<Injected>,
 }
 
 impl<R: Routers> Relaying<R> {
@@ -136,10 +176,13 @@ impl<R: Routers> Relaying<R> {
             let received = self.socket.recv_from(&mut buffer);
             let elapsed = self.began.elapsed();
             if self.faults.silent_after.is_some_and(|end| elapsed >= end) {
+                self.injected.silences.store(1, Ordering::Relaxed);
                 continue;
             }
             if restart.is_some_and(|at| elapsed >= at) {
-                self.routers.restart();
+                if self.routers.restart() {
+                    count(&self.injected.restarts);
+                }
                 restart = None;
             }
             while let Some(Reverse(first)) = self.delayed.peek()
@@ -163,18 +206,23 @@ impl<R: Routers> Relaying<R> {
         };
         let Some(to) = to else { return };
         if self.happens(self.faults.lost) {
+            count(&self.injected.lost);
             return;
         }
         let copies = 1 + u64::from(self.happens(self.faults.repeated));
+        self.injected
+            .repeated
+            .fetch_add(copies - 1, Ordering::Relaxed);
         for _ in 0..copies {
             let mut bytes = datagram.to_vec();
             self.routers.pass(direction, elapsed, &mut bytes);
             if self.happens(self.faults.damaged) {
                 let bit = self.draw() as usize % (bytes.len() * 8);
                 bytes[bit / 8] ^= 1 << (bit % 8);
-                self.damaged.fetch_add(1, Ordering::Relaxed);
+                count(&self.injected.damaged);
             }
             if self.happens(self.faults.delayed) {
+                count(&self.injected.delayed);
                 let until = elapsed + Duration::from_micros(self.draw() % 3_000);
                 self.delayed.push(Reverse((until, to, bytes)));
             } else {

@@ -84,14 +84,14 @@ fn random_world(seed: u64) -> (World, Vec<Exchange>, Events) {
     (world, exchanges, Events { restart, failure })
 }
 
-/// Prints how to replay a seed if its run fails.
+/// Prints the command that replays a seed if its run fails.
 struct Replay(u64);
 
 impl Drop for Replay {
     #[expect(clippy::print_stderr, reason = "only when a test fails")]
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("to replay: D3_ENDPOINT_SEEDS={}..{}", self.0, self.0 + 1);
+            eprintln!("to replay: script/faults --d3 {}..{}", self.0, self.0 + 1);
         }
     }
 }
@@ -142,6 +142,16 @@ fn transfers_are_correct_under_random_faults() {
             let counters = router.counters();
             assert!(router.is_idle(), "seed {seed}: {counters:?} without flows");
         }
+        let is_delivered = |exchange: &&Exchange| exchange.outcome == Some(Ok(()));
+        let delivered = exchanges.iter().filter(is_delivered);
+        let bytes = |exchange: &Exchange| exchange.bytes + exchange.answer;
+        world.injected.report(&[
+            ("deaths", u64::from(world.dead.contains(&true))),
+            ("restarts", u64::from(events.restart == Time::MAX)),
+            ("messages", exchanges.len() as u64),
+            ("delivered", delivered.clone().count() as u64),
+            ("bytes", delivered.map(bytes).sum()),
+        ]);
     }
 }
 

@@ -2,7 +2,7 @@
 //! seed.
 
 use super::router::{Flow, Router};
-use crate::virtual_network::{Arrivals, Random};
+use crate::virtual_network::{Arrivals, Injected, Random};
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::d3::endpoint::{Endpoint, Options};
 use std::collections::BTreeMap;
@@ -36,6 +36,7 @@ pub struct World {
     /// True for hosts that have failed.
     pub dead: Vec<bool>,
     pub faults: Faults,
+    pub injected: Injected,
     pub delay: Span,
     /// Deadline of the servers' answers, from the end of the query, or `None` to announce nothing.
     pub answer_deadline: Option<Span>,
@@ -62,6 +63,7 @@ impl World {
             endpoints: (0..hosts).map(endpoint).collect(),
             dead: vec![false; hosts],
             faults: Faults::default(),
+            injected: Injected::default(),
             delay: Span::from_us(20),
             answer_deadline: None,
             delivered: 0,
@@ -162,6 +164,7 @@ impl World {
             return;
         }
         let copies = 1 + u64::from(self.random.fault(self.faults.duplicated));
+        self.injected.duplicated += copies - 1;
         for _ in 0..copies {
             self.forward_copy(from, to, datagram.to_vec());
         }
@@ -176,9 +179,11 @@ impl World {
         let flow = Flow::from_datagram(from, &datagram);
         for stop in 0..stops {
             if lost == Some(stop) {
+                self.injected.lost += 1;
                 return;
             }
             if damaged == Some(stop) {
+                self.injected.damaged += 1;
                 let bit = self.draw() as usize % (datagram.len() * 8);
                 datagram[bit / 8] ^= 1 << (bit % 8);
             }
@@ -188,6 +193,7 @@ impl World {
         }
         let mut arrives = at + self.delay;
         if self.random.fault(self.faults.delayed) {
+            self.injected.delayed += 1;
             arrives += Span::from_ps(self.draw() % MAX_DELAY.as_ps());
         }
         self.inject(arrives, from, to, datagram);

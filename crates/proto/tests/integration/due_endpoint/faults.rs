@@ -184,6 +184,22 @@ fn messages_are_correct_under_random_faults() {
                 scenario.failure
             );
         }
+        let Scenario {
+            world, messages, ..
+        } = &scenario;
+        let with = |outcome: Outcome| {
+            messages
+                .iter()
+                .filter(move |message| message.outcome == Some(outcome))
+        };
+        let delivered = with(Outcome::Delivered);
+        world.injected.report(&[
+            ("deaths", u64::from(world.dead.contains(&true))),
+            ("aborts", with(Outcome::Aborted).count() as u64),
+            ("messages", messages.len() as u64),
+            ("delivered", delivered.clone().count() as u64),
+            ("bytes", delivered.map(|message| message.bytes).sum()),
+        ]);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Endpoints on a virtual network: each host has a link of 1 Gbps with an unlimited queue in front of it, and faults
 //! are derived from a seed.
 
-use crate::virtual_network::{Arrivals, Random};
+use crate::virtual_network::{Arrivals, Injected, Random};
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::due::endpoint::{Endpoint, Options};
 use std::collections::BTreeMap;
@@ -44,6 +44,7 @@ pub struct World {
     /// True for hosts that have failed.
     pub dead: Vec<bool>,
     pub faults: Faults,
+    pub injected: Injected,
     /// Datagrams that were sent, with sender and destination, if `is_recording`.
     pub sent: Vec<(usize, usize, Vec<u8>)>,
     pub is_recording: bool,
@@ -63,6 +64,7 @@ impl World {
             endpoints: (0..hosts).map(endpoint).collect(),
             dead: vec![false; hosts],
             faults: Faults::default(),
+            injected: Injected::default(),
             sent: Vec::new(),
             is_recording: false,
             sent_to_others: BTreeMap::new(),
@@ -170,12 +172,15 @@ impl World {
             return;
         }
         let copies = 1 + u64::from(self.random.fault(self.faults.duplicated));
+        self.injected.duplicated += copies - 1;
         for _ in 0..copies {
             if self.random.fault(self.faults.lost) {
+                self.injected.lost += 1;
                 continue;
             }
             let mut datagram = datagram.to_vec();
             if self.random.fault(self.faults.damaged) {
+                self.injected.damaged += 1;
                 let bit = self.draw() as usize % (datagram.len() * 8);
                 datagram[bit / 8] ^= 1 << (bit % 8);
                 let length = self.draw() as usize % (datagram.len() * 2);
@@ -185,6 +190,7 @@ impl World {
             self.link_free[to] = self.link_free[to].max(self.now) + time;
             let mut arrives = self.link_free[to] + Span::from_us(20);
             if self.random.fault(self.faults.delayed) {
+                self.injected.delayed += 1;
                 arrives += Span::from_ps(self.draw() % MAX_DELAY.as_ps());
             }
             self.inject(arrives, self.address(from), to, datagram);
