@@ -197,3 +197,13 @@ fn seal(bytes: &[u8], known: Known) -> Vec<u8> {
     datagram[4..8].copy_from_slice(&crc.to_be_bytes());
     datagram
 }
+
+#[test]
+fn corpus_reaches_the_messages() {
+    let played = crate::seeded::corpus("due_endpoint").map(|(_, bytes)| play(&bytes));
+    let (passed, complete) = played.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    assert!(
+        passed > 200 && complete > 50,
+        "{passed} datagrams, {complete} messages"
+    );
+}
