@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const LOOPBACK: &str = "127.0.0.1:0";
 /// Time after which a call counts as hanging.
@@ -135,8 +135,14 @@ fn messages_survive_faults_and_all_end() {
             (delivered, echoing.join().unwrap())
         });
         assert!(falls_silent || numbers.len() as u64 == MESSAGES);
-        let counted = damaged(&client) + damaged(&server);
-        assert_eq!(counted > 0, relay.damaged() > 0, "seed {seed}: {counted}");
+        // The relay may still delay a damaged datagram, and keeps it when it falls silent.
+        let (is_injected, since) = (relay.damaged() > 0, Instant::now());
+        let counted = || damaged(&client) + damaged(&server);
+        while is_injected && !falls_silent && counted() == 0 && since.elapsed() < HANG {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(counted() > 0 || falls_silent || !is_injected, "seed {seed}");
+        assert!(counted() == 0 || relay.damaged() > 0, "seed {seed}");
         let bytes = delivered
             .iter()
             .map(|&number| content(seed, number).len() as u64);
