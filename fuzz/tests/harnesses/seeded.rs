@@ -78,8 +78,18 @@ fn seeds() -> Range<u64> {
         .unwrap_or_else(|| panic!("FUZZ_SEEDS is `{range}`; allowed is FIRST..END"))
 }
 
+/// Returns random inputs that are long enough for an endpoint's peers to open messages and complete them.
+pub fn long_inputs() -> impl Iterator<Item = Vec<u8>> {
+    (0..200).map(|seed| {
+        let mut draws = Streams::new(seed, 0).stream(0, Purpose::Fault);
+        (0..1_000)
+            .flat_map(|_| draws.bits().to_le_bytes())
+            .collect()
+    })
+}
+
 /// Returns the corpus of a harness, ordered by name.
-pub fn corpus(harness: &str) -> impl Iterator<Item = (PathBuf, Vec<u8>)> {
+fn corpus(harness: &str) -> impl Iterator<Item = (PathBuf, Vec<u8>)> {
     files("corpus", harness).into_iter()
 }
 
