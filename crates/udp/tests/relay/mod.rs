@@ -165,7 +165,8 @@ struct Relaying<R> {
     random: u64,
     began: Instant,
     routers: R,
-    delayed: BinaryHeap<Reverse<(Duration, SocketAddr, Vec<u8>)>>,
+    /// Datagrams by the time at which they are sent; true if damaged.
+    delayed: BinaryHeap<Reverse<(Duration, SocketAddr, Vec<u8>, bool)>>,
     injected: Arc<Injected>,
 }
 
@@ -187,9 +188,9 @@ impl<R: Routers> Relaying<R> {
             }
             while let Some(Reverse(first)) = self.delayed.peek()
                 && first.0 <= elapsed
-                && let Some(Reverse((_, to, bytes))) = self.delayed.pop()
+                && let Some(Reverse((_, to, bytes, is_damaged))) = self.delayed.pop()
             {
-                let _ = self.socket.send_to(&bytes, to);
+                self.send(to, &bytes, is_damaged);
             }
             if let Ok((length, from)) = received {
                 self.relay(elapsed, from, &buffer[..length]);
@@ -216,18 +217,25 @@ impl<R: Routers> Relaying<R> {
         for _ in 0..copies {
             let mut bytes = datagram.to_vec();
             self.routers.pass(direction, elapsed, &mut bytes);
-            if self.happens(self.faults.damaged) {
+            let is_damaged = self.happens(self.faults.damaged);
+            if is_damaged {
                 let bit = self.draw() as usize % (bytes.len() * 8);
                 bytes[bit / 8] ^= 1 << (bit % 8);
-                count(&self.injected.damaged);
             }
             if self.happens(self.faults.delayed) {
                 count(&self.injected.delayed);
                 let until = elapsed + Duration::from_micros(self.draw() % 3_000);
-                self.delayed.push(Reverse((until, to, bytes)));
+                self.delayed.push(Reverse((until, to, bytes, is_damaged)));
             } else {
-                let _ = self.socket.send_to(&bytes, to);
+                self.send(to, &bytes, is_damaged);
             }
+        }
+    }
+
+    /// Sends a datagram, and counts it if it is damaged: a silent relay keeps those that it delays.
+    fn send(&self, to: SocketAddr, bytes: &[u8], is_damaged: bool) {
+        if self.socket.send_to(bytes, to).is_ok() && is_damaged {
+            count(&self.injected.damaged);
         }
     }
 
