@@ -157,6 +157,9 @@ impl Drop for Relay {
     }
 }
 
+/// Delayed datagram: the time at which it is sent, its destination, its bytes, and true if it is damaged.
+type Delayed = (Duration, SocketAddr, Vec<u8>, bool);
+
 struct Relaying<R> {
     socket: UdpSocket,
     route: Route,
@@ -165,8 +168,7 @@ struct Relaying<R> {
     random: u64,
     began: Instant,
     routers: R,
-    /// Datagrams by the time at which they are sent; true if damaged.
-    delayed: BinaryHeap<Reverse<(Duration, SocketAddr, Vec<u8>, bool)>>,
+    delayed: BinaryHeap<Reverse<Delayed>>,
     injected: Arc<Injected>,
 }
 
