@@ -55,7 +55,7 @@ class Source:
         """Return a copy with this trace as its workload, or as an additional workload if `keep_workloads` is true."""
 
     def to_toml(self) -> str:
-        """Return the scenario as TOML: the original text or, if there are settings, text without comments."""
+        """Return the scenario as TOML: its text with the settings."""
 
     def resolved(self) -> str:
         """Return the scenario as JSON, with every default filled in."""

@@ -187,7 +187,7 @@ class Scenario:
         return Scenario._of(self._source.with_trace(text, name, keep_workloads))
 
     def to_toml(self, path: StrPath | None = None) -> str:
-        """Return the scenario as TOML: the original text or, if a value was changed, text without comments.
+        """Return the scenario as TOML: its text with the changed values. Comments are kept.
 
         :param path: also write the text to this file. Relative paths in the scenario are then relative to the file.
         """

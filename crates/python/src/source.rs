@@ -107,17 +107,12 @@ impl Source {
     /// Returns a copy with this trace as its workload, or as an additional workload if `keep_workloads` is true.
     fn with_trace(&self, flows: &str, name: &str, keep_workloads: bool) -> PyResult<Self> {
         let text = self.document()?.with_trace(flows, name, keep_workloads);
-        let text = text.map_err(|error| errors::scenario(&error))?;
         Self::new(text, self.file.clone(), Vec::new())
     }
 
-    /// Returns the scenario as TOML: the original text or, if there are settings, text without comments.
+    /// Returns the scenario as TOML: its text with the settings.
     fn to_toml(&self) -> PyResult<String> {
-        if self.settings.is_empty() {
-            return Ok(self.text.clone());
-        }
-        let text = self.document()?.to_toml();
-        text.map_err(|error| errors::scenario(&error))
+        Ok(self.document()?.to_toml())
     }
 
     /// Returns the scenario as JSON, with every default filled in.

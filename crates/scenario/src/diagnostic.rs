@@ -3,6 +3,7 @@
 use crate::expected::{Expected, Forms};
 use std::fmt;
 use std::ops::{Deref, Range};
+use strsim::osa_distance;
 
 /// Result of reading a scenario.
 pub(crate) type Result<T> = std::result::Result<T, Diagnostic>;
@@ -209,37 +210,17 @@ fn floor_char(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at.min(text.len()))
 }
 
-/// Returns the candidate nearest to `word` by edit distance, or `None` if none is near.
+/// Returns the candidate nearest to `word` by edit distance, in which swapping two neighbours counts once, or `None` if
+/// none is near.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     candidates
         .into_iter()
-        .map(|candidate| (distance(word, candidate), candidate))
+        .map(|candidate| (osa_distance(word, candidate), candidate))
         .filter(|&(distance, candidate)| {
             distance <= 1 || distance * 5 <= 2 * candidate.len().max(word.len())
         })
         .min()
         .map(|(_, candidate)| candidate)
-}
-
-/// Returns the edit distance in which swapping two neighbours counts once (optimal string alignment).
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 0..a.len() {
-        let mut row = vec![i + 1];
-        for j in 0..b.len() {
-            let mut cost = (last[j] + usize::from(a[i] != b[j]))
-                .min(last[j + 1] + 1)
-                .min(row[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                cost = cost.min(before[j - 1] + 1);
-            }
-            row.push(cost);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
 }
 
 #[cfg(test)]

@@ -17,7 +17,6 @@ mod devices;
 mod diagnostic;
 mod distribution;
 mod document;
-mod edit;
 mod expected;
 mod forms;
 mod key_path;

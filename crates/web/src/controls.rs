@@ -50,7 +50,9 @@ pub fn turn(text: &str, control: &str, value: &str) -> Result<String, Error> {
         return Err(Error::plain(message).allowed(names.join(", ")));
     };
     let edit = |text: &str, key: &str, value: &str| -> Result<String, Error> {
-        Ok(Document::parse(text, NAME)?.edited(key, value)?)
+        let mut document = Document::parse(text, NAME)?;
+        document.set(key, value)?;
+        Ok(document.to_toml())
     };
     let invalid = || Error::plain(format!("`{value}`: not a value of `{}`", selected.key));
     match selected.form {

@@ -54,7 +54,9 @@ pub fn add(text: &str, transport: &str) -> Result<String, Error> {
 
 fn with(document: &Document, compared: &[&str], added: &str) -> Result<String, Diagnostic> {
     let names: Vec<&str> = compared.iter().copied().chain([added]).collect();
-    document.edited("transport", &json!(names).to_string())
+    let mut document = document.clone();
+    document.set("transport", &json!(names).to_string())?;
+    Ok(document.to_toml())
 }
 
 fn described(transport: &Transport) -> Value {
