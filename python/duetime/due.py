@@ -17,8 +17,10 @@ The first :class:`Socket` loads the library.
 from __future__ import annotations
 
 import ctypes
+import os
 import weakref
 from ctypes import POINTER, c_char, c_char_p, c_int, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from os import PathLike
 from typing import Any
 
 from ._errors import DuetimeError
@@ -34,7 +36,7 @@ class DueError(DuetimeError):
 class _Options(ctypes.Structure):
     """Options of a socket, ``due_options_t``."""
 
-    _fields_ = [("bits_per_second", c_uint64), ("mtu", c_uint32)]
+    _fields_ = [("bits_per_second", c_uint64), ("mtu", c_uint32), ("link_file", c_char_p)]
 
 
 class _Outgoing(ctypes.Structure):
@@ -133,18 +135,23 @@ class Sending:
 
 
 class Socket:
-    """Socket on a UDP address. The end of a ``with`` block closes it. Use one socket per interface."""
+    """Socket on a UDP address. The end of a ``with`` block closes it."""
 
-    def __init__(self, address: str, bits_per_second: int, mtu: int = 1500) -> None:
+    def __init__(
+        self, address: str, bits_per_second: int, mtu: int = 1500, link_file: str | PathLike[str] | None = None
+    ) -> None:
         """Open a socket.
 
         :param address: address and port, such as ``"0.0.0.0:7000"``; port 0: any free port.
         :param bits_per_second: rate of the interface.
         :param mtu: largest IP packet, in bytes. Packets are not fragmented.
+        :param link_file: file of the sockets that share the interface's link, if it has several (Linux). It is created if it
+            does not exist.
         :raises OSError: the C library cannot be loaded.
-        :raises DueError: the address is invalid or in use.
+        :raises DueError: the address is invalid or in use, or the file cannot be used.
         """
-        self._pointer: int = _LIBRARY.call("due_socket", address.encode(), _Options(bits_per_second, mtu))
+        options = _Options(bits_per_second, mtu, None if link_file is None else os.fsencode(link_file))
+        self._pointer: int = _LIBRARY.call("due_socket", address.encode(), options)
 
     def __enter__(self) -> Socket:
         return self

@@ -29,6 +29,7 @@ enum {
 typedef struct {
     uint64_t bits_per_second; /* rate of the interface */
     uint32_t mtu;             /* largest IP packet in bytes; 0: 1500 */
+    const char *link_file;    /* path of the file of the sockets that share the link (Linux); NULL: none */
 } due_options_t;
 
 /* Message to send. */
@@ -49,7 +50,8 @@ typedef struct {
     char from[64];        /* address of the sender, such as "10.0.0.2:7000" */
 } due_incoming_t;
 
-/* Opens a socket on an address, such as "0.0.0.0:7000"; port 0: any free port. Use one socket per interface. */
+/* Opens a socket on an address, such as "0.0.0.0:7000"; port 0: any free port. If an interface has several sockets,
+ * they need the same link_file. */
 due_socket_t *due_socket(const char *address, const due_options_t *options);
 /* Returns the socket's port. */
 int due_port(const due_socket_t *socket);

@@ -11,9 +11,10 @@
 
 use crate::{Failure, Message, Options, Rate, Received, Sending, Socket, failure, random_query};
 use duetime_udp::c::{self, milliseconds, null};
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
 
 /// Options of a socket in C's layout.
@@ -24,6 +25,8 @@ pub struct DueOptions {
     pub bits_per_second: u64,
     /// Largest IP packet in bytes; 0: 1,500.
     pub mtu: u32,
+    /// Path of the file of the sockets that share the link, as a C string; NULL: none. Only Linux has such files.
+    pub link_file: *const c_char,
 }
 
 /// Message to send, in C's layout.
@@ -81,7 +84,13 @@ pub unsafe extern "C" fn due_socket(
         if given.mtu > 0 {
             options.config.mtu = given.mtu;
         }
-        Socket::bind(address, options)
+        if given.link_file.is_null() {
+            return Socket::bind(address, options);
+        }
+        // SAFETY: the caller passes a C string.
+        let link_file = unsafe { CStr::from_ptr(given.link_file) };
+        let link_file = OsStr::from_bytes(link_file.to_bytes());
+        Socket::bind_shared(address, options, link_file)
     })
 }
 

@@ -41,8 +41,8 @@
 //! # Sockets
 //!
 //! A [`Socket`] consists of a UDP socket, a thread, and the protocol's endpoint ([`duetime_proto::due::endpoint`]). It
-//! sends and receives, and its clones are the same socket. A process should have one socket per interface, because a
-//! socket schedules only the messages that it receives.
+//! sends and receives, and its clones are the same socket. A socket schedules only the messages that it receives, unless
+//! all sockets of an interface share its link ([`Socket::bind_shared`], Linux).
 //!
 //! Threads and tasks can use a socket at the same time. The `…_async` methods work on any runtime.
 
@@ -54,11 +54,16 @@ mod asynchronous;
 pub mod c;
 #[cfg(unix)]
 mod error;
+#[cfg(target_os = "linux")]
+mod link_file;
 mod message;
 #[cfg(unix)]
 mod protocol;
 #[cfg(unix)]
 mod sending;
+#[cfg(unix)]
+#[cfg_attr(not(target_os = "linux"), path = "no_shared_link.rs")]
+mod shared_link;
 #[cfg(unix)]
 mod socket;
 

@@ -1,6 +1,7 @@
 //! The protocol's endpoint as `duetime-udp` drives it.
 
 use crate::error::send_error;
+use crate::shared_link::SharedLink;
 use crate::{Message, Received};
 use duetime_core::Time;
 use duetime_proto::Transmit;
@@ -13,7 +14,11 @@ use std::time::{Duration, Instant};
 
 /// Implements the driver's trait for the protocol's endpoint.
 #[derive(Debug)]
-pub struct Messages(pub Endpoint);
+pub struct Messages {
+    pub endpoint: Endpoint,
+    /// Link that the socket shares with others.
+    pub shared_link: Option<SharedLink>,
+}
 
 /// Condition that threads and tasks wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,7 +54,7 @@ impl Submission {
         let within = self.message.deadline;
         self.deadline = self.deadline.or(within.map(|within| now + span(within)));
         let bytes = self.message.bytes.len() as u64;
-        let sent = messages.0.may_send(bytes).and_then(|()| {
+        let sent = messages.endpoint.may_send(bytes).and_then(|()| {
             let outgoing = Outgoing {
                 peer: self.peer,
                 bytes: std::mem::take(&mut self.message.bytes),
@@ -59,7 +64,7 @@ impl Submission {
                 query: self.message.query,
                 is_request: self.message.is_request,
             };
-            messages.0.send(now, outgoing)
+            messages.endpoint.send(now, outgoing)
         });
         match sent {
             Err(SendError::Blocked) => Poll::Pending,
@@ -71,7 +76,7 @@ impl Submission {
 impl Messages {
     /// Returns the next message.
     pub fn receive(&mut self, now: Time) -> Poll<Received> {
-        let Some(incoming) = self.0.receive() else {
+        let Some(incoming) = self.endpoint.receive() else {
             return Poll::Pending;
         };
         let left = |deadline: Time| deadline.since(now.min(deadline)).as_ns();
@@ -84,9 +89,21 @@ impl Messages {
         })
     }
 
+    fn read_others(&mut self, now: Time) {
+        if let Some(link) = &mut self.shared_link {
+            link.read(now, &mut self.endpoint);
+        }
+    }
+
+    fn write_own(&mut self, now: Time) {
+        if let Some(link) = &mut self.shared_link {
+            link.write(now, &mut self.endpoint);
+        }
+    }
+
     /// Returns the end of a message.
     pub fn outcome(&mut self, number: u64) -> Poll<Outcome> {
-        let outcome = self.0.outcome(number);
+        let outcome = self.endpoint.outcome(number);
         outcome.map_or(Poll::Pending, Poll::Ready)
     }
 }
@@ -95,23 +112,27 @@ impl Protocol for Messages {
     type Key = Key;
 
     fn input(&mut self, now: Time, peer: SocketAddr, datagram: &[u8]) {
-        self.0.input(now, peer, datagram);
+        self.read_others(now);
+        self.endpoint.input(now, peer, datagram);
+        self.write_own(now);
     }
 
     fn timeout(&mut self, now: Time) {
-        self.0.timeout(now);
+        self.read_others(now);
+        self.endpoint.timeout(now);
+        self.write_own(now);
     }
 
     fn next_timeout(&self) -> Time {
-        self.0.next_timeout()
+        self.endpoint.next_timeout()
     }
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-        self.0.poll_transmit(now, out)
+        self.endpoint.poll_transmit(now, out)
     }
 
     fn poll_event(&mut self) -> Option<Key> {
-        Some(match self.0.poll_event()? {
+        Some(match self.endpoint.poll_event()? {
             Event::Incoming => Key::Incoming,
             Event::Ended(number) => Key::Ended(number),
             Event::Writable => Key::Writable,
@@ -119,19 +140,19 @@ impl Protocol for Messages {
     }
 
     fn too_long(&mut self, _now: Time, peer: SocketAddr) {
-        self.0.too_long(peer);
+        self.endpoint.too_long(peer);
     }
 
     fn port_closed(&mut self, _now: Time, peer: SocketAddr) {
-        self.0.port_closed(peer);
+        self.endpoint.port_closed(peer);
     }
 
     fn is_sending(&self) -> bool {
         // Replies too: the source of a message waits for the last one.
-        self.0.is_sending() || self.0.has_datagrams()
+        self.endpoint.is_sending() || self.endpoint.has_datagrams()
     }
 
     fn stop(&mut self) {
-        self.0.listen(0);
+        self.endpoint.listen(0);
     }
 }

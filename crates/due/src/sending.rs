@@ -20,7 +20,7 @@ impl Drop for Sending {
     fn drop(&mut self) {
         let shared = &self.socket.shared;
         shared.forget(&self.key());
-        shared.call(|messages, _| messages.0.forget(self.number));
+        shared.call(|messages, _| messages.endpoint.forget(self.number));
     }
 }
 
@@ -66,7 +66,7 @@ impl Sending {
     /// Aborts the message: the peer drops the part that it has received, unless the message was complete.
     pub fn abort(self) {
         let shared = &self.socket.shared;
-        shared.call(|messages, _| messages.0.abort(self.number));
+        shared.call(|messages, _| messages.endpoint.abort(self.number));
     }
 
     pub(crate) fn key(&self) -> Key {

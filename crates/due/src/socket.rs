@@ -2,12 +2,14 @@
 
 use crate::error::options_error;
 use crate::protocol::{Key, Messages, Submission};
+use crate::shared_link::SharedLink;
 use crate::{Message, Options, Received, Sending, Totals};
 use duetime_proto::due::endpoint::Endpoint;
 use duetime_udp::Descriptor;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::BorrowedFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,10 +26,46 @@ impl Socket {
     /// interface. Returns an error if the address is not available, or [`io::ErrorKind::InvalidInput`] with an
     /// [`OptionsError`](crate::OptionsError) for invalid options.
     pub fn bind(address: impl ToSocketAddrs, options: Options) -> io::Result<Self> {
-        let socket = duetime_udp::Socket::bind(address, "due", |_, secret| {
+        Self::open(address, |secret| {
             let endpoint = Endpoint::new(options, secret).map_err(options_error)?;
-            Ok(Messages(endpoint))
-        })?;
+            Ok(Messages {
+                endpoint,
+                shared_link: None,
+            })
+        })
+    }
+
+    /// Creates a socket that shares its link with the sockets of all processes that name the same file, up to 64. Each
+    /// knows the messages to all, so that together they grant no more than the link carries, the most urgent first. The
+    /// file is created with mode 0660 if it does not exist. Processes that can write to it can stop the others' messages,
+    /// and end the others by shortening it.
+    ///
+    /// Fails like [`bind`](Self::bind); with the errors of opening the file; with [`io::ErrorKind::InvalidData`] if it is
+    /// not such a file; with [`io::ErrorKind::InvalidInput`] if its sockets have another `link.rate`, or there are 64; and
+    /// with [`io::ErrorKind::Unsupported`] on systems other than Linux.
+    pub fn bind_shared(
+        address: impl ToSocketAddrs,
+        options: Options,
+        link_file: impl AsRef<Path>,
+    ) -> io::Result<Self> {
+        let path = link_file.as_ref();
+        Self::open(address, |secret| {
+            let endpoint = Endpoint::new(options, secret).map_err(options_error)?;
+            let link = SharedLink::join(path, options.link.rate.as_bps()).map_err(|error| {
+                io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+            })?;
+            Ok(Messages {
+                endpoint,
+                shared_link: Some(link),
+            })
+        })
+    }
+
+    fn open(
+        address: impl ToSocketAddrs,
+        messages: impl FnOnce([u64; 2]) -> io::Result<Messages>,
+    ) -> io::Result<Self> {
+        let socket = duetime_udp::Socket::bind(address, "due", |_, secret| messages(secret))?;
         Ok(Self {
             shared: Arc::new(socket),
             incoming: Arc::default(),
@@ -76,7 +114,7 @@ impl Socket {
 
     /// Returns the counters of datagrams and messages.
     pub fn totals(&self) -> Totals {
-        self.shared.call(|messages, _| messages.0.totals())
+        self.shared.call(|messages, _| messages.endpoint.totals())
     }
 
     pub(crate) fn submission(

@@ -48,6 +48,12 @@ int main(void)
     pthread_t working;
     MUST(pthread_create(&working, NULL, work, worker) == 0);
 
+    /* The worker's link_file is NULL. */
+    options.link_file = "/no/such/folder/link";
+    MUST(due_socket("127.0.0.1:0", &options) == NULL && due_error() == DUE_SYSTEM);
+    MUST(strstr(due_message(), "/no/such/folder/link: ") != NULL);
+    options.link_file = NULL;
+
     options.mtu = 1280;
     due_socket_t *parent = due_socket("127.0.0.1:0", &options);
     MUST(parent != NULL);

@@ -5,7 +5,9 @@ import asyncio
 import gc
 import signal
 import socket
+import tempfile
 import threading
+from pathlib import Path
 
 from duetime.due import DueError, Socket, random_query
 
@@ -45,9 +47,12 @@ async def next_message(receiver):
         loop.remove_reader(receiver)
 
 
-async def event_loop():
-    """One thread is parent and worker."""
-    with Socket("127.0.0.1:0", RATE_BPS) as parent, Socket("127.0.0.1:0", RATE_BPS) as worker:
+async def event_loop(link_file):
+    """One thread is parent and worker, which share a link."""
+    with (
+        Socket("127.0.0.1:0", RATE_BPS, link_file=link_file) as parent,
+        Socket("127.0.0.1:0", RATE_BPS, link_file=link_file) as worker,
+    ):
 
         async def answer_twice():
             for _ in range(2):
@@ -62,7 +67,12 @@ async def event_loop():
         await answering
 
 
-asyncio.run(event_loop())
+with tempfile.TemporaryDirectory() as folder:
+    asyncio.run(event_loop(Path(folder) / "link"))
+    asyncio.run(event_loop(f"{folder}/link"))
+    assert [file.name for file in Path(folder).iterdir()] == ["link"]
+    error = raises(DueError, Socket, "127.0.0.1:0", RATE_BPS, link_file=folder)
+    assert folder in str(error)
 for host in ("127.0.0.1", "[::1]"):
     workers = [Socket(f"{host}:0", RATE_BPS, mtu=1280) for _ in range(WORKERS)]
     threads = [threading.Thread(target=work, args=[worker]) for worker in workers]

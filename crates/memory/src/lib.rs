@@ -1,8 +1,14 @@
-//! The system's memory allocator, with huge pages on request.
+//! The system's memory allocator, with huge pages on request; and words of memory that processes share.
 //!
 //! The state of a large network spans tens of thousands of ordinary pages, more than a TLB holds. A program installs
 //! [`Allocator`] as its global allocator; [`prefer_huge_pages`] then applies to memory allocated later. Systems other
 //! than Linux ignore the request.
+
+#[cfg(unix)]
+mod words;
+
+#[cfg(unix)]
+pub use words::Words;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, Ordering};

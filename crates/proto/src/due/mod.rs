@@ -15,7 +15,7 @@ mod receiver;
 mod sender;
 pub mod wire;
 
-pub use receiver::{Delivered, Receiver};
+pub use receiver::{Delivered, Demand, MAX_DEMANDS, Receiver};
 pub use sender::{Counters, Sender};
 
 use duetime_core::{Rate, Span, Time};

@@ -73,6 +73,7 @@ mod options;
 mod receiving;
 mod replies;
 mod sending;
+mod shared_link;
 mod sources;
 
 pub use crate::Transmit;

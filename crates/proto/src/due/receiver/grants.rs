@@ -2,6 +2,7 @@
 
 use super::message::{Incoming, Standing};
 use super::order::{Entry, Pace};
+use super::shared_link::OTHERS;
 use super::{Receiver, STALL_ROUND_TRIPS};
 use crate::due::Config;
 use duetime_core::{Span, Time};
@@ -53,6 +54,12 @@ impl Limits {
         }
     }
 
+    /// Gives the background its share of `packets`.
+    pub fn add_credit(&mut self, config: &Config, packets: u64) {
+        let credit = u64::from(config.background_permille).saturating_mul(packets);
+        self.credit = self.credit.saturating_add(credit).min(MAX_CREDIT);
+    }
+
     /// Changes how the packets in flight of a message count.
     pub fn move_to<T>(&mut self, standing: Standing, message: &mut Incoming<T>) {
         self.remove(message.standing, message.in_flight());
@@ -90,7 +97,8 @@ impl<T: Clone> Receiver<T> {
             }
             self.grant_from(config, now, self.limits.first_open, cap);
         }
-        if self.limits.in_flight + 1 >= cap {
+        // With other receivers the arrival rate is not that of the link.
+        if self.limits.in_flight + 1 >= cap && self.others.is_empty() {
             self.arrivals.note_demand();
         }
         if !self.index.is_empty() && self.timer == Time::MAX {
@@ -98,13 +106,17 @@ impl<T: Clone> Receiver<T> {
         }
     }
 
-    /// Grants packets in the order from position `from`, until `cap` packets are in flight. Returns true if any was
-    /// granted.
-    fn grant_from(&mut self, config: &Config, now: Time, from: usize, cap: u64) -> bool {
+    /// Grants packets in the order from position `from`, until `cap` packets are in flight, including those that more
+    /// urgent messages of other receivers may have. Returns true if any was granted.
+    fn grant_from(&mut self, config: &Config, now: Time, from: usize, mut cap: u64) -> bool {
         let mut has_granted = false;
         for (place, &index) in self.order.messages.iter().enumerate().skip(from) {
             if self.limits.in_flight >= cap {
                 break;
+            }
+            if index >= OTHERS {
+                cap = cap.saturating_sub(self.others.window(index, self.packet_time));
+                continue;
             }
             let Some(message) = self.messages[index as usize].as_mut() else {
                 continue;
@@ -127,8 +139,7 @@ impl<T: Clone> Receiver<T> {
             let reply = message.grant(now, packets);
             self.limits.add(Standing::Responding, packets);
             if !message.is_background {
-                let credit = u64::from(config.background_permille).saturating_mul(packets);
-                self.limits.credit = (self.limits.credit + credit).min(MAX_CREDIT);
+                self.limits.add_credit(config, packets);
             }
             has_granted = true;
             self.replies.push_back((message.tag.clone(), reply));
@@ -148,6 +159,7 @@ impl<T: Clone> Receiver<T> {
     #[inline(never)]
     fn rank(&mut self, now: Time) {
         self.is_stale = false;
+        self.is_ranked = true;
         self.ranked_at = now;
         self.limits.first_open = 0;
         let pace = Pace {
@@ -155,13 +167,13 @@ impl<T: Clone> Receiver<T> {
             service: self.arrivals.service(),
             latency: self.round_trip / 2,
         };
-        let (messages, spoiled) = (&self.messages, &self.spoiled);
+        let (messages, spoiled, others) = (&self.messages, &self.spoiled, &self.others);
         let entries = self.index.values().filter_map(|&index| {
             let message = messages[index as usize].as_ref()?;
             let announcement = &message.announcement;
             Some(Entry {
                 index,
-                serial: message.serial,
+                serial: others.serial(message.serial),
                 left: message.left(),
                 received: message.received,
                 is_open: message.granted < message.packets,
@@ -173,11 +185,13 @@ impl<T: Clone> Receiver<T> {
                 is_request: announcement.is_request,
             })
         });
+        let entries = entries.chain(others.entries(self.packet_time));
         self.order.rank(pace, entries);
         let lowest = self.classes - 1;
         let unit = self.round_trip * LAXITY_ROUND_TRIPS;
         for (place, &index) in self.order.messages.iter().enumerate() {
-            let Some(message) = self.messages[index as usize].as_mut() else {
+            let message = self.messages.get_mut(index as usize);
+            let Some(message) = message.and_then(Option::as_mut) else {
                 continue;
             };
             message.is_background = place >= self.order.urgent;

@@ -6,6 +6,7 @@ mod delay;
 mod grants;
 mod message;
 mod order;
+mod shared_link;
 mod single;
 mod sizes;
 
@@ -17,8 +18,11 @@ use duetime_core::{Span, Time};
 use grants::Limits;
 use message::{Incoming, Standing};
 use order::Order;
+use shared_link::Others;
 use sizes::Sizes;
 use std::collections::{BTreeMap, VecDeque};
+
+pub use shared_link::{Demand, MAX_DEMANDS};
 
 /// Round trips of silence after which a message is passed over, at least.
 const STALL_ROUND_TRIPS: u64 = 2;
@@ -65,6 +69,9 @@ pub struct Receiver<T> {
     /// True if messages came or went since the last ranking.
     is_stale: bool,
     ranked_at: Time,
+    /// True if the messages were ranked since `take_ranked`.
+    is_ranked: bool,
+    others: Others,
     limits: Limits,
     delays: Delays,
     arrivals: Arrivals,
@@ -113,6 +120,8 @@ impl<T: Clone> Receiver<T> {
             order: Order::default(),
             is_stale: false,
             ranked_at: Time::ZERO,
+            is_ranked: false,
+            others: Others::default(),
             limits: Limits::default(),
             delays: Delays::new(
                 (network, config.host_delay),

@@ -115,6 +115,11 @@ impl Order {
         self.messages.extend(background);
     }
 
+    /// Returns the indices of the urgent messages.
+    pub fn urgent_messages(&self) -> impl Iterator<Item = u32> + '_ {
+        self.messages.iter().take(self.urgent).copied()
+    }
+
     /// Moves the due messages to the order, or to the background if they are postponed.
     fn check_overload(&mut self, pace: Pace) {
         let mut due = std::mem::take(&mut self.with_deadline);

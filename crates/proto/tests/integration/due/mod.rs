@@ -11,3 +11,4 @@ mod delays;
 mod faults;
 mod forged;
 mod network;
+mod shared_link;

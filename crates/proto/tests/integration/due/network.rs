@@ -1,8 +1,10 @@
-//! Sources, and a receiver behind a link of 1 Gbps with an unlimited queue. All paths have the same latency.
+//! Sources, and receivers behind a link of 1 Gbps with an unlimited queue. All paths have the same latency.
 
 use duetime_core::random::mix;
 use duetime_core::{Rate, Span, Time};
-use duetime_proto::due::{Announcement, Body, Config, Control, Link, MessageId, Receiver, Sender};
+use duetime_proto::due::{
+    Announcement, Body, Config, Control, Demand, Link, MessageId, Receiver, Sender,
+};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -72,18 +74,32 @@ impl Reply {
     }
 }
 
-/// Sources with their messages, and the receiver.
+/// Use of the link by several receivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// Each as if it were alone.
+    None,
+    /// Each knows the messages to the others.
+    Link,
+}
+
+/// Sources with their messages, and the receivers. Message `m` is for receiver `m` modulo the number of receivers.
 pub struct Network {
     pub config: Config,
     pub now: Time,
     pub senders: Vec<Sender<u64>>,
-    pub receiver: Receiver<(u32, u64)>,
+    pub receivers: Vec<Receiver<(u32, u64)>>,
     /// Arrival of each delivered message, by its number.
     pub delivered: BTreeMap<u64, Time>,
     /// Most packets that were at once granted and not arrived.
     pub max_in_flight: i64,
     /// Packets of data that reached the receiver.
     pub arrived: u64,
+    /// Largest time that a packet waited for the receivers' link.
+    pub max_queue: Span,
+    sharing: Sharing,
+    /// Messages of each receiver, as the others know them.
+    demands: Vec<Vec<Demand>>,
     announcements: BTreeMap<u64, Announcement>,
     events: BinaryHeap<Reverse<(Time, u64, Packet)>>,
     submissions: Vec<(Time, u32, u64)>,
@@ -106,6 +122,16 @@ impl Network {
     }
 
     pub fn with_config(config: Config, sources: usize, faults: Faults) -> Self {
+        Self::with_receivers(config, sources, faults, 1, Sharing::None)
+    }
+
+    pub fn with_receivers(
+        config: Config,
+        sources: usize,
+        faults: Faults,
+        receivers: usize,
+        sharing: Sharing,
+    ) -> Self {
         let link = Link {
             rate: RATE,
             round_trip: LATENCY * 2 + RATE.transmit(1_500) * 2,
@@ -117,7 +143,12 @@ impl Network {
             config,
             now: Time::ZERO,
             senders: (0..sources).map(|_| Sender::new(&config, &link)).collect(),
-            receiver: Receiver::new(&config, &link),
+            receivers: (0..receivers)
+                .map(|_| Receiver::new(&config, &link))
+                .collect(),
+            max_queue: Span::ZERO,
+            sharing,
+            demands: vec![Vec::new(); receivers],
             delivered: BTreeMap::new(),
             max_in_flight: 0,
             arrived: 0,
@@ -176,7 +207,7 @@ impl Network {
             .senders
             .iter()
             .map(Sender::next_timeout)
-            .chain([self.receiver.next_timeout()]);
+            .chain(self.receivers.iter().map(Receiver::next_timeout));
         let packets = self.events.peek().map(|Reverse((at, ..))| *at);
         let busy = self.senders.iter().zip(&self.uplink_free);
         let polls = busy
@@ -212,7 +243,27 @@ impl Network {
         for sender in &mut self.senders {
             sender.timeout(self.now);
         }
-        self.receiver.timeout(&self.config, self.now);
+        for index in 0..self.receivers.len() {
+            self.read_others(index);
+            self.receivers[index].timeout(&self.config, self.now);
+            self.write_own(index);
+        }
+    }
+
+    /// Passes the messages of the other receivers to a receiver.
+    fn read_others(&mut self, index: usize) {
+        if self.sharing == Sharing::Link {
+            let others = self.demands.iter().enumerate();
+            let others = others.filter(|&(other, _)| other != index);
+            let demands: Vec<Demand> = others.flat_map(|(_, demands)| demands).copied().collect();
+            self.receivers[index].share_link(&self.config, self.now, index as u16, &demands);
+        }
+    }
+
+    fn write_own(&mut self, index: usize) {
+        if self.receivers[index].take_ranked() {
+            self.demands[index] = self.receivers[index].demands(index as u16).collect();
+        }
     }
 
     fn arrive(&mut self, packet: Packet) {
@@ -246,15 +297,13 @@ impl Network {
                         *granted = number + 1;
                     }
                 }
-                self.receiver.input(
-                    &self.config,
-                    self.now,
-                    id,
-                    body,
-                    || Some(description),
-                    false,
-                );
-                while let Some(delivered) = self.receiver.take_delivered() {
+                let index = message as usize % self.receivers.len();
+                self.read_others(index);
+                let receiver = &mut self.receivers[index];
+                let described = || Some(description);
+                receiver.input(&self.config, self.now, id, body, described, false);
+                self.write_own(index);
+                while let Some(delivered) = self.receivers[index].take_delivered() {
                     let before = self.delivered.insert(delivered.tag.1, self.now);
                     assert_eq!(
                         before, None,
@@ -306,11 +355,15 @@ impl Network {
                     payload,
                 };
                 let reaches_link = self.now + time + LATENCY;
+                self.max_queue = self
+                    .max_queue
+                    .max(self.link_free.since(reaches_link.min(self.link_free)));
                 self.link_free = self.link_free.max(reaches_link) + time;
                 self.send(self.link_free, packet);
             }
         }
-        while let Some(((source, message), control)) = self.receiver.poll_transmit() {
+        let replies = |receiver: &mut Receiver<_>| receiver.poll_transmit();
+        while let Some(((source, message), control)) = self.receivers.iter_mut().find_map(replies) {
             if let Control::Grant { up_to, .. } = control {
                 let arrived = self.counted[&message];
                 let granted = self.granted.entry(message).or_insert_with(|| {
