@@ -1,12 +1,13 @@
 //! Compares the guest's digests on wasm32 with those on the host machine, after checking that the module imports
-//! nothing: no clock, file, socket or randomness. With `rows`, prints the digests of the ready-made scenarios instead,
-//! for `script/digests`.
+//! nothing: no clock, file, socket or randomness. With `rows`, prints the digests of the ready-made scenarios on the host
+//! machine instead, for `script/digests`.
 
 #![forbid(unsafe_code)]
 
 use duetime_wasm_guest::ready;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::ScopedJoinHandle;
 use wasmi::{Engine, Instance, Linker, Module, Store, TypedFunc, WasmParams, WasmResults};
 
 #[expect(
@@ -19,12 +20,10 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match arguments[..] {
         ["rows", threads] if threads.parse::<usize>().is_ok() => {
-            let threads = threads.parse().unwrap_or(1);
-            table(|row| Ok(ready::run(row, threads)))
+            table(threads.parse().unwrap_or(1))
         }
-        ["rows", module] => wasm_rows(module),
         [module] => compare(module),
-        _ => Err("usage: duetime-wasm-host [rows] MODULE.wasm | rows THREADS".to_owned()),
+        _ => Err("usage: duetime-wasm-host MODULE.wasm | rows THREADS".to_owned()),
     };
     match result {
         Ok(lines) => {
@@ -38,9 +37,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns one line per row: scenario, transport, digest. Computes the digests on as many threads as there are
-/// processors.
-fn table(digest: impl Fn(usize) -> Result<u64, String> + Sync) -> Result<String, String> {
+/// Returns one line per row: scenario, transport, digest of a run on `threads` threads. Runs as many at a time as there
+/// are processors.
+fn table(threads: usize) -> Result<String, String> {
     let rows: Vec<(&str, &str)> = (0..).map_while(ready::row).collect();
     let next = AtomicUsize::new(0);
     let work = || {
@@ -48,38 +47,24 @@ fn table(digest: impl Fn(usize) -> Result<u64, String> + Sync) -> Result<String,
         loop {
             let row = next.fetch_add(1, Ordering::Relaxed);
             let Some((scenario, transport)) = rows.get(row) else {
-                return Ok::<_, String>(lines);
+                return lines;
             };
-            let digest = digest(row)?;
+            let digest = ready::run(row, threads);
             lines.push((row, format!("{scenario} {transport} {digest:016x}")));
         }
     };
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut lines = std::thread::scope(|scope| {
+    let ended: Vec<_> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        let ended = workers
-            .into_iter()
-            .map(|worker| worker.join().map_err(|_| "a row panicked".to_owned())?);
-        ended.collect::<Result<Vec<_>, String>>()
-    })?
-    .concat();
+        workers.into_iter().map(ScopedJoinHandle::join).collect()
+    });
+    let mut lines = Vec::new();
+    for ended in ended {
+        lines.extend(ended.map_err(|_| "a row panicked".to_owned())?);
+    }
     lines.sort_unstable();
     let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
     Ok(lines.join("\n"))
-}
-
-/// Returns the digests of the ready-made scenarios on wasm32. Each row gets a new instance, so that its memory is freed
-/// afterwards.
-fn wasm_rows(path: &str) -> Result<String, String> {
-    let (engine, module) = load(path)?;
-    let rows: u32 = Guest::new(&engine, &module)?.call("rows", ())?;
-    if rows != duetime_wasm_guest::rows() {
-        return Err(format!("{path}: {rows} rows, other than here"));
-    }
-    table(|row| {
-        let row = u32::try_from(row).map_err(|error| error.to_string())?;
-        Guest::new(&engine, &module)?.call("row_digest", row)
-    })
 }
 
 /// Loads a module, which must have no imports.
