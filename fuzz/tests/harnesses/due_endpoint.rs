@@ -1,7 +1,8 @@
-//! Datagrams and calls for an endpoint of `due`. None breaks it, it respects its limits, and all messages end. Most
+//! Datagrams, calls and messages of other endpoints for an endpoint of `due`. None breaks it, it respects its limits, and all messages end. Most
 //! datagrams get a valid checksum and an identity that the endpoint has sent, so that they pass the first checks.
 
 use duetime_core::{Rate, Span, Time};
+use duetime_proto::due::Demand;
 use duetime_proto::due::endpoint::{Endpoint, Options, Outgoing};
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -82,6 +83,12 @@ fn play(bytes: &[u8]) -> (u64, u64) {
             _ => match operation >> 6 {
                 0 => endpoint.too_long(peer(argument)),
                 1 => endpoint.port_closed(peer(argument)),
+                2 => {
+                    let demands = Vec::from_iter(
+                        std::iter::from_fn(|| demand(&mut rest)).take(argument.into()),
+                    );
+                    endpoint.share_link(now, u16::from(argument & 1), &demands);
+                }
                 _ => numbers.retain(|&number| {
                     let has_ended = endpoint.outcome(number).is_some();
                     if number % 7 == 0 {
@@ -112,7 +119,8 @@ fn play(bytes: &[u8]) -> (u64, u64) {
         assert!(endpoint.outgoing_bytes() <= options.max_outgoing_bytes);
         assert!(endpoint.sources() <= options.max_sources);
     }
-    // The peers are silent from here on, and everything must end.
+    // The peers are silent from here on, no other endpoint shares the link, and everything must end.
+    endpoint.share_link(now, 0, &[]);
     for _ in 0..1_000_000 {
         while endpoint.receive().is_some() {}
         let mut sent = Vec::new();
@@ -129,6 +137,25 @@ fn play(bytes: &[u8]) -> (u64, u64) {
     let totals = endpoint.totals();
     let refused = totals.malformed + totals.damaged + totals.other_versions;
     (totals.received - refused, totals.complete)
+}
+
+/// Takes the description of another endpoint's message from the bytes.
+fn demand(rest: &mut &[u8]) -> Option<Demand> {
+    let (words, after) = rest.split_first_chunk::<41>()?;
+    *rest = after;
+    let word = |at: usize| u64::from_le_bytes(array(words, 1 + at * 8));
+    let has = |flag: u8| words[0] & flag != 0;
+    Some(Demand {
+        receiver: u16::from(words[0]) % 64,
+        deadline: has(1).then(|| Time::ZERO + Span::from_ps(word(0))),
+        query: has(2).then(|| word(1)),
+        is_spoiled: has(4),
+        is_request: has(8),
+        is_open: has(16),
+        left: Span::from_ps(word(2)),
+        received: Span::from_ps(word(3)),
+        window: Span::from_ps(word(4)),
+    })
 }
 
 fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
