@@ -114,7 +114,7 @@ pub fn campaign_page(sections: &Sections, experiments: usize) -> Result<String, 
     } else {
         (
             "Experiments beyond the papers",
-            "due compared with CUBIC, DCTCP, D2TCP, D3 and the best that any transport can do.",
+            "due compared with the transports of both papers, their rivals, and the best that any transport can do.",
         )
     };
     let view = View {
