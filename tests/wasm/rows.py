@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Prints the digests of the ready-made scenarios on wasm32, one per line, for script/digests.
 
     rows.py MODULE.wasm
