@@ -84,9 +84,8 @@ fn play(bytes: &[u8]) -> (u64, u64) {
                 0 => endpoint.too_long(peer(argument)),
                 1 => endpoint.port_closed(peer(argument)),
                 2 => {
-                    let demands = Vec::from_iter(
-                        std::iter::from_fn(|| demand(&mut rest)).take(argument.into()),
-                    );
+                    let demands = std::iter::from_fn(|| demand(&mut rest)).take(argument.into());
+                    let demands: Vec<Demand> = demands.collect();
                     endpoint.share_link(now, u16::from(argument & 1), &demands);
                 }
                 _ => numbers.retain(|&number| {
