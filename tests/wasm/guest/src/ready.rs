@@ -13,15 +13,20 @@ use std::fmt::{Debug, Write};
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/scenarios.rs"));
 
 /// Transports in the order of the rows.
-const TRANSPORTS: [&str; 8] = [
+const TRANSPORTS: [&str; 13] = [
     "tcp",
+    "cubic",
     "dctcp",
     "d2tcp",
-    "rcpdc",
     "d3",
+    "rcpdc",
     "tcp-prio",
     "rcpdc-prio",
     "due",
+    "homa",
+    "pdq",
+    "pfabric",
+    "sird",
 ];
 
 /// Overrides that shorten each scenario to about 100,000 packet-hops: (file, key, value).
@@ -61,7 +66,7 @@ const SHORTER: &[(&str, &str, &str)] = &[
 const COMMON: &[(&str, &str)] = &[
     (
         "transport",
-        r#"["tcp", "dctcp", "d2tcp", "rcpdc", "d3", "tcp-prio", "rcpdc-prio", "due"]"#,
+        r#"["tcp", "cubic", "dctcp", "d2tcp", "d3", "rcpdc", "tcp-prio", "rcpdc-prio", "due", "homa", "pdq", "pfabric", "sird"]"#,
     ),
     ("record.every", "500 us"),
 ];
