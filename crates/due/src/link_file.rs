@@ -39,7 +39,7 @@ const DEMANDS: usize = 8;
 const SLOT_WORDS: usize = DEMANDS + MAX_DEMANDS * DEMAND_WORDS;
 const ALL_WORDS: usize = HEADER_WORDS + MAX_SOCKETS as usize * SLOT_WORDS;
 
-/// Description of a message, as it stands in the file.
+/// Encoded description of a message.
 pub type Demand = [u64; DEMAND_WORDS];
 
 /// A socket's slot in the file, and those of the others.
