@@ -90,6 +90,11 @@ impl Protocol {
         !matches!(self, Self::Sird(_))
     }
 
+    /// Returns true if the protocol's queues replace the buffers of the switches.
+    pub fn replaces_buffers(&self) -> bool {
+        matches!(self, Self::PFabric(_))
+    }
+
     /// Returns the number of strict-priority classes that the protocol uses at every port, unless the transport sets
     /// another number.
     pub fn classes(&self) -> u8 {

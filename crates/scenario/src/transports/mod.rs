@@ -246,7 +246,7 @@ pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
         let mut transport = build(base, Some(&reader))?;
         name.clone_into(&mut transport.name);
         if let Some(classes) = reader.value("classes")? {
-            if classes > 1 && matches!(transport.protocol, Protocol::PFabric(_)) {
+            if classes > 1 && transport.protocol.replaces_buffers() {
                 let place = reader.need("classes")?;
                 return place.refuse(
                     "the switches of pFabric have no classes",

@@ -4,7 +4,7 @@ use duetime_analysis::explain::{Limit, Place};
 use duetime_core::{Rate, Span};
 use duetime_proto::tcp;
 use duetime_scenario::Scenario;
-use duetime_scenario::model::{Amount, Buffer, Connection, Protocol, Topology, Transport};
+use duetime_scenario::model::{Amount, Buffer, Connection, Topology, Transport};
 
 use crate::text;
 
@@ -226,10 +226,10 @@ fn workload_key(scenario: &Scenario, workload: u16, key: &str) -> String {
     }
 }
 
-/// Returns the setting of a buffer four times as deep, or `None` if it is unlimited or pFabric's switches replace it.
+/// Returns the setting of a buffer four times as deep, or `None` if it is unlimited or the transport's queues replace it.
 fn deeper_buffer(scenario: &Scenario) -> Option<(String, Vec<String>)> {
     const FACTOR: u64 = 4;
-    if matches!(scenario.transports[0].protocol, Protocol::PFabric(_)) {
+    if scenario.transports[0].protocol.replaces_buffers() {
         return None;
     }
     let values = match scenario.switch.buffer {
