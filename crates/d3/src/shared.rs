@@ -121,7 +121,11 @@ fn unless_blocked<T>(result: Result<T, StreamError>) -> Poll<Result<T, StreamErr
 impl Protocol for Streams {
     type Key = Option<StreamId>;
 
-    fn input(&mut self, now: Time, peer: SocketAddr, datagram: &[u8]) {
+    fn reads_marks(&self) -> bool {
+        false
+    }
+
+    fn input(&mut self, now: Time, peer: SocketAddr, datagram: &[u8], _: bool) {
         self.0.input(now, peer, datagram);
     }
 

@@ -111,9 +111,13 @@ impl Messages {
 impl Protocol for Messages {
     type Key = Key;
 
-    fn input(&mut self, now: Time, peer: SocketAddr, datagram: &[u8]) {
+    fn reads_marks(&self) -> bool {
+        self.endpoint.options().config.core_window
+    }
+
+    fn input(&mut self, now: Time, peer: SocketAddr, datagram: &[u8], is_marked: bool) {
         self.read_others(now);
-        self.endpoint.input(now, peer, datagram);
+        self.endpoint.input(now, peer, datagram, is_marked);
         self.write_own(now);
     }
 

@@ -3,7 +3,7 @@
 use crate::Protocol;
 use crate::shared::Shared;
 use duetime_core::{Span, Time};
-use quinn_udp::{BATCH_SIZE, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, IoSliceMut, Read};
 use std::net::{SocketAddr, UdpSocket};
@@ -30,6 +30,8 @@ pub struct Driver<P: Protocol> {
     pub shared: Arc<Shared<P>>,
     pub socket: UdpSocket,
     pub state: UdpSocketState,
+    /// ECN codepoint of sent datagrams.
+    pub ecn: Option<EcnCodepoint>,
     /// Becomes readable when an application thread wakes the driver.
     pub wakeup: UnixStream,
 }
@@ -112,7 +114,7 @@ impl<P: Protocol> Driver<P> {
     fn send(&self, run: &Run, contents: &[u8]) -> io::Result<()> {
         let transmit = Transmit {
             destination: run.peer,
-            ecn: None,
+            ecn: self.ecn,
             contents,
             segment_size: (contents.len() > run.segment).then_some(run.segment),
             src_ip: None,
@@ -170,8 +172,9 @@ impl<P: Protocol> Driver<P> {
             let now = self.shared.now();
             for (piece, meta) in pieces.iter().zip(&metas).take(count) {
                 let stride = meta.stride.max(1);
+                let is_marked = meta.ecn == Some(EcnCodepoint::Ce);
                 for datagram in piece[..meta.len.min(piece.len())].chunks(stride) {
-                    state.protocol.input(now, meta.addr, datagram);
+                    state.protocol.input(now, meta.addr, datagram, is_marked);
                 }
             }
             if count < BATCH_SIZE {
@@ -274,7 +277,10 @@ mod tests {
 
     impl Protocol for Silent {
         type Key = ();
-        fn input(&mut self, _: Time, _: SocketAddr, _: &[u8]) {}
+        fn reads_marks(&self) -> bool {
+            false
+        }
+        fn input(&mut self, _: Time, _: SocketAddr, _: &[u8], _: bool) {}
         fn timeout(&mut self, _: Time) {}
         fn next_timeout(&self) -> Time {
             Time::MAX

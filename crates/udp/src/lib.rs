@@ -45,8 +45,11 @@ pub trait Protocol: Debug + Send + 'static {
     /// Condition that threads and tasks of the application wait for, such as a change of one stream.
     type Key: Ord + Clone + Debug + Send;
 
-    /// Processes a datagram received from `peer`.
-    fn input(&mut self, now: Time, peer: SocketAddr, datagram: &[u8]);
+    /// Returns true if datagrams are sent ECN-capable, as ECT(0), because the protocol reads their marks.
+    fn reads_marks(&self) -> bool;
+
+    /// Processes a datagram received from `peer`. `is_marked` is true if the network marked it (CE).
+    fn input(&mut self, now: Time, peer: SocketAddr, datagram: &[u8], is_marked: bool);
 
     /// Runs the timers that have expired.
     fn timeout(&mut self, now: Time);

@@ -4,7 +4,7 @@ use crate::Protocol;
 use crate::driver::Driver;
 use crate::shared::Shared;
 use duetime_core::Time;
-use quinn_udp::{UdpSockRef, UdpSocketState};
+use quinn_udp::{EcnCodepoint, UdpSockRef, UdpSocketState};
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::os::unix::net::UnixStream;
@@ -48,6 +48,7 @@ impl<P: Protocol> Socket<P> {
         let _ = state.set_recv_buffer_size(UdpSockRef::from(&socket), SOCKET_BUFFER);
         #[cfg(target_os = "linux")]
         crate::reports::enable(&socket)?;
+        let ecn = protocol.reads_marks().then_some(EcnCodepoint::Ect0);
         let (wakeup, woken) = UnixStream::pair()?;
         wakeup.set_nonblocking(true)?;
         woken.set_nonblocking(true)?;
@@ -56,6 +57,7 @@ impl<P: Protocol> Socket<P> {
             shared: Arc::clone(&shared),
             socket,
             state,
+            ecn,
             wakeup: woken,
         };
         thread::Builder::new()

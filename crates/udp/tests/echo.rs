@@ -2,8 +2,9 @@
 
 use duetime_core::{Span, Time};
 use duetime_udp::{Protocol, Socket, Transmit};
+use quinn_udp::{EcnCodepoint, RecvMeta, UdpSockRef, UdpSocketState};
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -25,6 +26,8 @@ struct Echo {
     events: VecDeque<u8>,
     /// Number of requests to ignore, as if they were lost.
     ignored: u32,
+    /// Number of marked datagrams received.
+    marked: u32,
     stopped: bool,
 }
 
@@ -48,7 +51,12 @@ impl Echo {
 impl Protocol for Echo {
     type Key = u8;
 
-    fn input(&mut self, _: Time, peer: SocketAddr, datagram: &[u8]) {
+    fn reads_marks(&self) -> bool {
+        true
+    }
+
+    fn input(&mut self, _: Time, peer: SocketAddr, datagram: &[u8], is_marked: bool) {
+        self.marked += u32::from(is_marked);
         match *datagram {
             [REQUEST, _] if self.ignored > 0 => self.ignored -= 1,
             [REQUEST, number] if !self.stopped => self.echoes.push_back((peer, number)),
@@ -149,6 +157,49 @@ fn waits_end_after_their_timeout() {
     let ended = socket.wait_timeout(&1, timeout, |echo, _| echo.ended(peer, 1));
     assert_eq!(ended.unwrap(), None);
     assert!(asked.elapsed() >= timeout);
+}
+
+/// Sends a request with an ECN codepoint from a socket, and returns the codepoint of the echo.
+fn exchange(peer: SocketAddr, ecn: Option<EcnCodepoint>) -> Option<EcnCodepoint> {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let state = UdpSocketState::new(UdpSockRef::from(&socket)).unwrap();
+    let request = quinn_udp::Transmit {
+        destination: peer,
+        ecn,
+        contents: &[REQUEST, 1],
+        segment_size: None,
+        src_ip: None,
+    };
+    state.try_send(UdpSockRef::from(&socket), &request).unwrap();
+    let mut bytes = [0; 64];
+    let (mut metas, started) = ([RecvMeta::default()], Instant::now());
+    loop {
+        let mut pieces = [IoSliceMut::new(&mut bytes)];
+        match state.recv(UdpSockRef::from(&socket), &mut pieces, &mut metas) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                assert!(started.elapsed() < Duration::from_secs(10), "no echo");
+                thread::sleep(Duration::from_millis(1));
+            }
+            received => {
+                assert_eq!(received.unwrap(), 1);
+                return metas[0].ecn;
+            }
+        }
+    }
+}
+
+#[test]
+fn marks_are_read_and_datagrams_can_be_marked() {
+    let server = socket();
+    for (ecn, marked) in [
+        (None, 0),
+        (Some(EcnCodepoint::Ect0), 0),
+        (Some(EcnCodepoint::Ce), 1),
+    ] {
+        let echo = exchange(server.local_addr(), ecn);
+        assert_eq!(echo, Some(EcnCodepoint::Ect0));
+        assert_eq!(server.call(|echo, _| echo.marked), marked);
+    }
 }
 
 #[test]

@@ -51,12 +51,12 @@ fn play(bytes: &[u8]) -> (u64, u64) {
             0 => {
                 let (datagram, after) = rest.split_at(usize::from(argument).min(rest.len()));
                 rest = after;
-                endpoint.input(now, peer(argument), datagram);
+                endpoint.input(now, peer(argument), datagram, argument % 2 == 1);
             }
             1..=5 => {
                 let (datagram, after) = rest.split_at(usize::from(argument).min(rest.len()));
                 rest = after;
-                endpoint.input(now, choice.peer, &seal(datagram, choice));
+                endpoint.input(now, choice.peer, &seal(datagram, choice), argument % 2 == 1);
             }
             6 => now += Span::from_us(u64::from(argument) * u64::from(argument)),
             7 | 8 => {

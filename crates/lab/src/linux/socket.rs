@@ -1,17 +1,22 @@
 //! TCP sockets with options that the standard library does not support.
 
 use std::ffi::OsString;
-use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
+use std::io::IoSliceMut;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use duetime_core::Span;
 use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, Backlog, SockFlag, SockProtocol, SockType, SockaddrIn, bind, connect,
-    getsockopt, listen, setsockopt, socket, sockopt,
+    AddressFamily, Backlog, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType,
+    SockaddrIn, bind, connect, getsockopt, listen, recvmsg, setsockopt, socket, sockopt,
 };
 use nix::{getsockopt_impl, setsockopt_impl, sockopt_impl};
 
+/// Codepoints of ECN in the type of service (RFC 3168, §5).
+const ECN_BITS: u8 = 3;
+const CE: u8 = 3;
+const ECT_0: i32 = 2;
 /// `TCP_DELACK_MAX_US`, since Linux 6.15.
 const DELACK_MAX_US: libc::c_int = 46;
 
@@ -152,6 +157,27 @@ pub fn set_class(socket: &impl AsFd, class: Option<u8>) -> Result<(), Errno> {
         let precedence = 7 - i32::from(class.min(7));
         setsockopt(&socket.as_fd(), sockopt::Ipv4Tos, &(precedence << 5))
     })
+}
+
+/// Makes a UDP socket send its packets ECN-capable, as ECT(0), and report the marks of received ones.
+pub fn use_marks(socket: &impl AsFd) -> Result<(), Errno> {
+    let tos = getsockopt(&socket.as_fd(), sockopt::Ipv4Tos)?;
+    setsockopt(&socket.as_fd(), sockopt::Ipv4Tos, &(tos | ECT_0))?;
+    setsockopt(&socket.as_fd(), sockopt::IpRecvTos, &true)
+}
+
+/// Receives a datagram, and returns its length, its source, and whether it is marked. Marks are reported after
+/// [`use_marks`].
+pub fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> Result<(usize, SocketAddr, bool), Errno> {
+    let mut controls = nix::cmsg_space!(u8);
+    let mut pieces = [IoSliceMut::new(buffer)];
+    let (flags, fd) = (MsgFlags::empty(), socket.as_raw_fd());
+    let message = recvmsg::<SockaddrIn>(fd, &mut pieces, Some(&mut controls), flags)?;
+    let source = message.address.ok_or(Errno::EINVAL)?;
+    let is_marked = message.cmsgs()?.any(
+        |control| matches!(control, ControlMessageOwned::Ipv4Tos(tos) if tos & ECN_BITS == CE),
+    );
+    Ok((message.bytes, SocketAddrV4::from(source).into(), is_marked))
 }
 
 /// Limits the delay of acknowledgements.

@@ -37,7 +37,11 @@ struct Messages {
 impl Protocol for Messages {
     type Key = ();
 
-    fn input(&mut self, _: Time, _: SocketAddr, _: &[u8]) {}
+    fn reads_marks(&self) -> bool {
+        false
+    }
+
+    fn input(&mut self, _: Time, _: SocketAddr, _: &[u8], _: bool) {}
 
     fn timeout(&mut self, _: Time) {}
 

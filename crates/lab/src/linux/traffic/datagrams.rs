@@ -1,12 +1,13 @@
 //! Transports over UDP: a socket and an endpoint per host, served by the applications' thread.
 
 use std::collections::BTreeSet;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::net::{SocketAddr, SocketAddrV4, UdpSocket};
 
 use duetime_core::{Span, Time};
 use duetime_proto::d3::endpoint::Statistics;
 use duetime_proto::{Transmit, d3, due};
+use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
 use nix::sys::socket::{setsockopt, sockopt};
 
@@ -35,36 +36,54 @@ pub trait Endpoint {
     /// Bit that marks the tokens of the sockets.
     const TOKEN: u64;
 
-    fn input(&mut self, now: Time, peer: SocketAddr, datagram: &[u8]);
+    /// Returns true if the protocol reads the marks of datagrams.
+    fn reads_marks(&self) -> bool;
+    fn input(&mut self, now: Time, peer: SocketAddr, datagram: &[u8], is_marked: bool);
     fn timeout(&mut self, now: Time);
     fn next_timeout(&self) -> Time;
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit>;
 }
 
-macro_rules! endpoint {
-    ($type:ty, $port:literal, $token:expr) => {
-        impl Endpoint for $type {
-            const PORT: u16 = $port;
-            const TOKEN: u64 = $token;
-
-            fn input(&mut self, now: Time, peer: SocketAddr, datagram: &[u8]) {
-                self.input(now, peer, datagram);
-            }
-            fn timeout(&mut self, now: Time) {
-                self.timeout(now);
-            }
-            fn next_timeout(&self) -> Time {
-                self.next_timeout()
-            }
-            fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
-                self.poll_transmit(now, out)
-            }
+/// Methods that both protocols' endpoints have.
+macro_rules! forward {
+    () => {
+        fn timeout(&mut self, now: Time) {
+            self.timeout(now);
+        }
+        fn next_timeout(&self) -> Time {
+            self.next_timeout()
+        }
+        fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+            self.poll_transmit(now, out)
         }
     };
 }
 
-endpoint!(d3::endpoint::Endpoint, 5000, 1 << 62);
-endpoint!(due::endpoint::Endpoint, 5001, 1 << 61);
+impl Endpoint for d3::endpoint::Endpoint {
+    const PORT: u16 = 5000;
+    const TOKEN: u64 = 1 << 62;
+
+    fn reads_marks(&self) -> bool {
+        false
+    }
+    fn input(&mut self, now: Time, peer: SocketAddr, datagram: &[u8], _: bool) {
+        self.input(now, peer, datagram);
+    }
+    forward!();
+}
+
+impl Endpoint for due::endpoint::Endpoint {
+    const PORT: u16 = 5001;
+    const TOKEN: u64 = 1 << 61;
+
+    fn reads_marks(&self) -> bool {
+        self.options().config.core_window
+    }
+    fn input(&mut self, now: Time, peer: SocketAddr, datagram: &[u8], is_marked: bool) {
+        self.input(now, peer, datagram, is_marked);
+    }
+    forward!();
+}
 
 /// Event of a message, which D3 sends as a flow.
 pub enum FlowEvent {
@@ -152,9 +171,12 @@ impl<E: Endpoint> Datagrams<E> {
         let class = (transport::classes(inputs.scenario, inputs.stacks) > 1).then_some(0);
         let mut hosts = Vec::new();
         for (host, namespace) in (0..).zip(inputs.hosts) {
+            let endpoint = create(host)?;
+            let reads_marks = endpoint.reads_marks();
             let socket = namespace.within(|| {
                 let address = Self::address(host);
-                open(address, class).map_err(LabError::system(format!("open {address}")))
+                open(address, class, reads_marks)
+                    .map_err(LabError::system(format!("open {address}")))
             })?;
             let event = EpollEvent::new(EpollFlags::EPOLLIN, E::TOKEN | u64::from(host));
             epoll
@@ -162,7 +184,7 @@ impl<E: Endpoint> Datagrams<E> {
                 .map_err(LabError::system("watch a UDP socket"))?;
             hosts.push(Host {
                 socket,
-                endpoint: create(host)?,
+                endpoint,
                 due: Time::MAX,
             });
         }
@@ -238,13 +260,13 @@ impl<E: Endpoint> Datagrams<E> {
             socket, endpoint, ..
         } = &mut self.hosts[host as usize];
         loop {
-            match socket.recv_from(&mut self.received) {
-                Ok((bytes, peer)) => endpoint.input(clock.now(), peer, &self.received[..bytes]),
-                Err(error) => match error.kind() {
-                    ErrorKind::WouldBlock => break,
-                    ErrorKind::Interrupted | ErrorKind::ConnectionRefused => {}
-                    _ => return Err(LabError::system("receive a datagram")(error)),
-                },
+            match socket::receive(socket, &mut self.received) {
+                Ok((bytes, peer, is_marked)) => {
+                    endpoint.input(clock.now(), peer, &self.received[..bytes], is_marked);
+                }
+                Err(Errno::EWOULDBLOCK) => break,
+                Err(Errno::EINTR | Errno::ECONNREFUSED) => {}
+                Err(error) => return Err(LabError::system("receive a datagram")(error)),
             }
         }
         let now = clock.now();
@@ -278,10 +300,13 @@ impl<E: Endpoint> Datagrams<E> {
 }
 
 /// Opens the socket of a host in the calling thread's namespace.
-fn open(address: SocketAddrV4, class: Option<u8>) -> io::Result<UdpSocket> {
+fn open(address: SocketAddrV4, class: Option<u8>, reads_marks: bool) -> io::Result<UdpSocket> {
     let socket = UdpSocket::bind(address)?;
     socket.set_nonblocking(true)?;
     socket::set_class(&socket, class)?;
+    if reads_marks {
+        socket::use_marks(&socket)?;
+    }
     setsockopt(&socket, sockopt::RcvBufForce, &SOCKET_BUFFER)?;
     setsockopt(&socket, sockopt::SndBufForce, &SOCKET_BUFFER)?;
     Ok(socket)

@@ -53,7 +53,7 @@
 //!     }
 //!     now += Span::from_us(20);
 //!     for (to, from, datagram) in arriving {
-//!         endpoints[to].input(now, from, &datagram);
+//!         endpoints[to].input(now, from, &datagram, false);
 //!     }
 //!     for endpoint in &mut endpoints {
 //!         endpoint.timeout(now);
@@ -87,7 +87,7 @@ use core::net::SocketAddr;
 use duetime_core::{Span, Time};
 use keys::{Keys, Tokens};
 use options::{MAX_BACKLOG, MEMORY};
-use receiving::Arriving;
+use receiving::{Arriving, DataPacket};
 use replies::Replies;
 use sending::Message;
 use sources::{Sources, Unproven};
@@ -190,8 +190,9 @@ impl Endpoint {
         self.backlog = backlog.min(MAX_BACKLOG);
     }
 
-    /// Processes a datagram from `peer`. No content makes this panic.
-    pub fn input(&mut self, now: Time, peer: SocketAddr, datagram: &[u8]) {
+    /// Processes a datagram from `peer`. `is_marked` is true if its IP header has the ECN codepoint CE. No content makes
+    /// this panic.
+    pub fn input(&mut self, now: Time, peer: SocketAddr, datagram: &[u8], is_marked: bool) {
         self.totals.received += 1;
         let decoded = match wire::decode(datagram) {
             Ok(decoded) => decoded,
@@ -207,7 +208,12 @@ impl Endpoint {
         };
         match decoded.body {
             Body::First { .. } | Body::Data { .. } => {
-                self.input_data(now, peer, &decoded, datagram.len());
+                let packet = DataPacket {
+                    datagram: decoded,
+                    bytes: datagram.len(),
+                    is_marked,
+                };
+                self.input_data(now, peer, &packet);
             }
             Body::Abort => self.input_abort(now, peer, &decoded),
             Body::Reset(wire::Reason::Unknown) => self.input_unknown(now, peer, &decoded),

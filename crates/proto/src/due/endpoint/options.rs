@@ -9,8 +9,8 @@ use duetime_core::{Rate, Span};
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Options of the transport. `mtu` must fit the path, from 576 to 65,535. Endpoints announce exact sizes and true
-    /// deadlines, so `announced_permille` and `false_deadline_permille` have no effect. Datagrams carry no marks, so
-    /// `core_window` has no effect either.
+    /// deadlines, so `announced_permille` and `false_deadline_permille` have no effect. With `core_window`, datagrams
+    /// must be sent ECN-capable.
     pub config: Config,
     /// Link of the host and the network behind it. The link's rate also limits the sending rate, including
     /// `framing_bytes`. `classes` must be 1, because datagrams have no class.

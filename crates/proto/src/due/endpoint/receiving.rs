@@ -24,15 +24,19 @@ pub(super) struct Arriving {
     credit: Option<u64>,
 }
 
+/// Data packet in a datagram.
+pub(super) struct DataPacket<'a> {
+    pub datagram: Datagram<'a>,
+    /// Length of the datagram.
+    pub bytes: usize,
+    /// True if the network marked it (CE).
+    pub is_marked: bool,
+}
+
 impl Endpoint {
-    /// Processes a data packet in a datagram of `length` bytes.
-    pub(super) fn input_data(
-        &mut self,
-        now: Time,
-        peer: SocketAddr,
-        datagram: &Datagram<'_>,
-        length: usize,
-    ) {
+    /// Processes a data packet.
+    pub(super) fn input_data(&mut self, now: Time, peer: SocketAddr, packet: &DataPacket<'_>) {
+        let datagram = &packet.datagram;
         let known = self.sources.find(&(peer, datagram.identity));
         let is_proven = known.is_some_and(|source| self.sources.is_proven(source))
             || self
@@ -44,7 +48,7 @@ impl Endpoint {
             }
             let id = message_id(source, datagram);
             if self.arriving.contains_key(&id) {
-                self.continue_message(now, peer, id, datagram, length);
+                self.continue_message(now, peer, id, packet);
                 return;
             }
             if self.receiver.is_finished(id) {
@@ -58,13 +62,8 @@ impl Endpoint {
             payload,
         } = datagram.body
         {
-            self.admit(
-                now,
-                peer,
-                datagram,
-                (announcement, payload),
-                (known, is_proven),
-            );
+            let source = (known, is_proven);
+            self.admit(now, peer, packet, (announcement, payload), source);
         } else {
             // This process was restarted, or forgot the message. Its source is asked for packet 0.
             self.totals.strays += 1;
@@ -78,9 +77,9 @@ impl Endpoint {
         now: Time,
         peer: SocketAddr,
         id: MessageId,
-        datagram: &Datagram<'_>,
-        length: usize,
+        data: &DataPacket<'_>,
     ) {
+        let datagram = &data.datagram;
         let Some(arriving) = self.arriving.get_mut(&id) else {
             return;
         };
@@ -102,7 +101,7 @@ impl Endpoint {
             return;
         };
         if let Some(credit) = &mut arriving.credit {
-            *credit += length as u64;
+            *credit += data.bytes as u64;
         }
         let is_expected = self.receiver.expects(id, packet.into());
         if is_expected && !self.store(id, start, payload) {
@@ -113,9 +112,11 @@ impl Endpoint {
             return;
         }
         let body = payload_body(packet, layout);
+        let config = &self.options.config;
+        let is_marked = data.is_marked;
         if self
             .receiver
-            .input(&self.options.config, now, id, body, || None, false)
+            .input(config, now, id, body, || None, is_marked)
         {
             self.deliver(now, id);
         } else if packet == 0 && !is_expected {
@@ -143,10 +144,11 @@ impl Endpoint {
         &mut self,
         now: Time,
         peer: SocketAddr,
-        datagram: &Datagram<'_>,
+        packet: &DataPacket<'_>,
         (announcement, payload): (Announced, &[u8]),
         (known, is_proven): (Option<u32>, bool),
     ) {
+        let datagram = &packet.datagram;
         if self.backlog == 0 {
             self.refuse(peer, datagram, Reason::Refused);
             return;
@@ -209,7 +211,11 @@ impl Endpoint {
         let described = || Some((description, Tag { peer, identity, id }));
         let body = payload_body(0, layout);
         let config = &self.options.config;
-        if self.receiver.input(config, now, id, body, described, false) {
+        let is_marked = packet.is_marked;
+        if self
+            .receiver
+            .input(config, now, id, body, described, is_marked)
+        {
             self.deliver(now, id);
         } else if !self.receiver.contains(id) {
             self.discard(now, id);

@@ -4,6 +4,8 @@ use duetime_core::{Span, Time};
 
 /// Limit of the time per packet, as a multiple of the transmission time.
 const MAX_FACTOR: u64 = 10;
+/// The link had no queue if fewer than three quarters of the packets that fit arrived in a round trip.
+const IDLE: (u64, u64) = (3, 4);
 /// Periods longer than this number of round trips had no grants waiting throughout.
 const MAX_PERIOD_ROUND_TRIPS: u64 = 8;
 
@@ -17,6 +19,8 @@ pub(super) struct Arrivals {
     /// True if grants waited for others during the period, so that the link should have been busy.
     is_demanded: bool,
     service: Span,
+    /// True if the link had no queue in the last period.
+    is_idle: bool,
 }
 
 impl Arrivals {
@@ -28,12 +32,18 @@ impl Arrivals {
             packets: 0,
             is_demanded: false,
             service: packet_time,
+            is_idle: true,
         }
     }
 
     /// Returns the average time per packet while grants wait.
     pub const fn service(&self) -> Span {
         self.service
+    }
+
+    /// Returns true if the link had no queue in the last period, so that marks are from the core.
+    pub const fn is_idle(&self) -> bool {
+        self.is_idle
     }
 
     pub const fn count(&mut self) {
@@ -52,6 +62,8 @@ impl Arrivals {
         if period < self.round_trip {
             return;
         }
+        let (part, whole) = IDLE;
+        self.is_idle = self.packet_time * self.packets < period * part / whole;
         let is_measured = self.is_demanded && period < self.round_trip * MAX_PERIOD_ROUND_TRIPS;
         let service = if is_measured {
             let measured = period / self.packets.max(1);

@@ -76,7 +76,6 @@ pub struct Receiver<T> {
     delays: Delays,
     arrivals: Arrivals,
     sizes: Sizes,
-    last_arrival: Time,
     /// Limit of the grants of new messages; see [`limit_new`](Self::limit_new).
     new_limit: u64,
     replies: VecDeque<(T, Control)>,
@@ -131,7 +130,6 @@ impl<T: Clone> Receiver<T> {
             ),
             arrivals: Arrivals::new(packet_time, round_trip),
             sizes: Sizes::new(MAX_SOURCES),
-            last_arrival: Time::ZERO,
             new_limit: u64::MAX,
             replies: VecDeque::new(),
             delivered: VecDeque::new(),
@@ -150,9 +148,6 @@ impl<T: Clone> Receiver<T> {
         announcement: impl FnOnce() -> Option<(Announcement, T)>,
         is_marked: bool,
     ) -> bool {
-        // The packet before left the link idle, so this packet met no queue at the link and its mark is from the core.
-        let is_after_gap = now.since(self.last_arrival) > self.packet_time * 3 / 2;
-        self.last_arrival = now;
         self.arrivals.count();
         let Body::Payload {
             number,
@@ -170,7 +165,8 @@ impl<T: Clone> Receiver<T> {
             return false;
         };
         let replies = self.replies.len();
-        let is_core_mark = is_marked && is_after_gap && config.core_window;
+        // Marks at the receiver's link would limit what the grants limit already.
+        let is_core_mark = is_marked && config.core_window && self.is_link_idle();
         let size = (announced, is_last);
         let received = self.receive(now, index, number, size, is_marked, is_core_mark);
         let Some(is_complete) = received else {
@@ -186,6 +182,11 @@ impl<T: Clone> Receiver<T> {
             self.reply_with_grant(index);
         }
         is_complete
+    }
+
+    /// Returns true if no packets wait at the receiver's link, as far as its own arrivals show.
+    fn is_link_idle(&self) -> bool {
+        self.arrivals.is_idle() && self.others.is_empty()
     }
 
     /// Removes and returns a complete message.

@@ -94,7 +94,7 @@ fn unproven_address_receives_no_more_than_it_sent() {
 fn unproven_address_is_granted_one_packet() {
     let mut world = World::new(1, options(), 1);
     let mut granted = Vec::new();
-    world.endpoints[0].input(world.now, stranger(1), &first(9, 1, 1 << 20, 1_416));
+    world.endpoints[0].input(world.now, stranger(1), &first(9, 1, 1 << 20, 1_416), false);
     let mut bytes = Vec::new();
     while world.endpoints[0]
         .poll_transmit(world.now, &mut bytes)

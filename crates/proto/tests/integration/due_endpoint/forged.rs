@@ -56,15 +56,15 @@ fn replies_with_wrong_identities_have_no_effect() {
         for identity in [1, identities[0] ^ 1, identities[1]] {
             let datagram = encoded(identity, number, body);
             let peer = world.address(1);
-            world.endpoints[0].input(now, peer, &datagram);
+            world.endpoints[0].input(now, peer, &datagram, false);
         }
         // The right identity, from another address or for another message.
         let datagram = encoded(identities[0], number, body);
         let other = world.address(2);
-        world.endpoints[0].input(now, other, &datagram);
+        world.endpoints[0].input(now, other, &datagram, false);
         let datagram = encoded(identities[0], number + 9, body);
         let peer = world.address(1);
-        world.endpoints[0].input(now, peer, &datagram);
+        world.endpoints[0].input(now, peer, &datagram, false);
     }
     let totals = world.endpoints[0].totals();
     assert_eq!(totals.stale - before.stale, 6 * 5);
@@ -100,12 +100,12 @@ fn forged_data_and_aborts_have_no_effect() {
                 payload,
             },
         );
-        world.endpoints[1].input(now, peer, &forged);
+        world.endpoints[1].input(now, peer, &forged, false);
     }
     let aborted = encoded(5, number, Body::Abort);
-    world.endpoints[1].input(now, peer, &aborted);
+    world.endpoints[1].input(now, peer, &aborted, false);
     let unknown = encoded(5, number, Body::Reset(Reason::Unknown));
-    world.endpoints[1].input(now, peer, &unknown);
+    world.endpoints[1].input(now, peer, &unknown, false);
     assert!(run(&mut world, &mut messages, after(SECOND * 10)));
     assert_eq!(messages[0].outcome, Some(Outcome::Delivered));
 }
@@ -139,12 +139,12 @@ fn damaged_datagrams_are_refused() {
         let (now, peer) = (world.now, world.address(*from));
         let endpoint = &mut world.endpoints[*to];
         for length in 0..datagram.len() {
-            endpoint.input(now, peer, &datagram[..length]);
+            endpoint.input(now, peer, &datagram[..length], false);
         }
         for bit in 0..datagram.len() * 8 {
             let mut damaged = datagram.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            endpoint.input(now, peer, &damaged);
+            endpoint.input(now, peer, &damaged, false);
         }
         let totals = endpoint.totals();
         let refused = totals.malformed + totals.damaged + totals.other_versions;

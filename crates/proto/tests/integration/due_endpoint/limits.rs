@@ -161,7 +161,7 @@ fn sources_are_limited_per_address_and_removed() {
     for address in 0..30 {
         for identity in 1..=3 {
             let datagram = first(identity, 1, 5, 5);
-            endpoint.input(now, stranger(address), &datagram);
+            endpoint.input(now, stranger(address), &datagram, false);
         }
     }
     assert_eq!(endpoint.sources(), 32);
@@ -172,10 +172,10 @@ fn sources_are_limited_per_address_and_removed() {
     assert_eq!((received, endpoint.totals().over_limit), (32, 58));
     now += SECOND * 20;
     endpoint.timeout(now);
-    endpoint.input(now, stranger(40), &first(1, 1, 5, 5));
+    endpoint.input(now, stranger(40), &first(1, 1, 5, 5), false);
     assert!(endpoint.receive().is_none());
     now += SECOND * 16;
-    endpoint.input(now, stranger(40), &first(1, 1, 5, 5));
+    endpoint.input(now, stranger(40), &first(1, 1, 5, 5), false);
     assert!(endpoint.receive().is_some());
     assert_eq!(endpoint.sources(), 1);
 }
@@ -201,7 +201,7 @@ fn deadline_travels_as_the_time_that_is_left() {
             .is_some()
     );
     let arrives: Time = after_us(500);
-    world.endpoints[1].input(arrives, from, &bytes);
+    world.endpoints[1].input(arrives, from, &bytes, false);
     let incoming = world.endpoints[1].receive().unwrap();
     assert_eq!(incoming.deadline, Some(arrives + Span::from_ms(5)));
     assert_eq!((incoming.query, incoming.is_request), (Some(3), true));

@@ -6,5 +6,6 @@ mod faults;
 mod flood;
 mod forged;
 mod limits;
+mod marks;
 mod messages;
 mod world;

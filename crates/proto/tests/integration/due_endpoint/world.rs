@@ -44,6 +44,8 @@ pub struct World {
     /// True for hosts that have failed.
     pub dead: Vec<bool>,
     pub faults: Faults,
+    /// True if the network marks all datagrams.
+    pub marks_all: bool,
     pub injected: Injected,
     /// Datagrams that were sent, with sender and destination, if `is_recording`.
     pub sent: Vec<(usize, usize, Vec<u8>)>,
@@ -64,6 +66,7 @@ impl World {
             endpoints: (0..hosts).map(endpoint).collect(),
             dead: vec![false; hosts],
             faults: Faults::default(),
+            marks_all: false,
             injected: Injected::default(),
             sent: Vec::new(),
             is_recording: false,
@@ -120,7 +123,7 @@ impl World {
         self.now = self.now.max(next);
         while let Some((host, from, bytes)) = self.arrivals.arrived(self.now) {
             if !self.dead[host] {
-                self.endpoints[host].input(self.now, from, &bytes);
+                self.endpoints[host].input(self.now, from, &bytes, self.marks_all);
             }
         }
         for host in 0..self.endpoints.len() {
