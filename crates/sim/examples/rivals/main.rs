@@ -2,7 +2,7 @@
 //! to Homa (NSDI 2025), PDQ by the completion times that it saves (SIGCOMM 2012).
 //!
 //! ```text
-//! cargo run --release -p duetime-sim --example rivals            # all of them: 20 minutes
+//! cargo run --release -p duetime-sim --example rivals            # all of them: 10 minutes
 //! cargo run --release -p duetime-sim --example rivals -- sird    # one of homa, pfabric, sird and pdq
 //! ```
 #![expect(clippy::print_stdout, reason = "the figures are the point")]
