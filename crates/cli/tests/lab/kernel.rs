@@ -76,7 +76,7 @@ fn attach_status_and_detach() {
                 sockets.iter().all(|socket| socket["tcp_state"] == LAST_ACK),
                 "{json}"
             );
-            ("duetime_", "")
+            ("duetime_", "detached")
         }
     };
     assert!(table.contains(shown), "{table}");
