@@ -149,7 +149,7 @@ impl Attachment {
     /// Replaces the policy, for messages that begin afterwards.
     pub fn set_policy(&mut self, policy: &Policy) -> Result<(), Error> {
         let root = cgroup_root()?;
-        let rules = policy.to_bytes(|cgroup| cgroup_id(&root, cgroup))?;
+        let rules = policy.to_bytes(|cgroup| cgroup_id(&root, cgroup), user_id)?;
         self.generation += 1;
         let slot = self.generation % 2;
         self.update("duetime_policy", slot, &rules)?;
@@ -277,6 +277,15 @@ fn cgroup_id(root: &Path, cgroup: &Path) -> Result<u64, Error> {
     fs::metadata(&path)
         .map(|metadata| metadata.ino())
         .map_err(|source| Error::File { path, source })
+}
+
+/// Returns the ID of a user.
+fn user_id(name: &str) -> Result<u32, Error> {
+    let no_user = || Error::NoUser {
+        name: name.to_owned(),
+    };
+    let user = nix::unistd::User::from_name(name).map_err(|_| no_user())?;
+    Ok(user.ok_or_else(no_user)?.uid.as_raw())
 }
 
 /// Returns the mount point of the cgroup v2 file system.

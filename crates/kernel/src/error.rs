@@ -54,6 +54,12 @@ pub enum Error {
         "the kernel permits no tracing programs (lockdown or a security module), so sockets cannot be listed"
     )]
     NoList,
+    /// User of a policy's rule that does not exist.
+    #[error("the policy names the user `{name}`, whom this host does not have")]
+    NoUser {
+        /// Name of the user.
+        name: String,
+    },
     /// Unreadable file.
     #[error("{}: {source}", path.display())]
     File {

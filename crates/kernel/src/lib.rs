@@ -44,7 +44,7 @@ pub use leftover::{
     in_kernel, left_defaults, left_registered, restore_left_defaults, unregister_left,
 };
 pub use parameters::{Completion, Parameters};
-pub use policy::{Policy, Rule};
+pub use policy::{Policy, Rule, User};
 #[cfg(all(feature = "bpf", target_os = "linux"))]
 pub use programs::{Verified, verify};
 #[cfg(all(feature = "bpf", target_os = "linux"))]

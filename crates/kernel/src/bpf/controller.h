@@ -201,7 +201,7 @@ static __always_inline void reduce(struct tcp_sock *tp, struct state *state, str
 		struct progress progress;
 		struct imminence_options options = {
 			.d_min = parameters.imminence.d_min,
-			.d_max = parameters.imminence.d_max,
+			.d_max = d_max_of(flow, parameters.imminence.d_max),
 			.d_expired = parameters.imminence.d_expired,
 			.precise = parameters.imminence.precise,
 		};

@@ -22,9 +22,10 @@ struct flow {
 	u32 alpha;
 	u32 reductions;
 	u32 algorithm;
-	u32 policy_generation; /* of the policy of the next two fields; 0: none looked up */
+	u32 policy_generation; /* of the policy of the next three fields; 0: none looked up */
 	u64 policy_bytes;      /* 0: all written and unacknowledged bytes */
-	u64 policy_deadline_ns; /* 0: no matching rule */
+	u64 policy_deadline_ns; /* 0: no matching rule with a deadline */
+	u64 policy_d_max;	/* 0: no limit but the parameters' */
 	u32 by_policy;	       /* 1 if the policy announced the message */
 	u32 losses;	       /* window reductions by losses, and timeouts */
 	u64 counted_bytes;     /* in the totals so far */
@@ -93,6 +94,17 @@ static __always_inline int announce(struct flow *flow, u64 start, u64 bytes, u64
 	message->deadline_ns = deadline_ns;
 	flow->messages_announced++;
 	return 0;
+}
+
+/* Returns the maximum d of the flow: its rule's, if that is lower than the parameters'. Without a branch, as in
+ * arithmetic.h. */
+static __always_inline u64 d_max_of(const struct flow *flow, u64 d_max)
+{
+	u64 limit = ((flow->policy_d_max - 1) & ~(3ull << 62)) + 1; /* 2^62 for none */
+	u64 lower = (limit - d_max) >> 63;
+
+	OPAQUE(lower);
+	return d_max + ((limit - d_max) & (0 - lower));
 }
 
 /* Fills in the state that determines the imminence of the current message. */

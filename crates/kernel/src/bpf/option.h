@@ -148,6 +148,7 @@ int duetime_getsockopt(struct bpf_sockopt *ctx)
 		}
 		status->alpha = flow->alpha;
 		status->messages = flow->messages_announced;
+		options.d_max = d_max_of(flow, options.d_max);
 		status->imminence = imminence_of(&options, &progress);
 		status->reductions = flow->reductions;
 	}
@@ -169,6 +170,7 @@ int duetime_sock_create(struct bpf_sock *sk)
 	if (!origin)
 		return 1;
 	bpf_get_current_comm(origin->process, sizeof(origin->process));
+	origin->user = bpf_get_current_uid_gid();
 	for (int level = 0; level < MAX_LEVELS; level++)
 		origin->cgroups[level] = bpf_get_current_ancestor_cgroup_id(level);
 	return 1;

@@ -1,6 +1,6 @@
 /*
- * Deadlines for programs that set none, from the rules of the policy file. A message begins with the first data sent
- * while nothing is in flight.
+ * Rules of the policy file: deadlines for programs that set none, and limits of d. A message begins with the first data
+ * sent while nothing is in flight.
  */
 #ifndef DUETIME_POLICY_H
 #define DUETIME_POLICY_H
@@ -10,16 +10,18 @@
 
 #define RULE_CGROUP 1u
 #define RULE_PROCESS 2u
+#define RULE_USER 4u
 
 struct rule {
 	u64 bytes; /* 0: all written and unacknowledged bytes */
-	u64 deadline_us;
+	u64 deadline_us; /* 0: only limits d */
+	u64 d_max;	 /* as a factor; 0: no limit but the parameters' */
 	u64 cgroup; /* its id */
 	char process[16];
 	u16 local_first, local_last;
 	u16 remote_first, remote_last;
 	u32 conditions; /* RULE_* to check in addition to the ports */
-	u32 reserved;
+	u32 user;
 };
 
 struct policy {
@@ -38,6 +40,8 @@ struct selection {
 struct origin {
 	char process[16];
 	u64 cgroups[MAX_LEVELS];
+	u32 user;
+	u32 reserved;
 };
 
 struct {
@@ -89,6 +93,8 @@ static __always_inline int matches(const struct rule *rule, const struct origin 
 		return 0;
 	if ((rule->conditions & RULE_PROCESS) && !(origin && from_process(origin, rule->process)))
 		return 0;
+	if ((rule->conditions & RULE_USER) && !(origin && origin->user == rule->user))
+		return 0;
 	return 1;
 }
 
@@ -107,6 +113,7 @@ static __always_inline void look_up_policy(struct tcp_sock *tp, struct flow *flo
 		return;
 	flow->policy_generation = selection->generation;
 	flow->policy_deadline_ns = 0;
+	flow->policy_d_max = 0;
 	slot = selection->slot;
 	policy = bpf_map_lookup_elem(&duetime_policy, &slot);
 	if (!policy)
@@ -120,6 +127,7 @@ static __always_inline void look_up_policy(struct tcp_sock *tp, struct flow *flo
 		if (matches(&policy->rules[i], origin, local, remote)) {
 			flow->policy_bytes = policy->rules[i].bytes;
 			flow->policy_deadline_ns = policy->rules[i].deadline_us * 1000;
+			flow->policy_d_max = policy->rules[i].d_max;
 			return;
 		}
 	}

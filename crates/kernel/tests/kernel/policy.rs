@@ -3,12 +3,14 @@
 use crate::machine::Machine;
 use crate::marks::send;
 use crate::wire::{Connection, RECEIVER, Wire, attach};
-use duetime_kernel::deadline::{self, Status};
+use duetime_core::fixed::Factor;
+use duetime_kernel::deadline::{self, Deadline, Status};
 use duetime_kernel::{Options, Policy};
 use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Policy file, removed on drop.
 struct PolicyFile(PathBuf);
@@ -130,4 +132,62 @@ fn connections_follow_the_policy_of_the_next_attachment() {
     let _attachment = attach_with(None);
     let status = message(10_000);
     assert_eq!(status.messages, 0, "{status:?}");
+}
+
+/// A deadline that cannot be met makes d as large as permitted.
+#[test]
+fn rules_limit_d() {
+    const LIMIT: Factor = Factor::from_f64(1.25);
+    const MAX: Factor = Factor::from_f64(2.0);
+    let Some(_machine) = Machine::take("limit of d") else {
+        return;
+    };
+    let file = PolicyFile::new("limit");
+    let read = |text: &str| file.read(text).expect("a valid policy");
+    let limit = |user: &str| {
+        read(&format!(
+            "[[rule]]\nuser = {user}\nremote_port = 9000\nd_max = 1.25\n"
+        ))
+    };
+    let mut attachment = attach(&Options {
+        policy: Some(limit("\"root\"")),
+        ..Options::default()
+    });
+    let wire = Wire::new(None);
+    let mut limited = Connection::new(&wire, "duetime_d2tcp", 9000);
+    let mut other = Connection::new(&wire, "duetime_d2tcp", 9001);
+    let imminence = |connection: &mut Connection| {
+        send(connection, 1_000);
+        let socket = connection.near.as_fd();
+        let impossible = Deadline {
+            bytes: 1 << 30,
+            within: Duration::from_millis(5),
+        };
+        deadline::set(socket, &impossible).expect("a deadline");
+        let status = deadline::get(socket).expect("the option");
+        deadline::clear(socket).expect("no deadline");
+        status.imminence
+    };
+    assert_eq!(
+        (imminence(&mut limited), imminence(&mut other)),
+        (LIMIT, MAX)
+    );
+
+    attachment
+        .set_policy(&limit("65534"))
+        .expect("an active policy");
+    assert_eq!(imminence(&mut limited), MAX);
+    attachment
+        .set_policy(&limit("0"))
+        .expect("an active policy");
+    assert_eq!(imminence(&mut limited), LIMIT);
+    // A limit above the parameters' does not raise theirs.
+    let high = read("[[rule]]\nremote_port = 9000\nd_max = 8\n");
+    attachment.set_policy(&high).expect("an active policy");
+    assert_eq!(imminence(&mut limited), MAX);
+
+    let error = attachment
+        .set_policy(&limit("\"no such user\""))
+        .expect_err("no such user");
+    assert!(error.to_string().contains("no such user"), "{error}");
 }
