@@ -187,6 +187,8 @@ fn digest(scenario: &Scenario, simulated: bool, ideals: &[(Ideal, usize)], keep:
     let ideals: Vec<&str> = ideals.iter().map(|(ideal, _)| ideal.name()).collect();
     let all = json!({
         "version": VERSION,
+        // A new version of the transports must not resume the points of the last one.
+        "sources": env!("DUETIME_SOURCES"),
         "scenario": resolved,
         "simulated": simulated,
         "ideals": ideals,
