@@ -5,6 +5,7 @@ use duetime_results::pool::min_samples;
 use duetime_results::stats::{Estimate, nearest_rank};
 use duetime_results::{FlowRecord, PortRecord, RunRecords};
 use duetime_scenario::Scenario;
+use duetime_scenario::model::Protocol;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -88,6 +89,13 @@ const QUANTITIES: [Quantity; 12] = [
 /// Quantities of D3, omitted if both sides are zero.
 const D3_QUANTITIES: [&str; 2] = ["requests per flow", "quenched (%)"];
 
+/// Quantities that the testbed does not count for messages of `due`.
+const UNCOUNTED_OF_DUE: [&str; 3] = [
+    "retransmits per flow",
+    "timeouts per flow",
+    "marks per flow",
+];
+
 /// Quantities compared between transports.
 const GAIN_QUANTITIES: [Quantity; 2] = [("fct mean", mean), ("missed", missed)];
 
@@ -115,9 +123,11 @@ pub fn compare(scenario: &Scenario, simulator: &[Run], testbed: &[Run]) -> (Vec<
             }
         };
         for (index, workload) in scenario.workloads.iter().enumerate() {
-            for (quantity, function) in QUANTITIES {
+            let is_due = matches!(transport.protocol, Protocol::Due(_));
+            let is_counted = |name| !is_due || !UNCOUNTED_OF_DUE.contains(name);
+            for (quantity, function) in QUANTITIES.iter().filter(|(name, _)| is_counted(name)) {
                 let value = |runs: &[&RunRecords]| function(&measured(runs, index));
-                lines.push(line(&workload.name, quantity, &value));
+                lines.push(line(&workload.name, *quantity, &value));
             }
             let mean = |runs: &[&RunRecords]| average(goodputs(runs, index));
             let slowest = |runs: &[&RunRecords]| goodputs(runs, index).min_by(f64::total_cmp);
