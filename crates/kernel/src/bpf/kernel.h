@@ -32,7 +32,7 @@ typedef u32 __wsum;
 #define TCP_CLOSE 7
 #define TCP_LISTEN 10
 
-#define TCP_ECN_OK 1
+#define TCP_ECN_OK 17 /* negotiated: 1 by RFC 3168, 16 accurate ECN (RFC 9768), a bit that is unused before Linux 6.18 */
 #define TCP_ECN_DEMAND_CWR 4
 #define ICSK_ACK_TIMER 2
 #define ICSK_ACK_NOW 16

@@ -58,7 +58,7 @@ int duetime_sockets(struct bpf_iter__bpf_sk_storage_map *ctx)
 	record.local_port = sk->__sk_common.skc_num;
 	record.remote_port = bpf_ntohs(sk->__sk_common.skc_dport);
 	record.tcp_state = sk->__sk_common.skc_state;
-	record.ecn = tp->ecn_flags & TCP_ECN_OK;
+	record.ecn = (tp->ecn_flags & TCP_ECN_OK) != 0;
 	record.algorithm = flow->algorithm;
 	record.messages = flow->messages_announced & 15;
 	record.alpha = flow->alpha;

@@ -33,6 +33,25 @@ pub fn state_of(attachment: &Attachment, connection: &Connection) -> SocketState
     senders.next().expect("listed")
 }
 
+/// Sends 4 MB through a queue that marks, and checks the sender's alpha.
+fn alpha_of(attachment: &Attachment, wire: &Wire, control: &str) {
+    wire.mark(Marking::above(20));
+    let mut connection = Connection::new(wire, control, 9000);
+    let before = state_of(attachment, &connection);
+    assert!(before.ecn, "{before:?}");
+    assert_eq!((before.marks, before.reductions), (0, 0), "{before:?}");
+    assert_eq!(before.alpha, Fraction::ONE, "{before:?}");
+
+    send(&mut connection, 4_000_000);
+    let (state, counts) = (state_of(attachment, &connection), wire.counts());
+    assert!(counts.marked >= 50, "{counts:?}");
+    let marks = u64::from(state.marks);
+    assert!(marks * 4 >= counts.marked * 3, "{state:?} {counts:?}");
+    assert!(marks * 3 <= counts.marked * 4, "{state:?} {counts:?}");
+    assert!((0.01..0.8).contains(&state.alpha.to_f64()), "{state:?}");
+    assert!(state.reductions >= 5, "{state:?}");
+}
+
 #[test]
 fn alpha_follows_the_marks() {
     let Some(_machine) = Machine::take("marks") else {
@@ -44,21 +63,15 @@ fn alpha_follows_the_marks() {
     }
     let wire = Wire::new(Some("tbf rate 100mbit burst 3000 limit 1000000"));
     for control in ["duetime_dctcp", "duetime_d2tcp"] {
-        wire.mark(Marking::above(20));
-        let mut connection = Connection::new(&wire, control, 9000);
-        let before = state_of(&attachment, &connection);
-        assert!(before.ecn, "{before:?}");
-        assert_eq!((before.marks, before.reductions), (0, 0), "{before:?}");
-        assert_eq!(before.alpha, Fraction::ONE, "{before:?}");
-
-        send(&mut connection, 4_000_000);
-        let (state, counts) = (state_of(&attachment, &connection), wire.counts());
-        assert!(counts.marked >= 50, "{counts:?}");
-        let marks = u64::from(state.marks);
-        assert!(marks * 4 >= counts.marked * 3, "{state:?} {counts:?}");
-        assert!(marks * 3 <= counts.marked * 4, "{state:?} {counts:?}");
-        assert!((0.01..0.8).contains(&state.alpha.to_f64()), "{state:?}");
-        assert!(state.reductions >= 5, "{state:?}");
+        alpha_of(&attachment, &wire, control);
+    }
+    // Accurate ECN (RFC 9768), if the kernel has it: between two new hosts, and between a new and an old one.
+    if wire.sender.try_set("net/ipv4/tcp_ecn", "3").is_ok() {
+        for (sender, receiver) in [("3", "3"), ("3", "1"), ("1", "3")] {
+            wire.sender.set("net/ipv4/tcp_ecn", sender);
+            wire.receiver.set("net/ipv4/tcp_ecn", receiver);
+            alpha_of(&attachment, &wire, "duetime_d2tcp");
+        }
     }
     drop((wire, attachment));
     wait_until_clean();

@@ -2,6 +2,7 @@
 
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::File;
+use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::Command;
 use std::thread;
@@ -45,9 +46,13 @@ impl Namespace {
 
     /// Sets a kernel parameter of the namespace, such as `net/ipv4/tcp_ecn`.
     pub fn set(&self, name: &str, value: &str) {
-        let path = format!("/proc/sys/{name}");
-        self.within(|| std::fs::write(&path, value))
-            .unwrap_or_else(|error| panic!("{path}: {error}"));
+        self.try_set(name, value)
+            .unwrap_or_else(|error| panic!("{name} = {value}: {error}"));
+    }
+
+    /// Sets a kernel parameter like [`set`](Self::set), or returns the error.
+    pub fn try_set(&self, name: &str, value: &str) -> io::Result<()> {
+        self.within(|| std::fs::write(format!("/proc/sys/{name}"), value))
     }
 
     /// Returns the inode number, which identifies the namespace.
