@@ -121,14 +121,15 @@ fn open_namespaces() -> usize {
     found.len()
 }
 
-/// Waits until a condition holds, for at most 2 minutes.
-pub fn eventually(condition: impl Fn() -> bool) {
+/// Waits until no trace is left that is not in `before`, for at most 2 minutes: the kernel removes namespaces and programs
+/// in the background.
+pub fn wait_for(before: &Traces, now: impl Fn() -> Traces) {
     let start = Instant::now();
-    while !condition() {
+    while now() != *before {
         assert!(
             start.elapsed() < Duration::from_mins(2),
-            "{:?}",
-            Traces::now()
+            "before: {before:?}, now: {:?}",
+            now()
         );
         sleep(Duration::from_millis(50));
     }

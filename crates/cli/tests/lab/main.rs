@@ -205,8 +205,7 @@ fn kill_testbed(scenario: &str, before: &Traces) -> String {
     assert!(Path::new(&state).is_file());
     up.0.kill().expect("the process can be killed");
     up.0.wait().expect("the process ends");
-    // The kernel removes namespaces and programs in the background.
-    machine::eventually(|| Traces::now().with_files_of(before) == *before);
+    machine::wait_for(before, || Traces::now().with_files_of(before));
     assert!(Path::new(&state).is_file());
     state
 }
