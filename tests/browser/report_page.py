@@ -101,6 +101,7 @@ def visit(browser: Browser, path: Path, width: int, shot: Path, more: Callable[[
         permissions=["clipboard-read", "clipboard-write"],
     )
     page = context.new_page()
+    page.set_default_timeout(120_000)  # A busy machine takes longer than the default of 30 s.
     console: list[str] = []
     requests: list[str] = []
     page.on("console", lambda message: console.append(message.text))
