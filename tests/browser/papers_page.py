@@ -27,7 +27,6 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=browser_path, args=["--no-sandbox", "--disable-gpu"])
         for width in WIDTHS:
             page = browser.new_page(viewport={"width": width, "height": 900})
-            page.set_default_timeout(120_000)  # A busy machine takes longer than the default of 30 s.
             console: list[str] = []
             requests: list[str] = []
             page.on("console", lambda message: console.append(message.text))

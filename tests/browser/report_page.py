@@ -15,6 +15,8 @@ from typing import Any
 
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
+# Limit of a screenshot in milliseconds: on a busy machine, one takes longer than the default of 30 s.
+SCREENSHOT_MS = 120_000
 WIDTHS = (1280, 390)
 
 # Returns the shapes between the axes of every figure.
@@ -101,14 +103,13 @@ def visit(browser: Browser, path: Path, width: int, shot: Path, more: Callable[[
         permissions=["clipboard-read", "clipboard-write"],
     )
     page = context.new_page()
-    page.set_default_timeout(120_000)  # A busy machine takes longer than the default of 30 s.
     console: list[str] = []
     requests: list[str] = []
     page.on("console", lambda message: console.append(message.text))
     page.on("pageerror", lambda error: console.append(str(error)))
     page.on("request", lambda request: requests.append(request.url))
     page.goto(path.resolve().as_uri())
-    page.screenshot(path=shot, full_page=True)
+    page.screenshot(path=shot, full_page=True, timeout=SCREENSHOT_MS)
     figures = page.locator("figure svg").count()
     wide = page.evaluate("document.documentElement.scrollWidth")
     letters = page.evaluate(LETTERS)

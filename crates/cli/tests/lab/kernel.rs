@@ -75,11 +75,9 @@ fn attach_status_and_detach() {
         } else {
             // Connections of earlier tests are closing: their peers' namespaces are gone, and the kernel repeats what is not
             // acknowledged for up to two minutes.
-            let states = sockets.iter().map(|socket| socket["tcp_state"].as_u64());
+            let mut states = sockets.iter().map(|socket| socket["tcp_state"].as_u64());
             assert!(
-                states
-                    .flatten()
-                    .all(|state| CLOSED_BY_PROGRAM.contains(&state)),
+                states.all(|state| state.is_some_and(|state| CLOSED_BY_PROGRAM.contains(&state))),
                 "{json}"
             );
             ("duetime_", "detached")

@@ -121,8 +121,8 @@ fn open_namespaces() -> usize {
     found.len()
 }
 
-/// Waits until no trace is left that is not in `before`, for at most 2 minutes: the kernel removes namespaces and programs
-/// in the background.
+/// Waits until the traces that `now` returns equal `before`, for at most 2 minutes: the kernel removes namespaces and
+/// programs in the background.
 pub fn wait_for(before: &Traces, now: impl Fn() -> Traces) {
     let start = Instant::now();
     while now() != *before {
