@@ -9,6 +9,9 @@ use serde_json::{Map, Value};
 /// Tables of the file for a configuration, from the general to the specific.
 pub(crate) type Layers<'l, 'a> = &'l [&'l Reader<'a>];
 
+/// Keys that change what a `profile` of the same or a more general layer sets, each with the place of that profile.
+pub(crate) type Overrides<'a> = Vec<[Place<'a>; 2]>;
+
 /// Options of a configuration `C`.
 pub(crate) struct Options<C: 'static> {
     /// Keys of the options.
@@ -36,15 +39,33 @@ pub(crate) struct Field<C> {
 }
 
 impl<C> Options<C> {
-    /// Returns the defaults, overridden by the layers.
-    pub fn over(&self, layers: Layers<'_, '_>) -> Result<C> {
+    /// Returns the defaults, overridden by the layers, as `make` of them; and the keys that override a profile.
+    pub fn read<'a, T>(
+        &self,
+        layers: Layers<'_, 'a>,
+        make: impl FnOnce(C) -> T,
+    ) -> Result<(T, Overrides<'a>)>
+    where
+        C: Clone + PartialEq,
+    {
         let mut config = (self.base)();
+        let mut profile = None;
+        let mut overrides = Vec::new();
         for reader in layers {
             (self.profile)(&mut config, reader)?;
+            profile = reader.find("profile").or(profile);
             for (key, field) in self.keys.iter().zip(self.fields) {
-                if let Some(place) = reader.find(key.name) {
-                    (field.set)(&mut config, &place, &key.kind)
-                        .map_err(|error| complete(error, &place, &key.kind))?;
+                let Some(place) = reader.find(key.name) else {
+                    continue;
+                };
+                let before = config.clone();
+                (field.set)(&mut config, &place, &key.kind)
+                    .map_err(|error| complete(error, &place, &key.kind))?;
+                if let Some(profile) = &profile
+                    && key.name != "profile"
+                    && config != before
+                {
+                    overrides.push([place, profile.clone()]);
                 }
             }
         }
@@ -54,36 +75,7 @@ impl<C> Options<C> {
             }
         }
         (self.check)(&config, layers)?;
-        Ok(config)
-    }
-
-    /// Returns the keys that change what a `profile` of the same or a more general layer sets, each with the place of
-    /// that profile. Fails as [`over`](Self::over) does.
-    pub fn profile_overrides<'a>(&self, layers: Layers<'_, 'a>) -> Result<Vec<[Place<'a>; 2]>>
-    where
-        C: Clone + PartialEq,
-    {
-        let mut config = (self.base)();
-        let mut profile = None;
-        let mut found = Vec::new();
-        for reader in layers {
-            (self.profile)(&mut config, reader)?;
-            profile = reader.find("profile").or(profile);
-            for (key, field) in self.keys.iter().zip(self.fields) {
-                let Some(place) = reader.find(key.name) else {
-                    continue;
-                };
-                let before = config.clone();
-                (field.set)(&mut config, &place, &key.kind)?;
-                if let Some(profile) = &profile
-                    && key.name != "profile"
-                    && config != before
-                {
-                    found.push([place, profile.clone()]);
-                }
-            }
-        }
-        Ok(found)
+        Ok((make(config), overrides))
     }
 
     /// Returns the resolved form.
@@ -100,7 +92,8 @@ impl<C> Options<C> {
 }
 
 /// Declares the options of a transport's configuration as `OPTIONS`. Also declares `TABLE`, its table in the file,
-/// including shared options; and `LAYERS`, the names of its tables from the specific to the general.
+/// including shared options; `VARIANT`, the keys of a variant; and `LAYERS`, the names of its tables from the specific to
+/// the general.
 macro_rules! options {
     (
         $(#[doc = $about:literal])+
@@ -110,7 +103,7 @@ macro_rules! options {
                 $key:ident : $kind:expr
                     $(, default $default:literal)? $(, otherwise $otherwise:literal)?
                     $(, unit $unit:literal)? $(, field $($path:ident).+)? $(, read $read:path)?
-                    $(, set $set:expr)? $(, write $write:expr)? $(, follows $leader:ident)? $(, follow $follow:path)?;
+                    $(, set $set:expr)? $(, write $write:expr)? $(, follow $follow:expr)?;
             )+
         }
     ) => {
@@ -122,7 +115,7 @@ macro_rules! options {
             fields: &[$($crate::options::Field {
                 unit: concat!($($unit)?),
                 set: options!(@set [$($set)?] $key [$($($path)+)?] [$($read)?]),
-                follow: options!(@follow [$($leader)?] [$($follow)?] $key [$($($path)+)?]),
+                follow: options!(@follow $($follow)?),
                 write: options!(@write [$($write)?] [$($set)?] $key [$($($path)+)?]),
             }),+],
             base: options!(@base $($base)?),
@@ -134,6 +127,12 @@ macro_rules! options {
             name: stringify!($table),
             doc: $crate::keys::sentence(concat!($($about),+)),
             keys: &[OPTIONS.keys $($(, super::$below::OPTIONS.keys)+)?],
+        };
+        /// Keys of a variant.
+        pub(crate) static VARIANT: $crate::keys::Table = $crate::keys::Table {
+            name: concat!("variant of ", stringify!($table)),
+            doc: concat!("Keys of `[", stringify!($table), "]`."),
+            keys: &[super::VARIANT_KEYS, OPTIONS.keys $($(, super::$below::OPTIONS.keys)+)?],
         };
         /// Names of the tables, from the specific to the general.
         pub(crate) const LAYERS: &[&str] = &[stringify!($table) $($(, stringify!($below))+)?];
@@ -159,10 +158,8 @@ macro_rules! options {
     (@write [] [] $key:ident [$($path:ident)+]) => {
         |config| Some($crate::values::Resolved::resolved(&config.$($path).+))
     };
-    (@follow [] [] $key:ident $path:tt) => { |_| () };
-    (@follow [] [$follow:path] $key:ident $path:tt) => { $follow };
-    (@follow [$leader:ident] [] $key:ident []) => { |config| config.$key = config.$leader };
-    (@follow [$leader:ident] [] $key:ident [$($path:ident)+]) => { |config| config.$($path).+ = config.$leader };
+    (@follow) => { |_| () };
+    (@follow $follow:expr) => { $follow };
     (@base) => { Default::default };
     (@base $base:path) => { $base };
     (@check) => { |_, _| Ok(()) };

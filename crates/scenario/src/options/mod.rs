@@ -15,9 +15,8 @@
 //! required. `read` names a function for values that [`Readable`](crate::values::Readable) cannot read.
 //!
 //! Options: `unit` is the suffix of the name in the resolved form, if the kind does not imply it. `field` names the
-//! field if it differs from the key. `follows` names the field to copy if no table has the key; `follow` names a
-//! function that sets the field then. `starting from` names a function that returns the defaults, if they differ from
-//! those of the type. `profiled by` names a function that applies a key that sets several options. `set` and `write`
+//! field if it differs from the key. `follow` names a function that sets the field if no table has the key. `starting
+//! from` names a function that returns the defaults, if they differ from those of the type. `profiled by` names a function that applies a key that sets several options. `set` and `write`
 //! replace reading and writing if a key is not exactly one field; with `set` alone, the resolved form omits the key.
 //!
 //! Tables: `otherwise "…" is` gives the default value. A row binds its value to the name of the key. A row that is
@@ -26,5 +25,5 @@
 mod layered;
 mod whole;
 
-pub(crate) use layered::{Field, Layers, Options, options};
+pub(crate) use layered::{Field, Layers, Options, Overrides, options};
 pub(crate) use whole::{fields, resolved_fields, table, tagged};

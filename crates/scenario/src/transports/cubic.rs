@@ -1,5 +1,6 @@
 //! Options of CUBIC.
 
+use super::Configured;
 use super::about::About;
 use super::tcp;
 use crate::diagnostic::Result;
@@ -8,7 +9,7 @@ use crate::keys::S;
 use crate::options::{Layers, options};
 use crate::table::Reader;
 use duetime_core::Span;
-use duetime_proto::window::Cubic;
+use duetime_proto::window::{CongestionControl, Cubic};
 
 pub(super) const ABOUT: About = About {
     what: "Linux default: fills the buffers until a packet is lost, then reduces its window by 30 %.",
@@ -29,6 +30,11 @@ options! {
         /// segments, which Linux uses everywhere, to one segment (RFC 9438 §4.3). True with `profile = "paper"`.
         alpha_one: Boolean, default false;
     }
+}
+
+/// Reads the options.
+pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+    tcp::with(layers, OPTIONS.read(layers, CongestionControl::Cubic)?)
 }
 
 /// Returns the options of Linux's CUBIC.
@@ -56,6 +62,6 @@ fn hystart_can_measure(curve: &Cubic, layers: Layers<'_, '_>) -> Result<()> {
     if layers.iter().all(|reader| reader.find("hystart").is_none()) {
         return Ok(());
     }
-    let config = tcp::OPTIONS.over(layers)?;
+    let (config, _) = tcp::OPTIONS.read(layers, |config| config)?;
     tcp::sack(&config).by(layers, "hystart", curve.hystart)
 }

@@ -1,12 +1,13 @@
 //! Options of D2TCP.
 
 use super::about::About;
+use super::{Configured, dctcp, tcp};
 use crate::diagnostic::Result;
 use crate::keys::Kind::{self, List, Number};
-use crate::options::options;
+use crate::options::{Layers, options};
 use crate::place::Place;
 use crate::values::{word, words};
-use duetime_proto::window::{Completion, D2tcp};
+use duetime_proto::window::{Completion, CongestionControl, D2tcp};
 use serde_json::json;
 
 const IMMINENCE: Kind = Number(0.0625, 16.0);
@@ -23,10 +24,21 @@ options! {
         imminence: List(&IMMINENCE), otherwise "[0.5, 2.0]",
             set bounds, write |d2tcp: &D2tcp| json!([d2tcp.d_min, d2tcp.d_max]);
         /// d of a flow after its deadline.
-        expired: IMMINENCE, otherwise "the lower bound of `imminence`", field d_expired, follows d_min;
+        expired: IMMINENCE, otherwise "the lower bound of `imminence`", field d_expired, follow |config| config.d_expired = config.d_min;
         /// Formula of Tc: B / (3W/4), or the sum over the sawtooth (D2TCP §3.2).
         completion: word::<Completion>(), default "approximate";
     }
+}
+
+/// Reads the options of D2TCP and DCTCP.
+pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+    let (marks, mut overrides) = dctcp::OPTIONS.read(layers, |marks| marks)?;
+    let (deadlines, others) = OPTIONS.read(layers, |deadlines| deadlines)?;
+    overrides.extend(others);
+    tcp::with(
+        layers,
+        (CongestionControl::D2tcp(marks, deadlines), overrides),
+    )
 }
 
 words!(Completion: Approximate = "approximate", Precise = "precise");

@@ -6,11 +6,13 @@
     reason = "the keys' ranges are positive and small"
 )]
 
+use super::Configured;
 use super::about::About;
 use crate::diagnostic::Result;
 use crate::expected::{Expected, Form};
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, Number, Share, Size, Time};
 use crate::keys::{S, TB, Table, US, keys};
+use crate::model::Protocol;
 use crate::options::{Layers, options};
 use crate::place::Place;
 use crate::table::Reader;
@@ -20,7 +22,7 @@ use duetime_proto::d3::{
     Allocation, AlphaReference, BaseRate, Config, HostOptions, Late, QueueSample, RequestBytes,
     Rounding, RouterOptions,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Describes D3 with these options, or RCPdc.
 pub(super) const fn about(config: &Config) -> About {
@@ -131,6 +133,26 @@ options! {
     }
 }
 
+/// Reads the options of D3.
+pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+    OPTIONS.read(layers, Protocol::D3)
+}
+
+/// Reads the options of RCPdc, which is D3 without deadlines.
+pub(super) fn rcpdc<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+    let without_deadlines =
+        |config: Config| config.with(|config| config.host.ignore_deadlines = true);
+    OPTIONS.read(layers, |config| Protocol::D3(without_deadlines(config)))
+}
+
+/// Returns the options as stored in the manifest.
+pub(super) fn resolved(config: &Config) -> Map<String, Value> {
+    let mut options = OPTIONS.resolved(config);
+    let ignore_deadlines = config.host.ignore_deadlines;
+    options.insert("ignore_deadlines".to_owned(), ignore_deadlines.into());
+    options
+}
+
 words!(Rounding: Carry = "carry", CeilFloor = "ceil-floor", FloorFloor = "floor-floor", Exact = "exact");
 words!(Late: FairShare = "fair-share", Extend = "extend", Max = "max");
 words!(AlphaReference: Physical = "physical", Literal = "literal");
@@ -144,6 +166,9 @@ pub(crate) static RCPDC: Table = Table {
     doc: "RCPdc. Accepts the keys of `[d3]`, which override that table.",
     keys: &[OPTIONS.keys],
 };
+
+/// Names of the tables of RCPdc, from the specific to the general.
+pub(super) const RCPDC_LAYERS: &[&str] = &["rcpdc", "d3"];
 
 static BASE_RATE: Table = Table {
     name: "base_rate",

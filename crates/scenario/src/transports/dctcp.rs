@@ -2,12 +2,13 @@
 
 use super::about::About;
 use super::tcp::is_linux;
+use super::{Configured, tcp};
 use crate::diagnostic::Result;
 use crate::keys::Kind::{self, Gain, Number};
-use crate::options::options;
+use crate::options::{Layers, options};
 use crate::place::Place;
 use crate::table::Reader;
-use duetime_proto::window::Dctcp;
+use duetime_proto::window::{CongestionControl, Dctcp};
 
 pub(super) const ABOUT: About = About {
     what: "Reduces its window by the share of packets that switches mark, so queues stay short.",
@@ -22,6 +23,11 @@ options! {
         /// Initial alpha of a connection; 0 with `profile = "paper"`.
         initial_alpha: Number(0.0, 1.0), default 1;
     }
+}
+
+/// Reads the options.
+pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+    tcp::with(layers, OPTIONS.read(layers, CongestionControl::Dctcp)?)
 }
 
 /// Returns Linux's options: a new connection assumes that all of its packets are marked.

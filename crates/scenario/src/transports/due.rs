@@ -1,10 +1,12 @@
 //! Options of `due`.
 
+use super::Configured;
 use super::about::About;
 use super::d3::thousandths;
 use crate::keys::Kind::{Boolean, Number, Share, Size, Time};
 use crate::keys::S;
-use crate::options::options;
+use crate::model::Protocol;
+use crate::options::{Layers, options};
 use duetime_proto::due::Config;
 
 pub(super) const ABOUT: About = About {
@@ -33,4 +35,9 @@ options! {
         /// Share of the source hosts that announce a tenth of the time allowed (rounded to 1/1000).
         false_deadlines: Share(0.0, 1.0), default "0%", unit "permille", field false_deadline_permille, read thousandths;
     }
+}
+
+/// Reads the options.
+pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+    OPTIONS.read(layers, Protocol::Due)
 }

@@ -1,13 +1,16 @@
 //! Options of Homa.
 
+use super::Configured;
 use super::about::About;
 use crate::diagnostic::Result;
 use crate::keys::Kind::{self, Integer, List, Size, Time};
 use crate::keys::{FLOW_SIZE, S, SOME_TIME};
+use crate::model::Protocol;
 use crate::options::{Layers, options};
 use crate::place::Place;
+use crate::values::{Readable, Resolved};
 use duetime_proto::homa::{Config, Cutoffs, MAX_OVERCOMMITMENT, MAX_UNSCHEDULED};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(super) const ABOUT: About = About {
     what: "Senders start each message without permission, and receiving hosts grant the remainder, shortest first, each \
@@ -33,8 +36,7 @@ options! {
         /// Number of priority levels for unscheduled packets. The classes below are for scheduled packets.
         unscheduled_levels: Integer(1, MAX_UNSCHEDULED as i64), otherwise "in proportion to the unscheduled bytes of the workloads (Homa §3.4)";
         /// Maximum message size of each unscheduled level but the last, rising.
-        cutoffs: List(&SIZE), otherwise "equal unscheduled bytes per level by the sizes of the workloads (Homa §3.4)",
-            set cutoffs, write |config: &Config| json!(config.cutoffs.map(|cutoffs| cutoffs.sizes().to_vec()));
+        cutoffs: List(&SIZE), otherwise "equal unscheduled bytes per level by the sizes of the workloads (Homa §3.4)";
         /// Silence after which a receiver requests missing packets.
         resend_interval: Time(SOME_TIME.0, SOME_TIME.1), otherwise "50 round trips, with `host_delay` and 5 packets, at least 1 ms";
         /// Allowance for delays in hosts, which `rtt_bytes` and `resend_interval` cover.
@@ -42,22 +44,34 @@ options! {
     }
 }
 
-fn cutoffs(config: &mut Config, place: &Place<'_>, _: &'static Kind) -> Result<()> {
-    let items = place.array()?;
-    let allowed = "at most 6 rising sizes, such as [\"1 KB\", \"10 KB\"]";
-    let mut sizes: Vec<u64> = Vec::new();
-    for item in &items {
-        let size = item.size(FLOW_SIZE.0, FLOW_SIZE.1)?.0;
-        if sizes.last().is_some_and(|&last| last >= size) {
-            return item.refuse("not above the size before", allowed);
+/// Reads the options.
+pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+    OPTIONS.read(layers, Protocol::Homa)
+}
+
+impl Readable for Cutoffs {
+    fn read(place: &Place<'_>, _: &'static Kind) -> Result<Self> {
+        let items = place.array()?;
+        let allowed = "at most 6 rising sizes, such as [\"1 KB\", \"10 KB\"]";
+        let mut sizes: Vec<u64> = Vec::new();
+        for item in &items {
+            let size = item.size(FLOW_SIZE.0, FLOW_SIZE.1)?.0;
+            if sizes.last().is_some_and(|&last| last >= size) {
+                return item.refuse("not above the size before", allowed);
+            }
+            sizes.push(size);
         }
-        sizes.push(size);
+        if sizes.len() >= usize::from(MAX_UNSCHEDULED) {
+            return place.refuse("more cutoffs than unscheduled levels", allowed);
+        }
+        Ok(Self::new(&sizes))
     }
-    if sizes.len() >= usize::from(MAX_UNSCHEDULED) {
-        return place.refuse("more cutoffs than unscheduled levels", allowed);
+}
+
+impl Resolved for Cutoffs {
+    fn resolved(&self) -> Value {
+        json!(self.sizes())
     }
-    config.cutoffs = Some(Cutoffs::new(&sizes));
-    Ok(())
 }
 
 /// Refuses cutoffs for another number of levels.

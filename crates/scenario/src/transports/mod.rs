@@ -1,4 +1,4 @@
-//! Transports: a file of declarations for each, and a line in the list below.
+//! Transports: a file of declarations for each, and an entry in the lists below.
 //!
 //! Options start from the defaults of `proto`. The tables override them, from the general to the specific, and finally
 //! a variant's own keys.
@@ -22,127 +22,130 @@ use crate::diagnostic::{Diagnostic, Result};
 use crate::keys::{Key, Kind, Table, keys};
 use crate::model::{Protocol, Transport};
 use crate::names::{NAMES, is_name};
-use crate::options::Layers;
+use crate::options::{Layers, Overrides};
 use crate::place::{Place, complete};
 use crate::table::{Reader, tables};
 use duetime_proto::window::CongestionControl;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-/// Table of a variant of a transport: its own keys and the options of its base.
-macro_rules! variant {
-    ($base:ident) => {
-        Table {
-            name: concat!("variant of ", stringify!($base)),
-            doc: concat!("Keys of `[", stringify!($base), "]`."),
-            keys: &with_variant_keys::<{ $base::TABLE.keys.len() + 1 }>($base::TABLE.keys),
-        }
-    };
+/// Protocol with its options, and the keys that override a profile.
+type Configured<'a> = Result<(Protocol, Overrides<'a>)>;
+
+/// A built-in transport.
+struct BuiltIn {
+    /// Name in `transport`.
+    name: &'static str,
+    /// Names of the tables of its options, from the specific to the general.
+    layers: &'static [&'static str],
+    /// Keys of a `[[variant]]` with this base.
+    variant: &'static Table,
+    /// Reads its options from the layers.
+    read: for<'a> fn(Layers<'_, 'a>) -> Configured<'a>,
 }
 
-/// Lists the window protocols: module, name in the resolved form, and congestion controller with the modules that
-/// declare its parts. Messages and the reference page use this order.
-macro_rules! transports {
-    ($(
-        $(#[doc = $doc:literal])+
-        $name:ident $($also:literal)? = $kind:literal $controller:ident $(($($part:ident: $module:ident),+))?;
-    )+) => {
-        /// Built-in transports.
-        pub const TRANSPORTS: &[&str] = &[$(stringify!($name),)+ "rcpdc", "d3", "due", "pfabric", "homa", "pdq", "sird", "tcp-prio", "rcpdc-prio"];
+/// Built-in transports, in the order of messages and of the reference page.
+const BUILT_IN: [BuiltIn; 13] = [
+    BuiltIn::new("tcp", tcp::LAYERS, &tcp::VARIANT, tcp::newreno),
+    BuiltIn::new("dctcp", dctcp::LAYERS, &dctcp::VARIANT, dctcp::read),
+    BuiltIn::new("d2tcp", d2tcp::LAYERS, &d2tcp::VARIANT, d2tcp::read),
+    BuiltIn::new("cubic", cubic::LAYERS, &cubic::VARIANT, cubic::read),
+    BuiltIn::new("rcpdc", d3::RCPDC_LAYERS, &d3::VARIANT, d3::rcpdc),
+    BuiltIn::new("d3", d3::LAYERS, &d3::VARIANT, d3::read),
+    BuiltIn::new("due", due::LAYERS, &due::VARIANT, due::read),
+    BuiltIn::new("pfabric", pfabric::LAYERS, &pfabric::VARIANT, pfabric::read),
+    BuiltIn::new("homa", homa::LAYERS, &homa::VARIANT, homa::read),
+    BuiltIn::new("pdq", pdq::LAYERS, &pdq::VARIANT, pdq::read),
+    BuiltIn::new("sird", sird::LAYERS, &sird::VARIANT, sird::read),
+    BuiltIn::new("tcp-prio", tcp::LAYERS, &tcp::VARIANT, tcp::newreno),
+    BuiltIn::new("rcpdc-prio", d3::RCPDC_LAYERS, &d3::VARIANT, d3::rcpdc),
+];
 
-        /// Documentation of `transport`, with all names.
-        pub(crate) const NAMED: &str = concat!(
-            "Transports to compare: ", $("`", stringify!($name), "`, ",)+
-            "`d3`, `rcpdc`, `due`, `pfabric`, `homa`, `pdq`, `sird`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`."
-        );
-
-        /// Tables of options.
-        pub(crate) const OPTIONS: &[Key] = &[
-            $(options(stringify!($name), &$name::TABLE, crate::keys::sentence(concat!($($doc),+))),)+
-            options("d3", &d3::TABLE, "D3, and options shared with RCPdc."),
-            options("rcpdc", &d3::RCPDC, "RCPdc; overrides `[d3]`."),
-            options("due", &due::TABLE, "`due`, scheduled by the receiving hosts."),
-            options("pfabric", &pfabric::TABLE, "pFabric, scheduled by the switches."),
-            options("homa", &homa::TABLE, "Homa, scheduled by the receiving hosts in eight priority classes."),
-            options("pdq", &pdq::TABLE, "PDQ, scheduled by the switches."),
-            options("sird", &sird::TABLE, "SIRD, whose receiving hosts issue credit."),
-            options("priority", &PRIORITY, "`tcp-prio` and `rcpdc-prio`."),
-        ];
-
-        /// Keys of a `[[variant]]`, by base.
-        pub(crate) static VARIANTS: &[(&str, &Table)] = &[
-            $((stringify!($name), &variant!($name)), $(($also, &variant!($name)),)?)+
-            ("d3", &variant!(d3)),
-            ("rcpdc", &variant!(d3)),
-            ("rcpdc-prio", &variant!(d3)),
-            ("due", &variant!(due)),
-            ("pfabric", &variant!(pfabric)),
-            ("homa", &variant!(homa)),
-            ("pdq", &variant!(pdq)),
-            ("sird", &variant!(sird)),
-        ];
-
-        /// Returns the tables that configure a transport, from the specific to the general.
-        fn layers_of(base: &str) -> &'static [&'static str] {
-            match base {
-                $(stringify!($name) $(| $also)? => $name::LAYERS,)+
-                "d3" => d3::LAYERS,
-                "due" => due::LAYERS,
-                "pfabric" => pfabric::LAYERS,
-                "homa" => homa::LAYERS,
-                "pdq" => pdq::LAYERS,
-                "sird" => sird::LAYERS,
-                _ => &["rcpdc", "d3"],
-            }
+impl BuiltIn {
+    const fn new(
+        name: &'static str,
+        layers: &'static [&'static str],
+        variant: &'static Table,
+        read: for<'a> fn(Layers<'_, 'a>) -> Configured<'a>,
+    ) -> Self {
+        Self {
+            name,
+            layers,
+            variant,
+            read,
         }
-
-        /// Returns the congestion controller of a window protocol, or `None` for other transports.
-        fn controller(base: &str, layers: Layers<'_, '_>) -> Result<Option<CongestionControl>> {
-            Ok(match base {
-                $(stringify!($name) $(| $also)? => {
-                    Some(CongestionControl::$controller $(($($module::OPTIONS.over(layers)?),+))?)
-                })+
-                _ => None,
-            })
-        }
-
-        /// Returns the keys of a window protocol that change what a `profile` sets, or `None` for other transports.
-        fn window_profile_overrides<'a>(base: &str, layers: Layers<'_, 'a>) -> Result<Option<Vec<[Place<'a>; 2]>>> {
-            Ok(match base {
-                $(stringify!($name) $(| $also)? => Some([
-                    tcp::OPTIONS.profile_overrides(layers)?,
-                    $($($module::OPTIONS.profile_overrides(layers)?,)+)?
-                ].concat()),)+
-                _ => None,
-            })
-        }
-
-        /// Returns the description of a window protocol.
-        const fn about_window(controller: &CongestionControl) -> About {
-            match controller {
-                $(CongestionControl::$controller { .. } => $name::ABOUT,)+
-            }
-        }
-
-        fn resolved_controller(controller: &CongestionControl) -> Value {
-            match controller {
-                $(CongestionControl::$controller $(($($part),+))? => json!({
-                    "kind": $kind $($(, stringify!($part): $module::OPTIONS.resolved($part))+)?
-                }),)+
-            }
-        }
-    };
+    }
 }
 
-transports! {
-    /// TCP, and options shared with DCTCP, D2TCP and CUBIC.
-    tcp "tcp-prio" = "newreno" NewReno;
-    /// DCTCP, and options shared with D2TCP.
-    dctcp = "dctcp" Dctcp(marks: dctcp);
-    /// D2TCP.
-    d2tcp = "d2tcp" D2tcp(marks: dctcp, deadlines: d2tcp);
-    /// CUBIC, without ECN.
-    cubic = "cubic" Cubic(curve: cubic);
-}
+/// Names of the built-in transports. Not computed from [`BUILT_IN`], because its tables contain them.
+pub const TRANSPORTS: &[&str] = &[
+    "tcp",
+    "dctcp",
+    "d2tcp",
+    "cubic",
+    "rcpdc",
+    "d3",
+    "due",
+    "pfabric",
+    "homa",
+    "pdq",
+    "sird",
+    "tcp-prio",
+    "rcpdc-prio",
+];
+
+/// Documentation of `transport`, with all names.
+pub(crate) const NAMED: &str = "Transports to compare: `tcp`, `dctcp`, `d2tcp`, `cubic`, `d3`, `rcpdc`, `due`, `pfabric`, `homa`, `pdq`, `sird`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`.";
+
+/// Keys of a `[[variant]]`, by base.
+pub(crate) static VARIANTS: &[(&str, &Table)] = &{
+    let mut tables = [("", &PRIORITY); BUILT_IN.len()];
+    let mut i = 0;
+    while i < tables.len() {
+        tables[i] = (BUILT_IN[i].name, BUILT_IN[i].variant);
+        i += 1;
+    }
+    tables
+};
+
+/// Tables of options.
+pub(crate) const OPTIONS: &[Key] = &[
+    options(
+        "tcp",
+        &tcp::TABLE,
+        "TCP, and options shared with DCTCP, D2TCP and CUBIC.",
+    ),
+    options(
+        "dctcp",
+        &dctcp::TABLE,
+        "DCTCP, and options shared with D2TCP.",
+    ),
+    options("d2tcp", &d2tcp::TABLE, "D2TCP."),
+    options("cubic", &cubic::TABLE, "CUBIC, without ECN."),
+    options("d3", &d3::TABLE, "D3, and options shared with RCPdc."),
+    options("rcpdc", &d3::RCPDC, "RCPdc; overrides `[d3]`."),
+    options(
+        "due",
+        &due::TABLE,
+        "`due`, scheduled by the receiving hosts.",
+    ),
+    options(
+        "pfabric",
+        &pfabric::TABLE,
+        "pFabric, scheduled by the switches.",
+    ),
+    options(
+        "homa",
+        &homa::TABLE,
+        "Homa, scheduled by the receiving hosts in eight priority classes.",
+    ),
+    options("pdq", &pdq::TABLE, "PDQ, scheduled by the switches."),
+    options(
+        "sird",
+        &sird::TABLE,
+        "SIRD, whose receiving hosts issue credit.",
+    ),
+    options("priority", &PRIORITY, "`tcp-prio` and `rcpdc-prio`."),
+];
 
 const fn options(name: &'static str, table: &'static Table, doc: &'static str) -> Key {
     Key {
@@ -172,19 +175,6 @@ const VARIANT_KEYS: &[Key] = keys! {
     classes: Kind::Integer(1, 8), otherwise "those of its base";
 };
 
-/// Returns the keys of a variant, followed by the options of its base. `N` is one more than the groups of options.
-const fn with_variant_keys<const N: usize>(
-    options: &'static [&'static [Key]],
-) -> [&'static [Key]; N] {
-    let mut all = [VARIANT_KEYS; N];
-    let mut group = 1;
-    while group < N {
-        all[group] = options[group - 1];
-        group += 1;
-    }
-    all
-}
-
 /// Tables of options that the file has.
 struct OptionTables<'a>(Vec<(&'static str, Reader<'a>)>);
 
@@ -205,8 +195,12 @@ impl<'a> OptionTables<'a> {
     }
 
     /// Returns the tables that configure a transport, from the general to the specific.
-    fn layers<'l>(&'l self, base: &str, variant: Option<&'l Reader<'a>>) -> Vec<&'l Reader<'a>> {
-        let tables = layers_of(base).iter().rev();
+    fn layers<'l>(
+        &'l self,
+        base: &BuiltIn,
+        variant: Option<&'l Reader<'a>>,
+    ) -> Vec<&'l Reader<'a>> {
+        let tables = base.layers.iter().rev();
         tables
             .filter_map(|name| self.get(name))
             .chain(variant)
@@ -218,23 +212,23 @@ impl<'a> OptionTables<'a> {
 pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
     let opened = OptionTables::open(reader)?;
     let classes = (opened.get("priority")).map_or(Ok(2), |reader| reader.value("classes"))?;
-    let build = |base: &str, variant: Option<&Reader<'_>>| -> Result<Transport> {
-        let protocol = protocol(base, &opened.layers(base, variant))?;
-        let priorities = if base.ends_with("-prio") {
+    let build = |base: &BuiltIn, variant: Option<&Reader<'_>>| -> Result<Transport> {
+        let (protocol, _) = (base.read)(&opened.layers(base, variant))?;
+        let priorities = if base.name.ends_with("-prio") {
             classes
         } else {
             protocol.classes()
         };
         Ok(Transport {
-            name: base.to_owned(),
+            name: base.name.to_owned(),
             protocol,
             priorities,
         })
     };
-    let built_in = TRANSPORTS.iter().map(|name| build(name, None));
+    let built_in = BUILT_IN.iter().map(|base| build(base, None));
     let mut all = built_in.collect::<Result<Vec<_>>>()?;
     for place in tables(reader, "variant")? {
-        let (base, reader) = Reader::open_tagged(place, "base", VARIANTS)?;
+        let (base, reader) = open_variant(place)?;
         let name_place = reader.need("name")?;
         let name = name_place.str("a name", NAMES)?;
         if !is_name(name) {
@@ -243,7 +237,7 @@ pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
         if all.iter().any(|other| other.name == name) {
             return name_place.refuse("duplicate name of a transport", "another name");
         }
-        let mut transport = build(base, Some(&reader))?;
+        let mut transport = build(&base, Some(&reader))?;
         name.clone_into(&mut transport.name);
         if let Some(classes) = reader.value("classes")? {
             if classes > 1 && transport.protocol.replaces_buffers() {
@@ -267,25 +261,6 @@ pub(crate) fn all(reader: &Reader<'_>) -> Result<Vec<Transport>> {
     Ok(all)
 }
 
-fn protocol(base: &str, layers: Layers<'_, '_>) -> Result<Protocol> {
-    Ok(match controller(base, layers)? {
-        Some(congestion_control) => Protocol::Tcp(duetime_proto::tcp::Config {
-            congestion_control,
-            ..tcp::OPTIONS.over(layers)?
-        }),
-        None if base == "due" => Protocol::Due(due::OPTIONS.over(layers)?),
-        None if base == "pfabric" => Protocol::PFabric(pfabric::OPTIONS.over(layers)?),
-        None if base == "homa" => Protocol::Homa(homa::OPTIONS.over(layers)?),
-        None if base == "pdq" => Protocol::Pdq(pdq::OPTIONS.over(layers)?),
-        None if base == "sird" => Protocol::Sird(sird::OPTIONS.over(layers)?),
-        None => Protocol::D3(
-            d3::OPTIONS
-                .over(layers)?
-                .with(|config| config.host.ignore_deadlines = base != "d3"),
-        ),
-    })
-}
-
 /// A key of a transport that changes what a profile sets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProfileOverride {
@@ -301,14 +276,9 @@ pub struct ProfileOverride {
 pub(crate) fn profile_overrides(reader: &Reader<'_>) -> Result<Vec<ProfileOverride>> {
     let opened = OptionTables::open(reader)?;
     let mut found = Vec::new();
-    let mut add = |base: &str, variant: Option<&Reader<'_>>| -> Result<()> {
-        let layers = opened.layers(base, variant);
-        let places = match window_profile_overrides(base, &layers)? {
-            Some(places) => places,
-            None if matches!(base, "due" | "pfabric" | "homa" | "pdq" | "sird") => return Ok(()),
-            None => d3::OPTIONS.profile_overrides(&layers)?,
-        };
-        for [key, profile] in places {
+    let mut add = |base: &BuiltIn, variant: Option<&Reader<'_>>| -> Result<()> {
+        let (_, overrides) = (base.read)(&opened.layers(base, variant))?;
+        for [key, profile] in overrides {
             let overridden = ProfileOverride {
                 key: key.path,
                 name: profile.node.str().unwrap_or_default().to_owned(),
@@ -320,14 +290,21 @@ pub(crate) fn profile_overrides(reader: &Reader<'_>) -> Result<Vec<ProfileOverri
         }
         Ok(())
     };
-    for name in TRANSPORTS {
-        add(name, None)?;
+    for base in &BUILT_IN {
+        add(base, None)?;
     }
     for place in tables(reader, "variant")? {
-        let (base, reader) = Reader::open_tagged(place, "base", VARIANTS)?;
-        add(base, Some(&reader))?;
+        let (base, reader) = open_variant(place)?;
+        add(&base, Some(&reader))?;
     }
     Ok(found)
+}
+
+/// Opens a `[[variant]]`, and returns its base.
+fn open_variant(place: Place<'_>) -> Result<(BuiltIn, Reader<'_>)> {
+    let (name, reader) = Reader::open_tagged(place, "base", VARIANTS)?;
+    let base = BUILT_IN.into_iter().find(|built_in| built_in.name == name);
+    Ok((base.expect("a name of the list"), reader))
 }
 
 /// Reads the transports that `transport` lists.
@@ -364,7 +341,12 @@ pub(crate) fn find(name: &str, place: &Place<'_>, all: &[Transport]) -> Result<T
 /// Returns the description of a protocol.
 const fn about_protocol(protocol: &Protocol) -> About {
     match protocol {
-        Protocol::Tcp(config) => about_window(&config.congestion_control),
+        Protocol::Tcp(config) => match config.congestion_control {
+            CongestionControl::NewReno => tcp::ABOUT,
+            CongestionControl::Dctcp(_) => dctcp::ABOUT,
+            CongestionControl::D2tcp(..) => d2tcp::ABOUT,
+            CongestionControl::Cubic(_) => cubic::ABOUT,
+        },
         Protocol::D3(config) => d3::about(config),
         Protocol::Due(_) => due::ABOUT,
         Protocol::PFabric(_) => pfabric::ABOUT,
@@ -376,44 +358,14 @@ const fn about_protocol(protocol: &Protocol) -> About {
 
 /// Returns the transport as stored in the manifest.
 pub(crate) fn resolved(transport: &Transport) -> Value {
-    let mut options: Map<String, Value>;
-    let family = match &transport.protocol {
-        Protocol::Tcp(config) => {
-            options = tcp::OPTIONS.resolved(config);
-            options.insert(
-                "congestion_control".to_owned(),
-                resolved_controller(&config.congestion_control),
-            );
-            "tcp"
-        }
-        Protocol::D3(config) => {
-            options = d3::OPTIONS.resolved(config);
-            options.insert(
-                "ignore_deadlines".to_owned(),
-                config.host.ignore_deadlines.into(),
-            );
-            "d3"
-        }
-        Protocol::Due(config) => {
-            options = due::OPTIONS.resolved(config);
-            "due"
-        }
-        Protocol::PFabric(config) => {
-            options = pfabric::OPTIONS.resolved(config);
-            "pfabric"
-        }
-        Protocol::Homa(config) => {
-            options = homa::OPTIONS.resolved(config);
-            "homa"
-        }
-        Protocol::Pdq(config) => {
-            options = pdq::OPTIONS.resolved(config);
-            "pdq"
-        }
-        Protocol::Sird(config) => {
-            options = sird::OPTIONS.resolved(config);
-            "sird"
-        }
+    let (family, options) = match &transport.protocol {
+        Protocol::Tcp(config) => ("tcp", tcp::resolved(config)),
+        Protocol::D3(config) => ("d3", d3::resolved(config)),
+        Protocol::Due(config) => ("due", due::OPTIONS.resolved(config)),
+        Protocol::PFabric(config) => ("pfabric", pfabric::OPTIONS.resolved(config)),
+        Protocol::Homa(config) => ("homa", homa::OPTIONS.resolved(config)),
+        Protocol::Pdq(config) => ("pdq", pdq::OPTIONS.resolved(config)),
+        Protocol::Sird(config) => ("sird", sird::OPTIONS.resolved(config)),
     };
     json!({
         "name": transport.name,
@@ -421,4 +373,20 @@ pub(crate) fn resolved(transport: &Transport) -> Value {
         "family": family,
         "options": options,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BUILT_IN, NAMED, TRANSPORTS};
+
+    #[test]
+    fn lists_have_the_same_transports() {
+        assert_eq!(BUILT_IN.map(|built_in| built_in.name), *TRANSPORTS);
+        let named: Vec<&str> = NAMED.split('`').skip(1).step_by(2).collect();
+        assert_eq!(named.len(), TRANSPORTS.len() + 1, "{named:?}");
+        assert!(
+            TRANSPORTS.iter().all(|name| named.contains(name)),
+            "{named:?}"
+        );
+    }
 }

@@ -1,10 +1,12 @@
 //! Options of PDQ.
 
+use super::Configured;
 use super::about::About;
 use super::d3::thousandths;
 use crate::keys::Kind::{Boolean, Number, Size, Time};
 use crate::keys::{S, US};
-use crate::options::options;
+use crate::model::Protocol;
+use crate::options::{Layers, options};
 use duetime_proto::pdq::Config;
 
 pub(super) const ABOUT: About = About {
@@ -33,4 +35,9 @@ options! {
         /// Minimum retransmission timeout.
         rto_min: Time(10 * US, 10 * S), default "10 ms";
     }
+}
+
+/// Reads the options.
+pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+    OPTIONS.read(layers, Protocol::Pdq)
 }

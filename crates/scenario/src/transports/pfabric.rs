@@ -1,9 +1,11 @@
 //! Options of pFabric.
 
+use super::Configured;
 use super::about::About;
 use crate::diagnostic::Result;
 use crate::keys::Kind::{Integer, Size, Time};
 use crate::keys::{S, US};
+use crate::model::Protocol;
 use crate::options::{Layers, options};
 use duetime_proto::pfabric::Config;
 
@@ -26,6 +28,11 @@ options! {
         /// Memory of each port of a switch, the packet in service included.
         queue: Size(3_000, 1_000_000_000), otherwise "two bandwidth-delay products of a host's link";
     }
+}
+
+/// Reads the options.
+pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+    OPTIONS.read(layers, Protocol::PFabric)
 }
 
 /// Refuses queues that hold fewer than two full packets: the packet in service counts.

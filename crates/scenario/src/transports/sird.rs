@@ -1,10 +1,12 @@
 //! Options of SIRD.
 
+use super::Configured;
 use super::about::About;
 use super::d3::thousandths;
 use crate::keys::Kind::{Boolean, Number, Size, Time};
 use crate::keys::S;
-use crate::options::options;
+use crate::model::Protocol;
+use crate::options::{Layers, options};
 use crate::values::{word, words};
 use duetime_proto::sird::{Config, Policy};
 
@@ -37,6 +39,11 @@ options! {
         /// trip.
         host_delay: Time(0, S), default "20 us";
     }
+}
+
+/// Reads the options.
+pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+    OPTIONS.read(layers, Protocol::Sird)
 }
 
 words!(Policy: ShortestRemaining = "shortest-remaining", Fair = "fair");
