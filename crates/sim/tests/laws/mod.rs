@@ -26,7 +26,7 @@ macro_rules! ensure {
 }
 pub(crate) use ensure;
 
-/// Number of unanswered requests in a row that a sender of D3 tolerates.
+/// Number of unanswered requests and retransmission timeouts in a row that a sender of D3 tolerates.
 const MAX_SILENCE: u32 = 32;
 /// Minimum time for which a sender of D3 waits for an answer.
 const MIN_REQUEST_WAIT: Span = Span::from_ms(1);
@@ -257,7 +257,7 @@ fn is_drowned(
 }
 
 /// Returns true if a link was full for most of the run, or once delayed answers until a sender of D3 abandons its flow:
-/// after [`MAX_SILENCE`] unanswered requests.
+/// after [`MAX_SILENCE`] unanswered requests and retransmission timeouts.
 fn is_full(
     case: &Case,
     records: &RunRecords,
@@ -266,7 +266,7 @@ fn is_full(
 ) -> bool {
     let name = case.network.link_name(link);
     let silence = MIN_REQUEST_WAIT * u64::from(MAX_SILENCE);
-    let may_abandon = flow.requests > MAX_SILENCE;
+    let may_abandon = flow.requests + flow.timeouts > MAX_SILENCE;
     let mut ports = records.ports.iter().filter(|port| port.link == name);
     ports.any(|port| {
         port.utilisation > 0.8 || may_abandon && rate.transmit(port.queue_max_bytes) >= silence
