@@ -44,7 +44,7 @@ struct BuiltIn {
 }
 
 /// Built-in transports, in the order of messages and of the reference page.
-const BUILT_IN: [BuiltIn; 13] = [
+const BUILT_IN: [BuiltIn; TRANSPORTS.len()] = [
     BuiltIn::new("tcp", tcp::LAYERS, &tcp::VARIANT, tcp::newreno),
     BuiltIn::new("dctcp", dctcp::LAYERS, &dctcp::VARIANT, dctcp::read),
     BuiltIn::new("d2tcp", d2tcp::LAYERS, &d2tcp::VARIANT, d2tcp::read),
