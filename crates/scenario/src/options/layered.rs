@@ -39,7 +39,7 @@ pub(crate) struct Field<C> {
 }
 
 impl<C> Options<C> {
-    /// Returns the defaults, overridden by the layers, as `make` of them; and the keys that override a profile.
+    /// Reads the layers over the defaults. Returns `make` of the configuration, and the keys that override a profile.
     pub fn read<'a, T>(
         &self,
         layers: Layers<'_, 'a>,

@@ -1,8 +1,7 @@
 //! Options of CUBIC.
 
-use super::Configured;
 use super::about::About;
-use super::tcp;
+use super::{Configured, tcp};
 use crate::diagnostic::Result;
 use crate::keys::Kind::{Boolean, Time};
 use crate::keys::S;

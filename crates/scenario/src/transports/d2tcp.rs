@@ -24,7 +24,8 @@ options! {
         imminence: List(&IMMINENCE), otherwise "[0.5, 2.0]",
             set bounds, write |d2tcp: &D2tcp| json!([d2tcp.d_min, d2tcp.d_max]);
         /// d of a flow after its deadline.
-        expired: IMMINENCE, otherwise "the lower bound of `imminence`", field d_expired, follow |config| config.d_expired = config.d_min;
+        expired: IMMINENCE, otherwise "the lower bound of `imminence`", field d_expired,
+            follow |config| config.d_expired = config.d_min;
         /// Formula of Tc: B / (3W/4), or the sum over the sawtooth (D2TCP §3.2).
         completion: word::<Completion>(), default "approximate";
     }
