@@ -76,7 +76,8 @@ impl BuiltIn {
     }
 }
 
-/// Names of the built-in transports. Not computed from [`BUILT_IN`], because its tables contain them.
+/// Names of the built-in transports.
+// Not computed from `BUILT_IN`, because its tables contain them.
 pub const TRANSPORTS: &[&str] = &[
     "tcp",
     "dctcp",
