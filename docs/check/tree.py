@@ -3,7 +3,7 @@
     tree.py DOCUMENT
 
 Blocks marked ``<!-- file: PATH -->`` are written to files. Of the blocks marked as checked by this program, `diff` blocks are
-applied and the commands of `console` blocks are run in the copy, in order. ``CARGO_TARGET_DIR`` sets the build folder.
+applied and the commands of `console` blocks are run in the copy, in order, with a build folder of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from blocks import ROOT, SHELL, Block, Session, Wrong, blocks_of, equal, steps_o
 
 
 def copied(folder: Path) -> Path:
-    """Copy all files known to git, with their times so that cargo rebuilds only changed crates."""
+    """Copy all files known to git, with their times so that cargo rebuilds only changed crates next time."""
     shutil.rmtree(folder, ignore_errors=True)
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -88,9 +88,11 @@ def run(block: Block, shell: Session) -> None:
 def main() -> int:
     """Follow the document and return the exit code."""
     document = Path(sys.argv[1])
-    target = Path(os.environ.setdefault("CARGO_TARGET_DIR", str(ROOT / "target")))
+    place = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "site"
+    # In a shared build folder, cargo takes the changed crates of the copy for those of the sources.
+    os.environ["CARGO_TARGET_DIR"] = str(place / "build")
     try:
-        done = follow(document, copied(target / "site" / "tree"))
+        done = follow(document, copied(place / "tree"))
     except Wrong as error:
         print(error)
         return 1
