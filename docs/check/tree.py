@@ -3,7 +3,7 @@
     tree.py DOCUMENT
 
 Blocks marked ``<!-- file: PATH -->`` are written to files. Of the blocks marked as checked by this program, `diff` blocks are
-applied and the commands of `console` blocks are run in the copy, in order, with a build folder of its own.
+applied and the commands of `console` blocks are run in the copy, in order, with a separate build folder.
 """
 
 from __future__ import annotations
