@@ -27,6 +27,9 @@ impl Machine {
             let path = std::env::temp_dir().join("duetime-kernel.lock");
             let lock = fs::File::create(path).expect("a lock file");
             lock.lock().expect("the lock");
+            // The next testbed removes files of a killed one, which would then be missing from its traces.
+            let clean = super::output_of(&["lab", "clean"]);
+            assert_eq!(clean.code, Some(0), "{}", clean.err);
             let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lab");
             let _ = fs::remove_dir_all(&folder);
             fs::create_dir_all(&folder).expect("a folder");

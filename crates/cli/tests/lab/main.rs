@@ -171,8 +171,6 @@ fn clean_removes_file_of_killed_testbed() {
     let Some(machine) = Machine::take("a killed testbed") else {
         return;
     };
-    // Leftovers of an earlier killed testbed would disturb this test.
-    output_of(&["lab", "clean"]);
     let scenario = machine.file("burst.toml", BURST);
     let before = Traces::now();
     let state = kill_testbed(&scenario, &before);
@@ -188,7 +186,6 @@ fn next_testbed_removes_file_of_killed_one() {
     let Some(machine) = Machine::take("a testbed after a killed one") else {
         return;
     };
-    output_of(&["lab", "clean"]);
     let scenario = machine.file("burst.toml", BURST);
     let before = Traces::now();
     let state = kill_testbed(&scenario, &before);
