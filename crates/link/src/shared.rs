@@ -41,6 +41,10 @@ impl SharedBuffer {
         now: Time,
         frame: F,
     ) -> Offer {
+        let port = &mut ports[to as usize];
+        if self.charge_surely(port, now, frame) {
+            return port.accept_unmarked(now, frame);
+        }
         if self.charge(ports, to, now, frame, Port::admits) {
             ports[to as usize].accept(now, frame)
         } else {
@@ -57,11 +61,28 @@ impl SharedBuffer {
         now: Time,
         frame: F,
     ) -> Option<Sent> {
+        let port = &mut ports[to as usize];
+        if self.charge_surely(port, now, frame) {
+            return Some(port.accept_fifo_unmarked(now, frame, Span::ZERO));
+        }
         if self.charge(ports, to, now, frame, Port::admits_fifo) {
             return Some(ports[to as usize].accept_fifo(now, frame, Span::ZERO));
         }
         ports[to as usize].refuse(frame);
         None
+    }
+
+    /// Charges the packet to the port if it is admitted without a mark even by the upper bounds of the occupancies, so
+    /// that no drain is necessary. Returns true if it is.
+    #[inline(always)]
+    fn charge_surely<F: Frame>(&mut self, port: &mut Port<F>, now: Time, frame: F) -> bool {
+        let bytes = frame.wire_bytes();
+        let admits = port.surely_admits(now, bytes) && self.admits(port, bytes);
+        if admits {
+            self.charged_bytes += u64::from(bytes);
+            port.charge(bytes);
+        }
+        admits
     }
 
     /// Charges the packet to the port if both the memory and the port admit it. Returns true if they do.

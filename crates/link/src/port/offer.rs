@@ -7,6 +7,9 @@ use duetime_core::{Span, Time};
 impl<F: Frame> Port<F> {
     /// Offers a packet at `now`.
     pub fn offer(&mut self, now: Time, frame: F) -> Offer {
+        if self.surely_admits(now, frame.wire_bytes()) {
+            return self.accept_unmarked(now, frame);
+        }
         self.drain(now);
         if self.admits(frame.wire_bytes()) {
             self.accept(now, frame)
@@ -27,15 +30,8 @@ impl<F: Frame> Port<F> {
     pub fn offer_fifo_delayed(&mut self, now: Time, frame: F, delay: Span) -> Option<Sent> {
         debug_assert!(!self.has_classes());
         let bytes = frame.wire_bytes();
-        // Without a drain, the recorded occupancy is an upper bound. If even that is below the limit, the threshold and
-        // the largest occupancy so far, draining first would not change the outcome.
-        if self.staying < self.sure_packets
-            && self.queue_bytes() + u64::from(bytes)
-                <= u64::from(self.queue_max_bytes.min(self.sure_bytes))
-        {
-            self.accepted_bytes += u64::from(bytes);
-            self.queue_bytes += bytes;
-            return Some(self.append(now, frame, delay));
+        if self.is_low(self.staying, bytes) {
+            return Some(self.accept_fifo_unmarked(now, frame, delay));
         }
         self.remove_departed(now);
         if !self.admits_fifo(bytes) {
@@ -58,6 +54,43 @@ impl<F: Frame> Port<F> {
         self.busy_until = Time::from_ps(now.as_ps() + sending);
         self.integrate(byte_time(frame, now, self.busy_until));
         self.put_on_wire(self.busy_until.as_ps() + delay.as_ps(), frame)
+    }
+
+    /// Returns true if the outcome of an offer of `bytes` is known without a drain: with `packets` in the port, the
+    /// packet is accepted without a mark, and the largest occupancy so far stays the largest. Without a drain, the
+    /// recorded occupancy is an upper bound.
+    #[inline(always)]
+    fn is_low(&self, packets: u32, bytes: u32) -> bool {
+        packets < self.sure_packets
+            && self.queue_bytes() + u64::from(bytes)
+                <= u64::from(self.queue_max_bytes.min(self.sure_bytes))
+    }
+
+    /// Returns true if the port's own limit admits `bytes` more without a mark and no drain at `now` is necessary
+    /// before [`Port::accept_unmarked`].
+    #[inline(always)]
+    pub(crate) fn surely_admits(&self, now: Time, bytes: u32) -> bool {
+        self.is_low(self.queue_packets(), bytes) && (self.waiting == 0 || self.busy_until > now)
+    }
+
+    /// Accepts a packet after [`Port::surely_admits`] returned true.
+    #[inline(always)]
+    pub(crate) fn accept_unmarked(&mut self, now: Time, frame: F) -> Offer {
+        if !self.has_classes() {
+            return Offer::Sent(self.accept_fifo_unmarked(now, frame, Span::ZERO));
+        }
+        self.accepted_bytes += u64::from(frame.wire_bytes());
+        self.queue_bytes += frame.wire_bytes();
+        self.place(now, frame)
+    }
+
+    /// Same as [`Port::accept_unmarked`] for a port without classes; the packet leaves `delay` later than it otherwise
+    /// would.
+    #[inline(always)]
+    pub(crate) fn accept_fifo_unmarked(&mut self, now: Time, frame: F, delay: Span) -> Sent {
+        self.accepted_bytes += u64::from(frame.wire_bytes());
+        self.queue_bytes += frame.wire_bytes();
+        self.append(now, frame, delay)
     }
 
     /// Returns true if the port's own limit admits `bytes` more, as of the last drain.
@@ -92,6 +125,12 @@ impl<F: Frame> Port<F> {
             return Offer::Sent(self.accept_fifo(now, frame, Span::ZERO));
         }
         let frame = self.admit(frame, self.queue_packets());
+        self.place(now, frame)
+    }
+
+    /// Sends an accepted packet if the link is free, or adds it to its class.
+    #[inline(always)]
+    fn place(&mut self, now: Time, frame: F) -> Offer {
         if self.busy_until > now || self.waiting != 0 {
             let classes = self.rare.classes.as_mut().expect("checked above");
             classes.push(now, frame);
