@@ -1,7 +1,6 @@
 //! Rare receiver state: out-of-order data and queued acknowledgements.
 
 use super::{Sack, Segment};
-use duetime_core::Time;
 use std::collections::VecDeque;
 
 /// Data beyond the next expected position, as ranges, with the message ends in it.
@@ -19,8 +18,6 @@ pub(super) struct Reassembly {
     pub(super) taken: Sack,
     /// Acknowledgements queued behind the one that is ready.
     pub(super) waiting: VecDeque<(Segment, Sack)>,
-    /// Arrival of the last data. Used by quick acknowledgements only.
-    pub(super) last_data: Option<Time>,
     /// Positions of recent arrivals in separate ranges, latest first (RFC 2018 §4).
     recent: [u64; MAX_RECENT],
 }

@@ -29,11 +29,13 @@ pub struct Receiver {
     /// True if open, not closed, and nothing is stored beyond `expected`.
     in_order: bool,
     closed: bool,
-    /// True if in order, with no quick acknowledgements to check.
+    /// True if in order, with no segment to be acknowledged individually.
     fast_path: bool,
     ect: Flags,
     /// Number of segments still to be acknowledged individually.
     quick: u8,
+    /// Time of the last data, or `Time::MAX` before the first.
+    last_data: Time,
     reassembly: Option<Box<Reassembly>>,
 }
 
@@ -69,6 +71,7 @@ impl Receiver {
                 Flags::NONE
             },
             quick: 0,
+            last_data: Time::MAX,
             reassembly: None,
         }
     }
@@ -83,9 +86,11 @@ impl Receiver {
             || flags.intersects(SLOW)
             || flags.contains(Flags::CE) != self.ce
             || segment.len == 0
+            || config.quick_ack > 0 && self.was_idle(config, now)
         {
             return self.input_slow(config, now, segment);
         }
+        self.last_data = now;
         self.expected += u64::from(segment.len);
         self.acknowledge_later(config, now, flags.contains(Flags::PUSH));
         Delivery {
@@ -163,7 +168,7 @@ impl Receiver {
             return Delivery::default();
         }
         if flags.contains(Flags::SYN) {
-            self.answer_syn(config);
+            self.answer_syn();
             return Delivery::default();
         }
         if self.expected == 0 {
@@ -199,11 +204,11 @@ impl Receiver {
                 duplicate = Some((segment.seq, before));
             }
             messages = self.advance(end, flags);
-            self.fast_path = self.in_order && config.quick_ack == 0;
         }
         if config.quick_ack > 0 && segment.len > 0 {
             at_once |= self.is_quick(config, now, duplicate.is_some());
         }
+        self.fast_path = self.in_order && self.quick == 0;
         let bytes = self.expected - before - u64::from(self.closed && self.expected > before);
         if at_once {
             self.acknowledge_with_blocks(config, duplicate);
@@ -216,21 +221,26 @@ impl Receiver {
     /// Returns true if data must be acknowledged at once because the connection is new, was idle, or the data is a
     /// `duplicate`: in these cases the sender waits for acknowledgements (RFC 5681 §4.2 allows one per segment).
     fn is_quick(&mut self, config: &Config, now: Time, duplicate: bool) -> bool {
-        let last = &mut self.reassembly.get_or_insert_default().last_data;
-        if last.is_none_or(|last| now.since(last) > config.rto_min) || duplicate {
+        if self.was_idle(config, now) || duplicate {
             self.quick = config.quick_ack;
         }
-        *last = Some(now);
+        self.last_data = now;
         let is_quick = self.quick > 0;
         self.quick = self.quick.saturating_sub(1);
         is_quick
     }
 
-    fn answer_syn(&mut self, config: &Config) {
+    /// Returns true if no data has arrived for a timeout, or ever.
+    #[inline(always)]
+    fn was_idle(&self, config: &Config, now: Time) -> bool {
+        self.last_data == Time::MAX || now.since(self.last_data) > config.rto_min
+    }
+
+    fn answer_syn(&mut self) {
         if self.expected == 0 {
             self.expected = 1;
             self.in_order = true;
-            self.fast_path = config.quick_ack == 0;
+            self.fast_path = true;
         }
         let kind = if self.expected == 1 {
             Flags::SYN | Flags::ACK

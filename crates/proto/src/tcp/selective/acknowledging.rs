@@ -40,6 +40,13 @@ impl Arrivals {
 }
 
 impl Selective {
+    /// Returns true if nothing is known of a loss, and no segment in flight was sent before one that has arrived.
+    #[inline]
+    fn is_undisturbed(&self) -> bool {
+        let overtaken = |first: &Sent| self.rack.has_overtaken(first);
+        self.board.is_undisturbed() && !self.board.first().is_some_and(overtaken)
+    }
+
     /// Applies an acknowledgement to the scoreboard.
     fn apply(&mut self, config: &Config, now: Time, ack: u64, sack: &Sack) -> Arrivals {
         let mut arrivals = Arrivals::default();
@@ -102,6 +109,14 @@ impl Sender {
         selective: &mut Selective,
     ) {
         let (ack, phase) = (segment.seq, self.phase);
+        if ack > self.una
+            && phase == Phase::Open
+            && sack.is_empty()
+            && selective.probe.is_idle()
+            && selective.is_undisturbed()
+        {
+            return self.acknowledged_in_order(config, now, segment, selective);
+        }
         let flight = self.highest - self.una;
         let bytes = ack - self.una;
         let answer = Answer {
@@ -154,6 +169,51 @@ impl Sender {
             self.grow(config, now, bytes);
         }
         self.restart_timers(config, now, bytes > 0, selective);
+    }
+
+    /// Processes an acknowledgement of new data while nothing is known of a loss. Does what [`Self::acknowledged`] does
+    /// in this case, the usual one, without the steps that would have no effect.
+    #[inline]
+    fn acknowledged_in_order(
+        &mut self,
+        config: &Config,
+        now: Time,
+        segment: Segment,
+        selective: &mut Selective,
+    ) {
+        let ack = segment.seq;
+        let bytes = ack - self.una;
+        let Selective { board, rack, .. } = selective;
+        rack.begin();
+        let (mut first_sent, mut last_sent) = (None, Time::ZERO);
+        board.acknowledge(ack, |sent| {
+            if config.rack {
+                rack.measured(now.since(sent.at));
+                rack.delivered(now, sent);
+            }
+            first_sent = first_sent.or(Some(sent.at));
+            last_sent = sent.at;
+        });
+        let marked = self.uses_marks() && segment.flags.contains(Flags::ECE);
+        if let Some(at) = first_sent {
+            self.rtt.sample(config, now.since(at));
+            selective.probe.measured = true;
+        }
+        self.advance(ack, bytes, marked);
+        selective.rack.adapt(false, false, ack, self.highest);
+        selective.timers.reordering = Time::MAX;
+        if first_sent.is_some() {
+            let (rtt, next) = (now.since(last_sent), self.highest);
+            on!(&mut self.controller, control => control.on_rtt_sample(rtt, ack, next));
+        }
+        if ack > self.reduced_end {
+            if marked {
+                self.reduce_by_marks(config, now);
+            } else if selective.usage.allows_growth(config, &self.window) {
+                self.grow(config, now, bytes);
+            }
+        }
+        self.restart_timers(config, now, true, selective);
     }
 
     /// Advances the cumulative acknowledgement to `ack`, by `bytes`.

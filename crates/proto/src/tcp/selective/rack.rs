@@ -48,16 +48,19 @@ impl Rack {
     }
 
     /// Step 1: records the round-trip time of a segment that was sent once.
+    #[inline]
     pub fn measured(&mut self, rtt: Span) {
         self.min_rtt = self.min_rtt.min(rtt);
     }
 
     /// Prepares for an acknowledgement.
+    #[inline]
     pub fn begin(&mut self) {
         self.highest_before = self.highest;
     }
 
     /// Steps 2 and 3: records that a segment has arrived.
+    #[inline]
     pub fn delivered(&mut self, now: Time, sent: &Sent) {
         let rtt = now.since(sent.at);
         // Too short a time: an earlier copy was acknowledged.
@@ -74,8 +77,15 @@ impl Rack {
         self.highest = self.highest.max(sent.end);
     }
 
+    /// Returns true if a segment that was sent after this one has arrived.
+    #[inline]
+    pub fn has_overtaken(&self, sent: &Sent) -> bool {
+        is_after((self.sent_at, self.end), (sent.at, sent.end))
+    }
+
     /// Step 4: adapts the reordering window, where `una` is acknowledged and `next` is sent next. `duplicate` is true
     /// if the acknowledgement reported duplicate data.
+    #[inline]
     pub fn adapt(&mut self, duplicate: bool, recovered: bool, una: u64, next: u64) {
         if una >= self.duplicate_round {
             self.duplicate_round = 0;
@@ -112,7 +122,7 @@ impl Rack {
         let window = self.window(repairing, board.sacked(), smoothed);
         let mut next_check = None;
         board.classify(|sent| {
-            if !is_after((self.sent_at, self.end), (sent.at, sent.end)) {
+            if !self.has_overtaken(sent) {
                 // Segments sent once are in order of time, so all that follow were sent no earlier.
                 return if sent.state.repeated {
                     Verdict::Keep

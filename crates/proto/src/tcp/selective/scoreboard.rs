@@ -35,6 +35,7 @@ pub(super) struct State {
 }
 
 impl Sent {
+    #[inline]
     fn bytes(&self) -> u64 {
         self.end - self.start
     }
@@ -62,6 +63,8 @@ pub(super) struct Scoreboard {
     lost_bytes: u64,
     /// Bytes with a copy in flight.
     repaired_bytes: u64,
+    /// Segments sent more than once.
+    repeated: u32,
     /// Lost segments without a copy in flight.
     waiting: u32,
     /// Lower bound on the start of those segments.
@@ -80,6 +83,18 @@ impl Scoreboard {
             flags: Flags(flags.0 & (Flags::PUSH | Flags::FIN).0),
             state: State::default(),
         });
+    }
+
+    /// Returns true if every segment was sent once, and none is known to have arrived or counts as lost.
+    #[inline]
+    pub fn is_undisturbed(&self) -> bool {
+        self.sacked == 0 && self.lost_bytes == 0 && self.repeated == 0
+    }
+
+    /// Returns the first segment in flight.
+    #[inline]
+    pub fn first(&self) -> Option<&Sent> {
+        self.segments.front()
     }
 
     /// Returns the bytes that count as in flight (RFC 6675 §4, `SetPipe`).
@@ -287,6 +302,9 @@ impl Scoreboard {
         }
         if sent.state.repaired {
             self.repaired_bytes = self.repaired_bytes.wrapping_add_signed(bytes);
+        }
+        if sent.state.repeated {
+            self.repeated = self.repeated.wrapping_add_signed(one);
         }
         if sent.needs_retransmit() {
             self.waiting = self.waiting.wrapping_add_signed(one);
