@@ -107,6 +107,12 @@ impl PortDriver {
         self.min_queue > 0 && config.router.variant.queue_sample == QueueSample::Smallest
     }
 
+    /// Returns false if [`needs_sample`](Self::needs_sample) is false under any options: the minimum is already zero.
+    #[inline(always)]
+    pub const fn has_queued(&self) -> bool {
+        self.min_queue > 0
+    }
+
     /// Records the queue found by an arriving packet, counted as in [`Reading::queue_bytes`]. Without samples, an
     /// update uses the queue at its own time.
     #[inline]

@@ -22,6 +22,8 @@ pub struct Sender {
     budget: u64,
     /// Next packet to send. Kept up to date, because it is read more often than it changes.
     planned: Option<Plan>,
+    /// True if `planned` waits for `release`.
+    waits: bool,
     /// First byte that was never sent.
     next: u64,
     size: u64,
@@ -216,6 +218,7 @@ impl Sender {
         let mut sender = Self {
             budget: 0,
             planned: None,
+            waits: false,
             next: 0,
             size: message.length.bytes(),
             limit: u64::MAX,
@@ -359,6 +362,7 @@ impl Sender {
             State::Opening | State::Open if self.next < self.size => {
                 self.quenched = true;
                 self.planned = self.planned_end();
+                self.schedule_plan();
             }
             _ => {}
         }

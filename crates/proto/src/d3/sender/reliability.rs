@@ -92,6 +92,7 @@ impl Sender {
         if self.next_timeout() > now {
             return None;
         }
+        let only_paced = self.request_timer > now && self.data_timer > now;
         let mut expired = None;
         if self.request_timer <= now {
             expired = match (self.request, self.state) {
@@ -126,7 +127,12 @@ impl Sender {
             expired = expired.or(Some(Timer::Pace));
         }
         self.set_gate(config, now);
-        self.replan(config);
+        if only_paced {
+            // The packet that waited carries no request, and only requests depend on how far the flow is ahead.
+            self.schedule_plan();
+        } else {
+            self.replan(config);
+        }
         expired
     }
 
@@ -189,7 +195,7 @@ impl Sender {
 
     pub(super) fn finish(&mut self) {
         self.state = State::Closed;
-        self.planned = None;
+        (self.planned, self.waits) = (None, false);
         self.request_timer = Time::MAX;
         self.data_timer = Time::MAX;
         self.pace_timer = Time::MAX;

@@ -32,7 +32,7 @@ impl Sender {
     /// Returns the next packet that may be sent now. The round trip of a request starts here, so call this only when
     /// the packet can be sent.
     pub fn poll_transmit(&mut self, config: &Config, now: Time) -> Option<Packet> {
-        let plan = self.planned?;
+        let plan = self.planned.filter(|_| !self.waits)?;
         let mut packet = Packet::default();
         let retransmit = self.request == RequestState::Lost;
         match plan {
@@ -95,23 +95,24 @@ impl Sender {
     /// Returns true if [`poll_transmit`](Self::poll_transmit) would return a packet.
     #[inline]
     pub fn can_transmit(&self, config: &Config) -> bool {
+        debug_assert_eq!(self.planned, self.plan(config), "the plan is up to date");
         debug_assert_eq!(
-            self.planned,
-            self.plan(config).filter(|plan| !self.is_gated(plan)),
-            "the plan is up to date"
+            self.waits,
+            self.planned.is_some_and(|plan| self.is_gated(&plan)),
+            "so is its time"
         );
-        self.planned.is_some()
+        self.planned.is_some() && !self.waits
     }
 
     pub(super) fn replan(&mut self, config: &Config) {
         self.planned = self.plan(config);
-        self.pace_timer = Time::MAX;
-        if let Some(plan) = &self.planned
-            && self.is_gated(plan)
-        {
-            self.planned = None;
-            self.pace_timer = self.release;
-        }
+        self.schedule_plan();
+    }
+
+    /// Determines whether the planned packet waits for its time, after the gate or the plan has changed.
+    pub(super) fn schedule_plan(&mut self) {
+        self.waits = self.planned.is_some_and(|plan| self.is_gated(&plan));
+        self.pace_timer = if self.waits { self.release } else { Time::MAX };
     }
 
     /// Returns true if the packet waits for its time. A packet with a request starts a slot and does not wait; the
