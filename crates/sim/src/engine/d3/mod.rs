@@ -13,10 +13,11 @@ pub use sending::Sending;
 use super::context::Context;
 use super::endpoint::{Binding, Endpoint, Listed};
 use crate::capture::Decoded;
-use crate::packet::Packet;
+use crate::packet::{Packet, REVERSE};
 use crate::setup::Setup;
 use crate::workload::Message;
 use duetime_core::Time;
+use duetime_link::Frame;
 use duetime_proto::d3::{self, Config, wire::capture};
 use duetime_scenario::model::RouterProgram;
 
@@ -27,7 +28,7 @@ const PROTOCOL: u8 = 253;
 pub enum D3 {}
 
 /// A D3 packet with the index of its endpoint, for replies; a SYN also carries the message. Flow and deadline are for
-/// the simulator's measurements at routers.
+/// the simulator's measurements at routers. Most packets are [plain](is_plain) and have no extra.
 #[derive(Debug)]
 pub struct Extra {
     pub packet: d3::Packet,
@@ -47,15 +48,13 @@ impl Endpoint for D3 {
         Some((extra.reply, extra.message.as_deref()?))
     }
 
-    fn decode(_packet: &Packet, extra: Option<&Extra>, _overhead: u32) -> Decoded {
-        let Some(Extra { packet, .. }) = extra else {
-            return Decoded::default();
-        };
+    fn decode(packet: &Packet, extra: Option<&Extra>, overhead: u32) -> Decoded {
+        let contents = extra.map_or_else(|| plain(packet, overhead), |extra| extra.packet);
         Decoded {
-            seq: packet.seq,
-            len: packet.len,
+            seq: contents.seq,
+            len: contents.len,
             protocol: PROTOCOL,
-            headers: headers(packet),
+            headers: headers(&contents),
         }
     }
 
@@ -89,22 +88,48 @@ fn headers(packet: &d3::Packet) -> Vec<u8> {
     bytes[..length].to_vec()
 }
 
+/// Returns true if the fields of [`Packet`] suffice for a packet: it has no request, and no flag other than its
+/// direction's.
+#[inline(always)]
+fn is_plain(packet: &d3::Packet, bits: u16) -> bool {
+    packet.request.is_none()
+        && packet.flags == flags(bits & REVERSE != 0)
+        && u32::try_from(packet.seq).is_ok()
+}
+
+/// Returns the flags of a plain packet.
+#[inline(always)]
+const fn flags(is_reverse: bool) -> d3::Flags {
+    d3::Flags(0).with(d3::Flags::ACK, is_reverse)
+}
+
+/// Returns the contents of a [plain](is_plain) packet. `overhead` is the number of bytes around the IP packet.
+#[inline(always)]
+fn plain(packet: &Packet, overhead: u32) -> d3::Packet {
+    d3::Packet {
+        seq: u64::from(packet.seq),
+        len: packet.wire_bytes() - overhead - capture::IP_BYTES,
+        flags: flags(packet.is_reverse()),
+        ..d3::Packet::default()
+    }
+}
+
 /// Creates a packet of this endpoint. `bits` holds the direction flag.
-fn packet(
+#[inline(always)]
+fn create(
     config: &Config,
     binding: &Binding,
-    context: &mut Context,
-    extra: Extra,
+    context: &Context,
+    inner: &d3::Packet,
     bits: u16,
 ) -> Packet {
-    let mut packet = Packet::new(
+    debug_assert_eq!(config.wire.header_bytes, capture::IP_BYTES);
+    Packet::new(
         binding.remote,
         binding.peer,
         binding.hash,
-        extra.packet.seq as u32,
-        extra.packet.wire_bytes(config) as u16 + context.frame_overhead,
+        inner.seq as u32,
+        inner.wire_bytes(config) as u16 + context.frame_overhead,
         bits | Packet::label(D3::FAMILY as u16, binding.class),
-    );
-    packet.extra = context.attach::<D3>(extra);
-    packet
+    )
 }

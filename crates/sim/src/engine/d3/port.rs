@@ -169,6 +169,12 @@ impl PortState {
         admitted
     }
 
+    /// Returns true if the queue that the next packet finds may be sampled.
+    #[inline(always)]
+    pub fn watches_queue(&self) -> bool {
+        self.puller.is_none() && self.driver.has_queued()
+    }
+
     /// Handles a packet that arrives at the port of `link`: samples the queue that it finds, and answers its rate
     /// request, if any. The first request creates the state.
     pub fn packet(

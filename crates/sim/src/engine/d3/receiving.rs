@@ -1,6 +1,6 @@
 //! Receiving end of a D3 flow.
 
-use super::{D3, Extra, packet};
+use super::{D3, Extra, create, is_plain, plain};
 use crate::engine::context::Context;
 use crate::engine::endpoint::{Binding, Receiver};
 use crate::packet::{Packet, REVERSE};
@@ -35,8 +35,9 @@ impl Receiver for Receiving {
     }
 
     fn input(&mut self, _binding: &mut Binding, context: &mut Context, packet: Packet) -> u32 {
-        let Some(Extra { packet: inner, .. }) = context.take::<D3>(&packet) else {
-            return 0;
+        let inner = match context.take::<D3>(&packet) {
+            Some(extra) => extra.packet,
+            None => plain(&packet, u32::from(context.frame_overhead)),
         };
         let newly = self.machine.input(&inner).bytes;
         let delivered = self.machine.delivered();
@@ -68,14 +69,17 @@ impl Receiver for Receiving {
         index: u32,
     ) -> Option<Packet> {
         let inner = self.machine.poll_transmit(&self.config)?;
-        let extra = Extra {
-            packet: inner,
-            reply: index,
-            message: None,
-            flow: self.message.flow,
-            deadline: None,
-        };
-        Some(packet(&self.config, binding, context, extra, REVERSE))
+        let mut packet = create(&self.config, binding, context, &inner, REVERSE);
+        if !is_plain(&inner, REVERSE) {
+            packet.extra = context.attach::<D3>(Extra {
+                packet: inner,
+                reply: index,
+                message: None,
+                flow: self.message.flow,
+                deadline: None,
+            });
+        }
+        Some(packet)
     }
 
     fn can_transmit(&self) -> bool {

@@ -1,6 +1,6 @@
 //! Sending end of a D3 flow.
 
-use super::{D3, Extra, packet};
+use super::{D3, Extra, create, is_plain, plain};
 use crate::engine::context::Context;
 use crate::engine::endpoint::{Aborted, Binding, Sender};
 use crate::packet::{NONE, Packet};
@@ -43,11 +43,13 @@ impl Sender for Sending {
     }
 
     fn input(&mut self, binding: &mut Binding, context: &mut Context, packet: Packet) {
-        let Some(extra) = context.take::<D3>(&packet) else {
-            return;
+        let mut inner = match context.take::<D3>(&packet) {
+            Some(extra) => {
+                binding.peer = extra.reply;
+                extra.packet
+            }
+            None => plain(&packet, u32::from(context.frame_overhead)),
         };
-        let mut inner = extra.packet;
-        binding.peer = extra.reply;
         if let Some(faults) = &mut context.faults {
             faults.falsify_feedback(binding.host, self.message.flow, &mut inner);
         }
@@ -81,15 +83,18 @@ impl Sender for Sending {
         if context.recorder.is_observing() {
             observe_sent(context, binding.hash, &inner);
         }
-        let opens = inner.flags.contains(d3::Flags::SYN);
-        let extra = Extra {
-            packet: inner,
-            reply: index,
-            message: opens.then(|| Box::new(self.message.clone())),
-            flow: self.message.flow,
-            deadline: self.message.deadline,
-        };
-        Some(packet(&self.config, binding, context, extra, 0))
+        let mut packet = create(&self.config, binding, context, &inner, 0);
+        if !is_plain(&inner, 0) {
+            let opens = inner.flags.contains(d3::Flags::SYN);
+            packet.extra = context.attach::<D3>(Extra {
+                packet: inner,
+                reply: index,
+                message: opens.then(|| Box::new(self.message.clone())),
+                flow: self.message.flow,
+                deadline: self.message.deadline,
+            });
+        }
+        Some(packet)
     }
 
     fn can_transmit(&self) -> bool {

@@ -54,10 +54,11 @@ impl<S: Sender> SendingEnd<S> {
                 return true;
             }
         }
-        self.binding.arm(context, self.machine.next_timeout());
+        // A packet that leaves now may set an earlier timer, which makes one for the present state needless.
         if !self.binding.ready {
             hosts.offer(context, wire, self, sender);
         }
+        self.binding.arm(context, self.machine.next_timeout());
         false
     }
 
