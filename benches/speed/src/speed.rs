@@ -27,7 +27,7 @@ const LIMITS: [(&str, &str, Limit); 9] = [
     ("w2", "dctcp", Limit::FloorRatio(1.6)),
     ("w2", "dctcp", Limit::ResidentMb(24.0)),
     ("w2", "tcp, strict priority", Limit::Instructions(610.0)),
-    ("w2", "d3", Limit::Instructions(660.0)),
+    ("w2", "d3", Limit::Instructions(600.0)),
     ("w2", "due", Limit::Instructions(500.0)),
     ("w3", "dctcp", Limit::FloorRatio(0.6 * W3_BEFORE)),
 ];

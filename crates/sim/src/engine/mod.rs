@@ -157,11 +157,11 @@ impl Partition {
             // The bound is written as in `Wire::arrival`, so that the compiler drops its check there.
             if (id as usize) < self.wire.links() {
                 events.now = Time::from_ps(time);
-                let arrived = self.wire.arrival(&mut self.context, id);
+                let arrived = self.wire.arrival::<ALONE>(&mut self.context, id);
                 if let Some(Arrived { host, packet, more }) = arrived {
                     self.receive(host, packet);
                     if more {
-                        self.receive_rest(id);
+                        self.receive_rest::<ALONE>(id);
                     }
                 }
                 continue;
@@ -199,8 +199,9 @@ impl Partition {
 
     /// Passes the remaining packets that `link` has delivered by now to the host's endpoints.
     #[inline(never)]
-    fn receive_rest(&mut self, link: u32) {
-        while let Some(Arrived { host, packet, more }) = self.wire.arrival(&mut self.context, link)
+    fn receive_rest<const ALONE: bool>(&mut self, link: u32) {
+        while let Some(Arrived { host, packet, more }) =
+            self.wire.arrival::<ALONE>(&mut self.context, link)
         {
             self.receive(host, packet);
             if !more {

@@ -59,7 +59,6 @@ impl Link {
     pub const SLOW_ARRIVAL: u32 = Self::MAY_LOSE
         | Self::CROSSING
         | Self::CLASSED
-        | Self::SUBPARTITIONED
         | Self::WATCHED_BY_HOST
         | Self::MORTAL
         | Self::REPLIES

@@ -6,7 +6,7 @@ use crate::engine::context::Context;
 use crate::engine::d3::{EdgeState, PortState};
 use crate::engine::pdq;
 use crate::output::AllocatorState;
-use crate::packet::Packet;
+use crate::packet::{NONE, Packet};
 use crate::setup::Setup;
 use duetime_link::Port;
 use duetime_proto::d3::Allocation;
@@ -76,8 +76,15 @@ impl Program {
         }
     }
 
+    /// Returns true unless [`Self::packet`] has nothing to do for this packet.
+    #[inline(always)]
+    pub fn observes(&self, packet: &Packet) -> bool {
+        packet.extra != NONE || matches!(self, Self::D3Port(Some(state)) if state.watches_queue())
+    }
+
     /// Handles a packet at the port of `link` before it is offered to the queue. If the port polices, the packet has
     /// just been admitted.
+    #[inline(never)]
     pub fn packet(
         &mut self,
         context: &mut Context,
