@@ -150,7 +150,7 @@ pub struct Memory<'a> {
 /// Offers a packet to a port without classes, which it leaves later by `delay`. `at_once` is true if the port is idle
 /// and has no limit. Returns `None` if the packet is dropped.
 #[inline(always)]
-pub fn offer_fifo(
+fn offer_fifo(
     port: &mut Port<Packet>,
     now: Time,
     packet: Packet,

@@ -1,6 +1,6 @@
 //! Sending: admission to ports, special handling, and the next arrival.
 
-use super::discipline::{self, Discipline, Memory, offer_fifo};
+use super::discipline::{self, Discipline, Memory};
 use super::link::Link;
 use super::reception::Reception;
 use super::{Wire, due};
@@ -56,6 +56,9 @@ impl Wire {
         let port = &mut self.ports[link as usize];
         let special = Link::of(port).special & !(Link::ON_ARRIVAL | Link::SUBPARTITIONED);
         if special != 0 {
+            if special == Link::CROSSING {
+                return self.send_across(context, link, packet, delay);
+            }
             return self.send_specially::<ALONE>(context, link, packet, special, delay);
         }
         let Some(sent) = port.offer_fifo_delayed(context.now(), packet, delay) else {
@@ -63,6 +66,16 @@ impl Wire {
         };
         if sent.first {
             schedule::<ALONE>(context, &mut self.reception, port, link, sent);
+        }
+    }
+
+    /// Sends a packet on a link whose only special handling is that it crosses partitions.
+    #[inline(never)]
+    fn send_across(&mut self, context: &mut Context, link: u32, packet: Packet, delay: Span) {
+        let port = &mut self.ports[link as usize];
+        match port.offer_fifo_delayed(context.now(), packet, delay) {
+            Some(sent) => self.crossings.send(context, link, port, sent.arrival),
+            None => self.discard(context, packet),
         }
     }
 
@@ -168,13 +181,6 @@ impl Wire {
         (at_once, delay): (bool, Span),
     ) {
         let now = context.now();
-        if special == Link::CROSSING {
-            let port = &mut self.ports[link as usize];
-            return match offer_fifo(port, now, packet, at_once, delay) {
-                Some(sent) => self.crossings.send(context, link, port, sent.arrival),
-                None => self.discard(context, packet),
-            };
-        }
         if special & Link::POLICED != 0 && !self.admits(context, link, packet, special) {
             return;
         }
