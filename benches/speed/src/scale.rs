@@ -1,18 +1,27 @@
 //! Cost per packet-hop and memory of runs on growing networks with the same load per host. The switches are those of W2
-//! (a buffer per port, one threshold), so that only the network grows.
+//! (a buffer per port, one threshold), so that only the network grows. A published benchmark of another simulator, a
+//! permutation at 100 Gbps, has a separate row.
 
 use crate::process::{self, Cost};
 use crate::speed::scenario;
 use duetime_measure::{grouped, lines, median};
 use serde_json::json;
 
-/// Row of the table: hosts, network, latency of its links, size distribution, number of flows.
+/// Row of the table.
 struct Case {
     hosts: u32,
     latency_us: u32,
     network: Network,
-    sizes: &'static str,
-    flows: u32,
+    traffic: Traffic,
+}
+
+/// Traffic of a row.
+enum Traffic {
+    /// DCTCP flows that start as a Poisson process, with sizes of this distribution; at least so many.
+    Poisson { sizes: &'static str, flows: u32 },
+    /// One TCP flow of 1 MiB from each host, with the Linux profile and drop-tail ports of 200 packets (E5 of the
+    /// simulator Days 1.0, which needs 126 s on one core).
+    Permutation,
 }
 
 const fn case(
@@ -26,15 +35,20 @@ const fn case(
         hosts,
         latency_us,
         network,
-        sizes,
-        flows,
+        traffic: Traffic::Poisson { sizes, flows },
     }
 }
 
-const CASES: [Case; 7] = [
+const CASES: [Case; 8] = [
     case(100, 1, racks(5, 20, 40), "hadoop", 6_250),
     case(1_000, 1, racks(25, 40, 100), "hadoop", 62_500),
     case(4_000, 1, racks(100, 40, 100), "hadoop", 250_000),
+    Case {
+        hosts: 8_192,
+        latency_us: 1,
+        network: Network::FatTree { k: 32, gbps: 100 },
+        traffic: Traffic::Permutation,
+    },
     case(16_000, 1, FAT_TREE_40, "hadoop", 1_000_000),
     case(16_000, 1, FAT_TREE_40, "web-search", 20_000),
     // The same network with link latencies as in W2.
@@ -42,9 +56,34 @@ const CASES: [Case; 7] = [
     case(16_000, 20, FAT_TREE_40, "web-search", 20_000),
 ];
 
-/// Network whose hosts have links of 10 Gbps.
+impl Case {
+    /// Returns the number of flows that the run must have.
+    const fn flows(&self) -> u32 {
+        match self.traffic {
+            Traffic::Poisson { flows, .. } => flows,
+            Traffic::Permutation => self.hosts,
+        }
+    }
+
+    /// Returns the transport.
+    const fn transport(&self) -> &'static str {
+        match self.traffic {
+            Traffic::Poisson { .. } => "dctcp",
+            Traffic::Permutation => "tcp",
+        }
+    }
+
+    /// Returns the flows' sizes, as shown in the table.
+    const fn sizes(&self) -> &'static str {
+        match self.traffic {
+            Traffic::Poisson { sizes, .. } => sizes,
+            Traffic::Permutation => "permutation",
+        }
+    }
+}
+
 enum Network {
-    /// Leaf-spine network with four spines.
+    /// Leaf-spine network with four spines, whose hosts have links of 10 Gbps.
     Racks {
         racks: u32,
         hosts_per_rack: u32,
@@ -52,6 +91,7 @@ enum Network {
     },
     FatTree {
         k: u32,
+        gbps: u32,
     },
 }
 
@@ -63,7 +103,7 @@ const fn racks(racks: u32, hosts_per_rack: u32, uplink_gbps: u32) -> Network {
     }
 }
 
-const FAT_TREE_40: Network = Network::FatTree { k: 40 };
+const FAT_TREE_40: Network = Network::FatTree { k: 40, gbps: 10 };
 
 impl Network {
     fn toml(&self, latency_us: u32) -> String {
@@ -80,7 +120,9 @@ impl Network {
                 link(10),
                 link(*uplink_gbps)
             ),
-            Self::FatTree { k } => format!("kind = \"fat-tree\"\nk = {k}\nlink = {}", link(10)),
+            Self::FatTree { k, gbps } => {
+                format!("kind = \"fat-tree\"\nk = {k}\nlink = {}", link(*gbps))
+            }
         }
     }
 }
@@ -112,7 +154,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
         .filter(|case| requested.is_empty() || requested.contains(&case.hosts))
         .collect();
     if cases.is_empty() {
-        return Err("--hosts must be 100, 1000, 4000 or 16000".to_owned());
+        return Err("--hosts must be 100, 1000, 4000, 8192 or 16000".to_owned());
     }
     let w2 = process::simulator(&scenario("w2"), "dctcp", &[])?;
     let mut baseline = vec![Cost::measure(&w2)?.ns_per_hop];
@@ -120,7 +162,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     for case in cases {
         eprintln!(
             "{} hosts, {} us, {} flows of {} …",
-            case.hosts, case.latency_us, case.flows, case.sizes
+            case.hosts,
+            case.latency_us,
+            case.flows(),
+            case.sizes()
         );
         rows.push((case, measure(case)?));
         // Run W2 after each case, so that the ratio compares the same machine at the same speed.
@@ -140,38 +185,39 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
 fn measure(case: &Case) -> Result<Cost, String> {
     let folder = std::env::temp_dir().join(format!("duetime-scale-{}", std::process::id()));
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let file = folder.join(format!("{}-{}.toml", case.hosts, case.sizes));
+    let file = folder.join(format!("{}-{}.toml", case.hosts, case.sizes()));
     std::fs::write(&file, text(case)).map_err(|error| format!("{}: {error}", file.display()))?;
-    let cost = process::simulator(&file.to_string_lossy(), "dctcp", &[])
+    let cost = process::simulator(&file.to_string_lossy(), case.transport(), &[])
         .and_then(|program| Cost::measure(&program));
     std::fs::remove_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let cost = cost?;
-    if cost.flows < u64::from(case.flows) || cost.unfinished > 0 {
+    if cost.flows < u64::from(case.flows()) || cost.unfinished > 0 {
         return Err(format!(
             "{} flows, {} unfinished; {} required",
-            cost.flows, cost.unfinished, case.flows
+            cost.flows,
+            cost.unfinished,
+            case.flows()
         ));
     }
     Ok(cost)
 }
 
 fn text(case: &Case) -> String {
-    let Case {
-        hosts,
-        latency_us,
-        network,
-        sizes,
-        flows,
-    } = case;
-    let topology = network.toml(*latency_us);
+    let topology = case.network.toml(case.latency_us);
+    let Traffic::Poisson { sizes, flows } = case.traffic else {
+        return format!(
+            "name = \"scale\"\ntransport = \"tcp\"\nduration = \"5 ms\"\ndrain = \"2 s\"\n\n[topology]\n{topology}\n\n\
+             [switch]\nbuffer = \"200 packets\"\n\n[[workload]]\nkind = \"permutation\"\nsize = \"1 MiB\"\n"
+        );
+    };
     // The web-search flows are much larger, so fewer are offered.
-    let per_host = if *sizes == "hadoop" {
+    let per_host = if sizes == "hadoop" {
         RATE_PER_HOST
     } else {
         RATE_PER_HOST / 10
     };
-    let rate = per_host * hosts;
-    let milliseconds = f64::from(*flows) * MARGIN / f64::from(rate) * 1e3;
+    let rate = per_host * case.hosts;
+    let milliseconds = f64::from(flows) * MARGIN / f64::from(rate) * 1e3;
     format!(
         "name = \"scale\"\ntransport = \"dctcp\"\nduration = \"{milliseconds:.3} ms\"\ndrain = \"60 s\"\n\n\
          [topology]\n{topology}\n\n[switch]\nbuffer = \"1000 packets\"\necn_threshold = \"65 packets\"\n\n[tcp]\ninitial_window = 10\n\n[[workload]]\nkind = \"poisson\"\nsize = \"{sizes}\"\nrate = \"{rate} /s\"\n"
@@ -185,8 +231,8 @@ fn is_met(cost: &Cost, baseline: f64) -> bool {
 
 fn line(case: &Case, cost: &Cost, baseline: f64) -> serde_json::Value {
     json!({
-        "work": format!("scale-{}-{}us-{}", case.hosts, case.latency_us, case.sizes),
-        "transport": "dctcp",
+        "work": format!("scale-{}-{}us-{}", case.hosts, case.latency_us, case.sizes()),
+        "transport": case.transport(),
         "hosts": case.hosts,
         "latency_us": case.latency_us,
         "flows": cost.flows,
@@ -204,7 +250,7 @@ fn print(rows: &[(&Case, Cost)], baseline: f64) {
         .map(|(case, cost)| {
             let met = is_met(cost, baseline);
             vec![
-                case.sizes.to_owned(),
+                case.sizes().to_owned(),
                 grouped(u64::from(case.hosts)),
                 case.latency_us.to_string(),
                 grouped(cost.flows),
