@@ -123,7 +123,7 @@ pub struct GroupEstimate {
     pub goodput_bytes_per_s: Percentiles<Option<Estimate>>,
     /// Jain's index of the goodputs of long flows.
     pub fairness: Option<Estimate>,
-    /// Retransmission timeouts per flow.
+    /// Retransmission timeouts per flow; this and the next two are `None` if no packets were counted.
     pub timeouts_per_flow: Option<Estimate>,
     /// Retransmitted segments per flow.
     pub retransmits_per_flow: Option<Estimate>,
@@ -312,6 +312,9 @@ impl GroupEstimate {
             }
         };
         let share = |part, whole| Estimate::of(runs, |drawn| ratio(drawn, counts(part, whole)));
+        // Runs that count no packets, such as those of `duetime load`, know nothing of the senders.
+        let counts_packets = runs.iter().any(|run| run.network.packet_hops > 0);
+        let per_flow = |part| share(part, |group| group.flows).filter(|_| counts_packets);
         let percentiles = |pick: fn(&GroupSamples) -> &Samples| {
             Pool::of(runs.iter().map(|run| Some(pick(&run.group(key)?.samples)))).estimates()
         };
@@ -329,9 +332,9 @@ impl GroupEstimate {
             slack_s: percentiles(|samples| &samples.slack),
             goodput_bytes_per_s: percentiles(|samples| &samples.goodput),
             fairness: Estimate::of(runs, |drawn| mean_of(drawn, |run| run.group(key)?.fairness)),
-            timeouts_per_flow: share(|group| group.timeouts, |group| group.flows),
-            retransmits_per_flow: share(|group| group.retransmits, |group| group.flows),
-            marks_per_flow: share(|group| group.marks, |group| group.flows),
+            timeouts_per_flow: per_flow(|group| group.timeouts),
+            retransmits_per_flow: per_flow(|group| group.retransmits),
+            marks_per_flow: per_flow(|group| group.marks),
             requests: total(|group| group.requests),
             denials: total(|group| group.denials),
             denied_requests: share(|group| group.denials, |group| group.requests),

@@ -187,6 +187,20 @@ fn shares_are_pooled() {
 }
 
 #[test]
+fn runs_without_counted_packets_have_no_sender_statistics() {
+    let mut uncounted = runs(&[10, 8]);
+    for run in &mut uncounted {
+        run.network.packet_hops = 0;
+    }
+    let summary = Summary::of("tcp", &uncounted);
+    let group = summary.group(0, Class::Response).unwrap();
+    assert!(group.completion_s.p50.is_some());
+    assert_eq!(group.timeouts_per_flow, None);
+    assert_eq!(group.retransmits_per_flow, None);
+    assert_eq!(group.marks_per_flow, None);
+}
+
+#[test]
 fn differences_are_paired_by_run() {
     let ours = runs(&[9, 7, 8, 6, 9]);
     let mut baseline = runs(&[10, 8, 9, 7, 10]);
