@@ -312,8 +312,7 @@ impl GroupEstimate {
             }
         };
         let share = |part, whole| Estimate::of(runs, |drawn| ratio(drawn, counts(part, whole)));
-        // Runs that count no packets, such as those of `duetime load`, know nothing of the senders.
-        let counts_packets = runs.iter().any(|run| run.network.packet_hops > 0);
+        let counts_packets = count_packets(runs);
         let per_flow = |part| share(part, |group| group.flows).filter(|_| counts_packets);
         let percentiles = |pick: fn(&GroupSamples) -> &Samples| {
             Pool::of(runs.iter().map(|run| Some(pick(&run.group(key)?.samples)))).estimates()
@@ -421,8 +420,10 @@ impl ReissuesEstimate {
 
 impl NetworkEstimate {
     fn of(runs: &[RunSummary]) -> Self {
+        let counts_packets = count_packets(runs);
         let mean = |pick: fn(&NetworkSummary) -> f64| {
             Estimate::of(runs, |drawn| mean_of(drawn, |run| Some(pick(&run.network))))
+                .filter(|_| counts_packets)
         };
         Self {
             drops: mean(|network| network.drops as f64),
@@ -452,6 +453,11 @@ impl<T> Percentiles<T> {
             p999: each(|set| set.p999),
         }
     }
+}
+
+/// Returns true if the runs count packets. Those of `duetime load` do not, and know nothing of senders and ports.
+fn count_packets(runs: &[RunSummary]) -> bool {
+    runs.iter().any(|run| run.network.packet_hops > 0)
 }
 
 /// Returns all pairs of workload and class that occur in a run, in order.

@@ -534,6 +534,8 @@ fn network(rows: &[Row]) -> Table {
     ];
     let mut unique: Vec<&Row> = rows.iter().collect();
     unique.dedup_by(|a, b| a.point == b.point && a.transport == b.transport);
+    // `duetime load` measures no ports.
+    unique.retain(|row| row.network.drops.is_some());
     let names = |row: &&Row| [row.point.clone(), row.transport.clone(), String::new()];
     Table {
         note: "Measured from the warm-up until the sources stop, or until the end of the run if the sources stop by \

@@ -187,7 +187,7 @@ fn shares_are_pooled() {
 }
 
 #[test]
-fn runs_without_counted_packets_have_no_sender_statistics() {
+fn runs_without_counted_packets_have_no_statistics_of_senders_and_ports() {
     let mut uncounted = runs(&[10, 8]);
     for run in &mut uncounted {
         run.network.packet_hops = 0;
@@ -198,6 +198,7 @@ fn runs_without_counted_packets_have_no_sender_statistics() {
     assert_eq!(group.timeouts_per_flow, None);
     assert_eq!(group.retransmits_per_flow, None);
     assert_eq!(group.marks_per_flow, None);
+    assert_eq!(summary.network.drops, None);
 }
 
 #[test]
