@@ -104,7 +104,7 @@ impl PortDriver {
     /// Returns true if [`sample`](Self::sample) can still affect the next update.
     #[inline]
     pub fn needs_sample(&self, config: &Config) -> bool {
-        self.min_queue > 0 && config.router.variant.queue_sample == QueueSample::Smallest
+        self.has_queued() && config.router.variant.queue_sample == QueueSample::Smallest
     }
 
     /// Returns false if [`needs_sample`](Self::needs_sample) is false under any options: the minimum is already zero.

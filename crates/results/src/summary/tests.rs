@@ -187,7 +187,7 @@ fn shares_are_pooled() {
 }
 
 #[test]
-fn runs_without_counted_packets_have_no_statistics_of_senders_and_ports() {
+fn runs_that_count_no_packets_have_no_packet_statistics() {
     let mut uncounted = runs(&[10, 8]);
     for run in &mut uncounted {
         run.network.packet_hops = 0;

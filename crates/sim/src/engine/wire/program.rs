@@ -76,16 +76,30 @@ impl Program {
         }
     }
 
-    /// Returns true unless [`Self::packet`] has nothing to do for this packet.
+    /// Handles a packet at the port of `link` before it is offered to the queue. If the port polices, the packet has
+    /// just been admitted.
     #[inline(always)]
-    pub fn observes(&self, packet: &Packet) -> bool {
+    pub fn packet(
+        &mut self,
+        context: &mut Context,
+        port: &mut Port<Packet>,
+        link: u32,
+        packet: &Packet,
+    ) {
+        if self.observes(packet) {
+            self.process(context, port, link, packet);
+        }
+    }
+
+    /// Returns true unless the program has nothing to do for this packet.
+    #[inline(always)]
+    fn observes(&self, packet: &Packet) -> bool {
         packet.extra != NONE || matches!(self, Self::D3Port(Some(state)) if state.watches_queue())
     }
 
-    /// Handles a packet at the port of `link` before it is offered to the queue. If the port polices, the packet has
-    /// just been admitted.
+    /// Handles a packet that the program observes.
     #[inline(never)]
-    pub fn packet(
+    fn process(
         &mut self,
         context: &mut Context,
         port: &mut Port<Packet>,

@@ -38,9 +38,7 @@ impl Wire {
             return self.send_specially_at_once(context, link, packet, delay);
         }
         let sent = port.send_at_once(context.now(), packet, delay);
-        if sent.first {
-            schedule::<true>(context, &mut self.reception, port, link, sent);
-        }
+        schedule::<true>(context, &mut self.reception, port, link, sent);
     }
 
     /// Offers a packet to the port of `link`, which it leaves later by `delay`. `ALONE` is true if there is only one
@@ -64,9 +62,7 @@ impl Wire {
         let Some(sent) = port.offer_fifo_delayed(context.now(), packet, delay) else {
             return self.discard(context, packet);
         };
-        if sent.first {
-            schedule::<ALONE>(context, &mut self.reception, port, link, sent);
-        }
+        schedule::<ALONE>(context, &mut self.reception, port, link, sent);
     }
 
     /// Sends a packet on a link whose only special handling is that it crosses partitions.
@@ -92,16 +88,11 @@ impl Wire {
         let now = context.now();
         if special == Link::PROGRAMMED {
             let port = &mut self.ports[link as usize];
-            let program = &mut self.programs[link as usize];
-            if program.observes(&packet) {
-                program.packet(context, port, link, &packet);
-            }
+            self.programs[link as usize].packet(context, port, link, &packet);
             let Some(sent) = port.offer_fifo_delayed(now, packet, delay) else {
                 return self.discard(context, packet);
             };
-            if sent.first {
-                schedule::<ALONE>(context, &mut self.reception, port, link, sent);
-            }
+            schedule::<ALONE>(context, &mut self.reception, port, link, sent);
             return;
         }
         if special == Link::DISCIPLINED | Link::CLASSED {
@@ -125,15 +116,10 @@ impl Wire {
             return self.send_rarely(context, link, packet, special, (true, delay));
         }
         if special == Link::PROGRAMMED {
-            let program = &mut self.programs[link as usize];
-            if program.observes(&packet) {
-                program.packet(context, port, link, &packet);
-            }
+            self.programs[link as usize].packet(context, port, link, &packet);
         }
         let sent = port.send_at_once(context.now(), packet, delay);
-        if sent.first {
-            schedule::<false>(context, &mut self.reception, port, link, sent);
-        }
+        schedule::<false>(context, &mut self.reception, port, link, sent);
     }
 
     /// Sends a packet on a link whose only special handling is that its port serves by class.
@@ -151,6 +137,7 @@ impl Wire {
             Discipline::SharedStrictPriority(pool) => {
                 self.pools[pool as usize].offer(&mut self.ports, link, now, packet)
             }
+            // Disciplines with their own queue may drop another packet.
             _ => {
                 let special = Link::DISCIPLINED | Link::CLASSED;
                 return self.send_rarely(context, link, packet, special, (false, delay));
@@ -160,9 +147,7 @@ impl Wire {
             Offer::Sent(sent) => {
                 let port = &mut self.ports[link as usize];
                 let sent = discipline::delayed(port, sent, delay);
-                if sent.first {
-                    schedule::<ALONE>(context, &mut self.reception, port, link, sent);
-                }
+                schedule::<ALONE>(context, &mut self.reception, port, link, sent);
             }
             Offer::Queued { wake: Some(wake) } => context.events.schedule_departure(wake, link),
             Offer::Queued { wake: None } => {}
@@ -270,8 +255,8 @@ impl Wire {
     }
 }
 
-/// Schedules the arrival of the packet that was just sent on `link`, the first one in flight, at the far end. The link
-/// does not cross partitions.
+/// Schedules the arrival of the packet that was just sent on `link` at the far end, unless that of an earlier one is
+/// pending. The link does not cross partitions.
 #[inline(always)]
 fn schedule<const ALONE: bool>(
     context: &mut Context,
@@ -280,6 +265,9 @@ fn schedule<const ALONE: bool>(
     link: u32,
     sent: Sent,
 ) {
+    if !sent.first {
+        return;
+    }
     let due = due(reception, Link::of(port), sent.arrival);
     if ALONE {
         context.events.schedule_arrival::<true>(due, link);
