@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, Literal, final
 
 __all__ = [
     "Folder",
@@ -330,7 +330,7 @@ def paper(
     which: list[str],
     out: str | os.PathLike[str],
     *,
-    quick: bool,
+    extent: Literal["quick", "settled", "full"],
     papers: str | os.PathLike[str] | None,
     jobs: int | None,
     on_event: Callable[[str], object] | None,

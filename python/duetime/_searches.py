@@ -162,24 +162,31 @@ def paper(
     *which: str,
     out: StrPath,
     quick: bool = False,
+    full: bool = False,
     papers: StrPath | None = None,
     jobs: int | None = None,
     progress: Progress = None,
 ) -> PaperResult:
     """Run experiments of the papers and compare the results with the published values.
 
+    Points are repeated until the verdicts that need them are settled.
+
     :param which: a paper, optionally with names of its experiments, such as ``"d3", "fig10"``; or ``"all"``.
     :param out: folder for the results; existing runs are kept.
-    :param quick: use fewer repetitions and points: wider intervals in a fraction of the time.
+    :param quick: use few repetitions and points, whether or not they settle the verdicts.
+    :param full: use all repetitions, not only those that settle the verdicts.
     :param papers: folder of the experiments; default: the experiments included in the package.
     :param jobs: number of concurrent runs; default: one per core.
     :param progress: see :func:`run`.
     """
     if not which:
         raise ValueError("no experiment: pass \"all\" or names from experiments()")
+    if quick and full:
+        raise ValueError("quick and full: pass at most one of them")
+    extent = "quick" if quick else "full" if full else "settled"
     with Reporter(progress) as reporter:
         fields_json = _native.paper(
-            list(which), path_of(out), quick=quick, papers=papers, jobs=jobs, on_event=reporter.on_event
+            list(which), path_of(out), extent=extent, papers=papers, jobs=jobs, on_event=reporter.on_event
         )
     fields: dict[str, Any] = json.loads(fields_json)
     fields["files"] = {name: Path(path) for name, path in fields["files"].items()}

@@ -47,6 +47,8 @@ def test_experiment_runs(tmp_path: Path) -> None:
     result = duetime.paper("d3", "fig01", out=tmp_path / "out", quick=True)
     assert result.rows and not result.failures
     assert result.files["page"].is_file()
+    with pytest.raises(ValueError, match="at most one"):
+        duetime.paper("d3", "fig01", out=tmp_path / "out", quick=True, full=True)
     with pytest.raises(ScenarioError):
         duetime.paper("d4", out=tmp_path / "none")
     assert not (tmp_path / "none").exists()

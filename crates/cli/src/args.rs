@@ -162,10 +162,11 @@ const PAPER_EXAMPLES: &str = "\
 Examples:
   duetime paper                          list the experiments
   duetime paper d3 fig10                 run one experiment
-  duetime paper all --quick              run all, with few repetitions
+  duetime paper all                      run all, until their verdicts are settled
   duetime paper d2tcp --json | jq 'select(.verdict == \"missed\")'
 
 Runs that are already in the folder are reused, also those of --quick, so a campaign can be stopped and restarted. \
+Points are repeated until the verdicts that need them are settled: until the interval, widened to 99.9 %, is clear of the bound. \
 A value is met if it is within 15 % of the published one, or if our 95 % interval contains the published value and is no \
 wider than ± 5 % of it or ± 1 point.";
 
@@ -427,9 +428,12 @@ pub struct Paper {
     /// [default: list them; with --quick, all]
     #[arg(value_name = "PAPER [EXPERIMENT]")]
     pub which: Vec<String>,
-    /// Use fewer repetitions and points: faster, with wider intervals
-    #[arg(long)]
+    /// Use few repetitions and points, whether or not they settle the verdicts
+    #[arg(long, conflicts_with = "full")]
     pub quick: bool,
+    /// Use all repetitions, not only those that settle the verdicts: slower, with narrower intervals
+    #[arg(long)]
+    pub full: bool,
     /// Number of parallel runs [default: one per core]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub jobs: Option<u16>,

@@ -241,10 +241,11 @@ impl Listener for Bars {
             }
             Event::Overall {
                 done,
+                runs: total,
                 packet_hops_per_s,
                 eta_s,
-                ..
             } => {
+                self.all.set_length(*total as u64);
                 self.all.set_position(*done as u64);
                 self.all.set_message(remaining(*packet_hops_per_s, *eta_s));
             }
@@ -261,6 +262,7 @@ impl Listener for Bars {
             Event::SearchStarted { .. }
             | Event::Warning(_)
             | Event::Damaged { .. }
+            | Event::Unsettled { .. }
             | Event::ValueFinished { .. } => {
                 self.print(event);
             }
@@ -343,6 +345,9 @@ fn sentence(event: &Event) -> Option<String> {
                 "{name}: {runs} {} into {folder}{details}",
                 plural(*runs, "run")
             )
+        }
+        Event::Unsettled { verdicts, of } => {
+            format!("{verdicts} of {of} verdicts are not settled: more runs for these")
         }
         Event::SearchStarted { name, effort } => match effort {
             Some(effort) => format!(

@@ -33,7 +33,7 @@ mod spread;
 mod sums;
 mod verdict;
 
-pub use campaign::{Campaign, run_campaign};
+pub use campaign::{Campaign, Extent, run_campaign};
 pub use docs::papers_md;
 pub use drawings::{Drawn, drawings};
 pub use experiment::{Experiment, Method};

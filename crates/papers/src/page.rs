@@ -5,6 +5,7 @@ use minijinja::value::Serde;
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 use serde::Serialize;
 
+use super::campaign::Extent;
 use super::drawings::Drawn;
 use super::line::Line;
 use super::rows::{Counts, Row, Share};
@@ -67,7 +68,7 @@ impl<'a> Shown<'a> {
             } else {
                 "published"
             },
-            quick: section.quick,
+            quick: section.extent == Extent::Quick,
             tally: if all == 0 {
                 String::new()
             } else {
@@ -124,7 +125,10 @@ pub fn campaign_page(sections: &Sections, experiments: usize) -> Result<String, 
         script: duetime_study::page_script(),
         style: [duetime_study::PAGE_STYLE, include_str!("papers.css")].concat(),
         version: duetime_store::VERSION,
-        quick: sections.all.iter().any(|section| section.quick),
+        quick: sections
+            .all
+            .iter()
+            .any(|section| section.extent == Extent::Quick),
         commands: commands(sections, experiments),
         bars: bars(&counts, published),
         notes,
@@ -166,10 +170,15 @@ fn bars(counts: &Counts, published: bool) -> Vec<Bar> {
     .collect()
 }
 
-/// Returns the commands that reproduce the page: one for full and one for quick experiments.
+/// Returns the commands that reproduce the page, one for each extent.
 fn commands(sections: &Sections, experiments: usize) -> Vec<String> {
-    let command = |quick: bool| {
-        let matching = || sections.all.iter().filter(|section| section.quick == quick);
+    let command = |(extent, flag): (Extent, &str)| {
+        let matching = || {
+            sections
+                .all
+                .iter()
+                .filter(|section| section.extent == extent)
+        };
         let ids: Vec<String> = matching().map(Section::id).collect();
         let selection = match ids.len() {
             0 => return None,
@@ -178,10 +187,14 @@ fn commands(sections: &Sections, experiments: usize) -> Vec<String> {
             }
             _ => ids.join(" "),
         };
-        let flag = if quick { " --quick" } else { "" };
         Some(format!("duetime paper {selection}{flag}"))
     };
-    [false, true].into_iter().filter_map(command).collect()
+    let extents = [
+        (Extent::Full, " --full"),
+        (Extent::Settled, ""),
+        (Extent::Quick, " --quick"),
+    ];
+    extents.into_iter().filter_map(command).collect()
 }
 
 /// Renders interpretation notes as HTML without their title, with headings two levels lower, below those of the page.

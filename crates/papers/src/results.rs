@@ -7,12 +7,15 @@ use duetime_results::{Estimate, stats};
 use duetime_scenario::Scenario;
 
 use super::campaign::Campaign;
-use super::experiment::{Experiment, Measure, Side};
+use super::experiment::{Experiment, Measure, Measured, Side};
 use super::metric::Metric;
 use super::sums::Sums;
 
 /// Experiment, panel and axis value.
-type Place = (usize, usize, usize);
+pub(super) type Place = (usize, usize, usize);
+
+/// Place and scheme.
+pub(super) type Cell = (Place, usize);
 
 /// Reference scheme of relative goodput.
 const REFERENCE: &str = "tcp";
@@ -23,7 +26,7 @@ pub struct Results<'a> {
     /// Campaign.
     pub campaign: &'a Campaign,
     /// Sums of the seeds in order, by place and scheme.
-    cells: HashMap<(Place, usize), Vec<Arc<Sums>>>,
+    cells: HashMap<Cell, Vec<Arc<Sums>>>,
     /// Names of the workloads by experiment.
     workloads: BTreeMap<usize, Vec<String>>,
 }
@@ -168,25 +171,63 @@ impl<'a> Results<'a> {
                 Box::new(self.side(experiment_index, b, at)?),
             )),
             Side::Measured(measured) => {
-                let index = match &measured.experiment {
-                    Some(name) => self
-                        .experiment(experiment_index)
-                        .sibling(name, &self.campaign.experiments)?,
-                    None => experiment_index,
-                };
-                let experiment = self.experiment(index);
-                let value = match measured.at.as_deref().or(at) {
-                    Some(at) => experiment.value(at)?,
-                    None => 0,
-                };
-                let panel = match &measured.panel {
-                    Some(name) => experiment.panel(name)?,
-                    None => 0,
-                };
-                let scheme = experiment.scheme(&measured.scheme)?;
-                self.term(index, panel, scheme, value, measured.measure(experiment))
+                let ((index, panel, value), scheme) = self.cell(experiment_index, measured, at)?;
+                let measure = measured.measure(self.experiment(index));
+                self.term(index, panel, scheme, value, measure)
             }
         }
+    }
+
+    /// Returns the cell of a measured value of an experiment's check. `at` is the axis value, as written, for values
+    /// without one.
+    fn cell(&self, experiment_index: usize, measured: &Measured, at: Option<&str>) -> Option<Cell> {
+        let index = match &measured.experiment {
+            Some(name) => self
+                .experiment(experiment_index)
+                .sibling(name, &self.campaign.experiments)?,
+            None => experiment_index,
+        };
+        let experiment = self.experiment(index);
+        let value = match measured.at.as_deref().or(at) {
+            Some(at) => experiment.value(at)?,
+            None => 0,
+        };
+        let panel = match &measured.panel {
+            Some(name) => experiment.panel(name)?,
+            None => 0,
+        };
+        Some(((index, panel, value), experiment.scheme(&measured.scheme)?))
+    }
+
+    /// Returns the cells that a measured value of an experiment's check reads.
+    pub(super) fn cells_of_measured(
+        &self,
+        experiment_index: usize,
+        measured: &Measured,
+        at: Option<&str>,
+    ) -> Vec<Cell> {
+        let cell = self.cell(experiment_index, measured, at);
+        cell.map_or(Vec::new(), |cell| {
+            let experiment = self.experiment(cell.0.0);
+            self.cells_of(cell, measured.measure(experiment).metric)
+        })
+    }
+
+    /// Returns the cells that a metric at `cell` reads.
+    pub(super) fn cells_of(&self, (place, scheme): Cell, metric: Metric) -> Vec<Cell> {
+        let (index, panel, _) = place;
+        let experiment = self.experiment(index);
+        if metric.spans_axis() {
+            let values = 0..experiment.axis.values.len();
+            return values
+                .map(|value| ((index, panel, value), scheme))
+                .collect();
+        }
+        let mut cells = vec![(place, scheme)];
+        if metric == Metric::GoodputRelative {
+            cells.extend(experiment.scheme(REFERENCE).map(|tcp| (place, tcp)));
+        }
+        cells
     }
 
     /// Returns the value of a side.
@@ -197,6 +238,17 @@ impl<'a> Results<'a> {
         at: Option<&str>,
     ) -> Option<Estimate> {
         self.side(experiment_index, side, at)?.estimate()
+    }
+
+    /// Returns the change of a side from one axis value, as written, to another, paired by seed.
+    pub(super) fn step(
+        &self,
+        experiment_index: usize,
+        side: &Side,
+        [from, to]: [&str; 2],
+    ) -> Option<Estimate> {
+        let term = |at| Some(Box::new(self.side(experiment_index, side, Some(at))?));
+        Term::Minus(term(to)?, term(from)?).estimate()
     }
 
     /// Returns left over right, or left minus right, paired by seed.
@@ -219,7 +271,7 @@ impl<'a> Results<'a> {
         term.estimate()
     }
 
-    /// Returns true if both sides have identical results for every seed, or `None` if there are none.
+    /// Returns true if both sides have identical results for every seed that both have, or `None` if there are none.
     pub(super) fn same(
         &self,
         experiment_index: usize,
@@ -234,8 +286,8 @@ impl<'a> Results<'a> {
             }
             _ => None,
         };
-        let (left, right) = (seeds(left)?, seeds(right)?);
-        Some(left == right)
+        let mut points = seeds(left)?.into_iter().zip(seeds(right)?);
+        Some(points.all(|(left, right)| left.iter().zip(right).all(|(left, right)| left == right)))
     }
 }
 

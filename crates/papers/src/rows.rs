@@ -1,6 +1,9 @@
 //! Table of results: one row per published value and check, and counts of the verdicts.
 
 mod checks;
+mod settling;
+
+pub(super) use settling::Settling;
 
 use duetime_results::Estimate;
 use serde::{Deserialize, Serialize};
@@ -174,7 +177,7 @@ fn number(
     let metric = published.measure.metric;
     let unit = metric.unit().unwrap_or(&experiment.axis.unit);
     let verdict = match (published.value, &found) {
-        _ if !experiment.has_any(published, results.campaign.quick) => Verdict::NotRun,
+        _ if !experiment.has_any(published, results.campaign.is_quick()) => Verdict::NotRun,
         (None, _) => Verdict::NotStated,
         // A percentile among unfinished flows has no value, so it cannot match.
         (Some(_), None) => Verdict::Missed,

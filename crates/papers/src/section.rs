@@ -6,6 +6,7 @@ use std::path::Path;
 use duetime_store::{Journal, StoreError};
 use serde::{Deserialize, Serialize};
 
+use super::campaign::Extent;
 use super::drawings::Drawn;
 use super::experiment::Experiment;
 use super::results::Results;
@@ -26,8 +27,8 @@ pub struct Section {
     pub title: String,
     /// Figure, table or section of the paper.
     pub source: String,
-    /// True for a quick campaign: fewer repetitions and points.
-    pub quick: bool,
+    /// Number of runs of its campaign.
+    pub extent: Extent,
     /// Version of Duetime that ran the experiment.
     pub version: String,
     /// Checksum of the experiment's files.
@@ -116,7 +117,7 @@ pub fn sections(results: &Results<'_>, rows: &[Row], drawn: &[Drawn]) -> Vec<Sec
             experiment: experiment.name.clone(),
             title: experiment.title.clone(),
             source: experiment.source.clone(),
-            quick: campaign.quick,
+            extent: campaign.extent,
             version: duetime_store::VERSION.to_owned(),
             checksum: checksum(experiment),
             reading: experiment.reading.clone(),
@@ -128,7 +129,7 @@ pub fn sections(results: &Results<'_>, rows: &[Row], drawn: &[Drawn]) -> Vec<Sec
 }
 
 /// Stores `new` sections in the campaign's folder and returns all sections there. The latest run of an experiment
-/// replaces earlier ones, even if it is quick and they were full.
+/// replaces earlier ones, even if it has fewer runs.
 pub fn store_sections(
     out: &Path,
     library: &[Experiment],

@@ -85,6 +85,13 @@ pub fn number(published: f64, ours: f64, (low, high): (f64, f64), percentage: bo
     }
 }
 
+/// Returns true if all values in the range have the same verdict, whatever their interval.
+pub(super) fn is_settled(published: f64, (low, high): (f64, f64)) -> bool {
+    let reach = WITHIN * published.abs() + 1e-9 * published.abs().max(1.0);
+    let (least, most) = (published - reach, published + reach);
+    least <= low && high <= most || high < least || most < low
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

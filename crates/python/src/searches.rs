@@ -8,7 +8,7 @@
 use std::path::PathBuf;
 
 use duetime_papers::{
-    Campaign, Counts, Method, built_in_library, choose, keep, library, rows, run_campaign,
+    Campaign, Counts, Extent, Method, built_in_library, choose, keep, library, rows, run_campaign,
 };
 use duetime_store::IfExists;
 use duetime_study::capacity::{
@@ -131,23 +131,28 @@ pub fn experiments(papers: Option<PathBuf>) -> PyResult<String> {
 
 /// Runs some of the papers' experiments. Returns rows, counts and files as JSON.
 #[pyfunction]
-#[pyo3(signature = (which, out, *, quick, papers, jobs, on_event))]
+#[pyo3(signature = (which, out, *, extent, papers, jobs, on_event))]
 pub fn paper(
     py: Python<'_>,
     which: Vec<String>,
     out: PathBuf,
-    quick: bool,
+    extent: &str,
     papers: Option<PathBuf>,
     jobs: Option<usize>,
     on_event: Option<Py<PyAny>>,
 ) -> PyResult<String> {
+    let extent = match extent {
+        "quick" => Extent::Quick,
+        "settled" => Extent::Settled,
+        _ => Extent::Full,
+    };
     let campaign = || {
         let experiments = match &papers {
             Some(papers) => library(papers)?,
             None => built_in_library()?,
         };
         let chosen = choose(&experiments, &which)?;
-        Campaign::new(experiments, chosen, quick)
+        Campaign::new(experiments, chosen, extent)
     };
     let campaign = campaign().map_err(|error: StudyError| errors::study(&error))?;
     interruptible(py, on_event, move |listener, stop| {

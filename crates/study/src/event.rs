@@ -66,6 +66,13 @@ pub enum Event {
         /// Runs that the journal already holds.
         kept: usize,
     },
+    /// A campaign needs more runs to settle its verdicts.
+    Unsettled {
+        /// Number of verdicts that are not settled.
+        verdicts: usize,
+        /// Number of all verdicts.
+        of: usize,
+    },
     /// A run started.
     RunStarted {
         /// Name of the run.

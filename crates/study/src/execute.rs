@@ -24,7 +24,7 @@ use crate::eta::Eta;
 use crate::event::{Listener, RunName};
 use crate::plan::{Job, Plan};
 use crate::pool::{Engine, Execution, Found, Made, Outcome, Work};
-use crate::resume::{Resume, resume};
+use crate::resume::{Resume, pending, resume};
 use crate::warnings;
 
 /// Checks that every point can be simulated, before anything is written.
@@ -78,7 +78,7 @@ pub fn execute(
         warnings: warnings::of_plan(plan, &described),
         effort: Effort::of(plan, &described, execution.jobs).filter(|_| engine.is_simulator()),
     };
-    let (ends, outcome) = resume(study, &work, found, |missing| missing, &mut eta);
+    let (ends, outcome) = resume(study, &work, found, pending, &mut eta);
     archive::finish(&mut manifest, &keys, &ends);
     folder.write_manifest(&manifest)?;
     Ok(outcome)

@@ -51,5 +51,5 @@ pub use pool::{
     ActiveRun, End, Engine, Estimator, Execution, Found, Made, Outcome, Simulator, Work, each,
 };
 pub use report::{PAGE_STYLE, capacity_page, page_script, report};
-pub use resume::{Resume, resume};
+pub use resume::{Resume, pending, resume};
 pub use warnings::{About, Warning};

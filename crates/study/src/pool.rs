@@ -191,6 +191,9 @@ pub struct Outcome {
 
 /// Estimator of the remaining wall time.
 pub trait Estimator: Send {
+    /// Called before these tasks start.
+    fn expect(&mut self, _tasks: &[usize]) {}
+
     /// Called when a run of a task has ended.
     fn ended(&mut self, task: usize, wall_s: f64, packet_hops: u64);
 
@@ -246,6 +249,7 @@ pub fn conduct<W: Work>(
     estimator: &mut dyn Estimator,
 ) -> Vec<End<W::Kept>> {
     let workers = settings.execution.jobs.clamp(1, tasks.len().max(1));
+    estimator.expect(tasks);
     let pool = Pool::new(settings, work, estimator);
     let began = Instant::now();
     let ends = each(

@@ -17,7 +17,7 @@ use crate::event::{Event, Listener, RunName};
 use crate::execute::found;
 use crate::plan::{Job, Plan, Point, resolve};
 use crate::pool::{Conduct, End, Engine, Estimator, Execution, Made, Outcome, Work, conduct};
-use crate::resume::{Beginning, Begun};
+use crate::resume::{Beginning, Begun, pending};
 use crate::warnings;
 
 /// Coordinator of a study, which manages its folder. Tasks are indices into the plan's jobs.
@@ -56,7 +56,7 @@ impl Remote {
             effort: None,
         };
         let name = |task: usize| plan.describe(jobs[task]);
-        let begun = beginning.begin(found(&folder, &keys), &|_| 1, &name);
+        let (begun, _) = beginning.begin(found(&folder, &keys), pending, &|_| 1, &name);
         let offered = described
             .iter()
             .map(|(_, description)| description.load.packet_hops);
@@ -75,7 +75,7 @@ impl Remote {
 
     /// Returns the tasks that are neither kept nor failed, in the order in which to start them.
     pub fn missing(&self) -> Vec<usize> {
-        self.begun.missing()
+        pending(&self.begun.ends)
     }
 
     /// Moves the run of a task that [`make`] wrote to `staged`, inside the folder, to its place. Returns its wall time

@@ -1,5 +1,6 @@
 //! Execution of the missing tasks of a study or campaign.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -25,13 +26,14 @@ pub struct Resume<'a> {
     pub effort: Option<Effort>,
 }
 
-/// Executes the tasks that were not `found`, in the order that `order` returns. Returns the ends of all tasks in the
-/// order of `found`, and the outcome.
+/// Executes tasks that were not `found`. `next` is passed the ends so far and returns the missing tasks to execute, in
+/// their order, until it returns none. A stop or a failure also ends the execution, after the tasks at hand. Returns the
+/// ends of all tasks in the order of `found`, and the outcome.
 pub fn resume<W: Work>(
     study: Resume<'_>,
     work: &W,
     found: Vec<Found<W::Kept>>,
-    order: impl FnOnce(Vec<usize>) -> Vec<usize>,
+    mut next: impl FnMut(&[End<W::Kept>]) -> Vec<usize>,
     estimator: &mut dyn Estimator,
 ) -> (Vec<End<W::Kept>>, Outcome) {
     let listener = study.listener;
@@ -44,24 +46,37 @@ pub fn resume<W: Work>(
     };
     let runs = |task| work.runs(task).len();
     let name = |task| work.name(task, work.runs(task).start);
-    let mut begun = begun.begin(found, &runs, &name);
-    let missing = order(begun.missing());
-    let conducted = Conduct {
-        execution: study.execution,
-        listener,
-        runs: begun.runs,
-        kept: begun.kept,
-        stop_at_failure: false,
-    };
-    let made = conduct(&conducted, work, &missing, estimator);
-    for (task, end) in missing.into_iter().zip(made) {
-        begun.ends[task] = end;
+    let (mut begun, mut tasks) = begun.begin(found, &mut next, &runs, &name);
+    let is_cancelled = || study.execution.cancel.load(Ordering::Relaxed);
+    while !tasks.is_empty() {
+        let conducted = Conduct {
+            execution: study.execution,
+            listener,
+            runs: begun.runs,
+            kept: begun.runs - tasks.iter().map(|&task| runs(task)).sum::<usize>(),
+            stop_at_failure: false,
+        };
+        let made = conduct(&conducted, work, &tasks, estimator);
+        let are_kept = made.iter().all(|end| matches!(end, End::Kept(_)));
+        for (task, end) in tasks.into_iter().zip(made) {
+            begun.ends[task] = end;
+        }
+        tasks = if are_kept && !is_cancelled() {
+            next(&begun.ends)
+        } else {
+            Vec::new()
+        };
+        begun.expect(&tasks, &runs);
     }
-    begun.end(
-        study.execution.cancel.load(Ordering::Relaxed),
-        listener,
-        &runs,
-    )
+    begun.end(is_cancelled(), listener, &runs)
+}
+
+/// Returns the tasks that are neither kept nor failed.
+pub fn pending<K>(ends: &[End<K>]) -> Vec<usize> {
+    let ends = ends.iter().enumerate();
+    ends.filter(|(_, end)| matches!(end, End::Missing))
+        .map(|(task, _)| task)
+        .collect()
 }
 
 /// Study or campaign before its first run, with the events to report.
@@ -77,28 +92,33 @@ pub(crate) struct Beginning<'a> {
 pub(crate) struct Begun<K> {
     /// End of each task so far.
     pub ends: Vec<End<K>>,
-    /// Total number of runs.
+    /// Number of runs of the expected tasks, including those kept from before.
     pub runs: usize,
     /// Runs kept from before.
     pub kept: usize,
     /// Time of the start.
     pub at: Instant,
+    /// Tasks to make.
+    expected: BTreeSet<usize>,
     damaged: Vec<(RunName, String)>,
 }
 
 impl Beginning<'_> {
-    /// Reports the start. `runs` returns the number of runs of a task, `name` the name of its first run.
+    /// Reports the start. `first` returns the first tasks to make, which are returned too; `runs` the number of runs of
+    /// a task, and `name` the name of its first run.
     pub fn begin<K>(
         self,
         found: Vec<Found<K>>,
+        first: impl FnOnce(&[End<K>]) -> Vec<usize>,
         runs: &dyn Fn(usize) -> usize,
         name: &dyn Fn(usize) -> RunName,
-    ) -> Begun<K> {
+    ) -> (Begun<K>, Vec<usize>) {
         let mut begun = Begun {
             ends: Vec::with_capacity(found.len()),
-            runs: (0..found.len()).map(runs).sum(),
+            runs: 0,
             kept: 0,
             at: Instant::now(),
+            expected: BTreeSet::new(),
             damaged: Vec::new(),
         };
         for (task, found) in found.into_iter().enumerate() {
@@ -114,6 +134,9 @@ impl Beginning<'_> {
                 }
             });
         }
+        begun.runs = begun.kept;
+        let tasks = first(&begun.ends);
+        begun.expect(&tasks, runs);
         self.listener.on(&Event::StudyStarted {
             name: self.name.to_owned(),
             folder: self.folder.display().to_string(),
@@ -127,17 +150,15 @@ impl Beginning<'_> {
         for warning in self.warnings {
             self.listener.on(&Event::Warning(warning));
         }
-        begun
+        (begun, tasks)
     }
 }
 
 impl<K> Begun<K> {
-    /// Returns the tasks that are neither kept nor failed.
-    pub fn missing(&self) -> Vec<usize> {
-        let ends = self.ends.iter().enumerate();
-        ends.filter(|(_, end)| matches!(end, End::Missing))
-            .map(|(task, _)| task)
-            .collect()
+    /// Adds tasks to make.
+    fn expect(&mut self, tasks: &[usize], runs: &dyn Fn(usize) -> usize) {
+        self.runs += tasks.iter().map(|&task| runs(task)).sum::<usize>();
+        self.expected.extend(tasks);
     }
 
     /// Reports the end. Returns the ends of all tasks and the outcome.
@@ -157,7 +178,8 @@ impl<K> Begun<K> {
             match end {
                 End::Kept(_) => outcome.finished += runs(task),
                 End::Failed(name, why) => outcome.failures.push((name.clone(), why.clone())),
-                End::Missing => outcome.missing += runs(task),
+                End::Missing if self.expected.contains(&task) => outcome.missing += runs(task),
+                End::Missing => {}
             }
         }
         listener.on(&Event::StudyFinished {

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use duetime_papers::{
-    Campaign, Counts, Experiment, Line, Method, PaperRow, Results, built_in_library, choose, keep,
-    library, papers_md, rows, run_campaign,
+    Campaign, Counts, Experiment, Extent, Line, Method, PaperRow, Results, built_in_library,
+    choose, keep, library, papers_md, rows, run_campaign,
 };
 use duetime_store::{IfExists, replace_file};
 use duetime_study::{Outcome, Simulator};
@@ -31,7 +31,12 @@ pub fn paper(args: &Paper) -> Result<(), Failure> {
         which => which,
     };
     let chosen = choose(&experiments, which)?;
-    let campaign = Campaign::new(experiments, chosen, args.quick)?;
+    let extent = match (args.quick, args.full) {
+        (true, _) => Extent::Quick,
+        (_, true) => Extent::Full,
+        _ => Extent::Settled,
+    };
+    let campaign = Campaign::new(experiments, chosen, extent)?;
     let execution = execution(args.jobs, 1, IfExists::Resume);
     let listener = progress::listener(false, args.quiet, Detail::Whole);
     let (results, outcome) =
@@ -49,14 +54,14 @@ pub fn paper(args: &Paper) -> Result<(), Failure> {
         let mut to = stdout();
         rows.iter().try_for_each(|row| json_line(&mut to, row))?;
         // Standard output contains only the rows.
-        writeln!(stderr(), "{}", counts(&rows, campaign.quick))?;
+        writeln!(stderr(), "{}", counts(&rows, campaign.extent))?;
     } else {
         let mut to = stdout();
         writeln!(to, "\n{}", table(&rows))?;
         for (run, error) in &outcome.failures {
             writeln!(to, "FAILED  {run}: {error}")?;
         }
-        writeln!(to, "{}", counts(&rows, campaign.quick))?;
+        writeln!(to, "{}", counts(&rows, campaign.extent))?;
         for (name, path) in files.iter().flatten() {
             writeln!(to, "{name:<8}{}", path.display())?;
         }
@@ -84,7 +89,7 @@ fn verdict(outcome: &Outcome) -> Result<(), Failure> {
 fn list(experiments: Vec<Experiment>) -> Result<(), Failure> {
     let mut table = Table::new(&[
         ("experiment", Align::Left),
-        ("runs", Align::Right),
+        ("runs at most", Align::Right),
         ("quick", Align::Right),
         ("numbers", Align::Right),
         ("checks", Align::Right),
@@ -93,8 +98,8 @@ fn list(experiments: Vec<Experiment>) -> Result<(), Failure> {
     let all: Vec<usize> = (0..experiments.len()).collect();
     let mut runs = [Vec::new(), Vec::new()];
     let mut experiments = experiments;
-    for (counts, quick) in runs.iter_mut().zip([false, true]) {
-        let campaign = Campaign::new(experiments, all.clone(), quick)?;
+    for (counts, extent) in runs.iter_mut().zip([Extent::Full, Extent::Quick]) {
+        let campaign = Campaign::new(experiments, all.clone(), extent)?;
         counts.extend(all.iter().map(|&index| campaign.own_runs(index)));
         experiments = campaign.experiments;
     }
@@ -142,7 +147,7 @@ fn table(rows: &[PaperRow]) -> Table {
     table
 }
 
-fn counts(rows: &[PaperRow], quick: bool) -> String {
+fn counts(rows: &[PaperRow], extent: Extent) -> String {
     let counts = Counts::of(rows);
     let line = |label: &str, count: &dyn std::fmt::Display| format!("{label:<37}{count}");
     let mut lines = vec![
@@ -156,11 +161,9 @@ fn counts(rows: &[PaperRow], quick: bool) -> String {
     if counts.not_run > 0 {
         lines.push(line("not in this campaign", &counts.not_run));
     }
-    if quick {
-        lines.push(
-            "quick campaign: few repetitions and wide intervals; omit --quick for the full campaign"
-                .to_owned(),
-        );
+    if extent == Extent::Quick {
+        let note = "quick campaign: few repetitions and wide intervals; omit --quick to settle the verdicts";
+        lines.push(note.to_owned());
     }
     lines.push(String::new());
     lines.join("\n")

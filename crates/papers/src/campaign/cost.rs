@@ -1,7 +1,7 @@
 //! Estimate of the remaining time of a campaign. Run times differ by a factor of thousands between experiments and of
 //! tens along an axis, so runs are weighted by their offered bytes and the pace measured so far.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use duetime_analysis::describe;
 use duetime_scenario::Scenario;
@@ -15,25 +15,63 @@ struct Tally {
     left: f64,
 }
 
-/// Time spent and work left by experiment and scheme, within which runs have similar pace.
-#[derive(Debug, Default)]
-pub(super) struct Costs {
-    /// Experiment, scheme and work per run, by task.
-    tasks: BTreeMap<usize, ((usize, usize), f64)>,
+/// Runs that are stored together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Task {
+    /// Experiment and scheme, within which runs have similar pace.
+    pub kind: (usize, usize),
+    /// Work of one run, in offered bytes.
+    pub work: f64,
+    /// Number of runs.
+    pub runs: usize,
+}
+
+/// Time spent and work left by experiment and scheme.
+#[derive(Debug)]
+pub(super) struct Costs<'a> {
+    tasks: &'a BTreeMap<usize, Task>,
     tallies: BTreeMap<(usize, usize), Tally>,
 }
 
-impl Costs {
-    /// Adds the pending runs of a task. `kind` is the experiment and scheme, `work` that of one run.
-    pub fn expect(&mut self, task: usize, kind: (usize, usize), work: f64, runs: usize) {
-        self.tasks.insert(task, (kind, work));
-        self.tallies.entry(kind).or_default().left += work * runs as f64;
+impl<'a> Costs<'a> {
+    /// Creates costs of tasks of which none is expected yet.
+    pub fn new(tasks: &'a BTreeMap<usize, Task>) -> Self {
+        let tallies = BTreeMap::new();
+        Self { tasks, tallies }
     }
 }
 
-impl Estimator for Costs {
+/// Returns the order in which to start the tasks `wanted`. The estimate of the remaining time needs one of each kind, so
+/// these start first, by increasing work. The others start by decreasing work, so that all cores end at about the same
+/// time.
+pub(super) fn order(wanted: &[usize], tasks: &BTreeMap<usize, Task>) -> Vec<usize> {
+    let mut kinds: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+    for &task in wanted {
+        kinds.entry(tasks[&task].kind).or_default().push(task);
+    }
+    let work = |task: &usize| tasks[task].work * tasks[task].runs as f64;
+    let by_work = |a: &usize, b: &usize| work(a).total_cmp(&work(b)).then(a.cmp(b));
+    // The middle task of a kind is neither the fastest nor the slowest.
+    let mut order: Vec<usize> = kinds.values().map(|kind| kind[kind.len() / 2]).collect();
+    order.sort_by(by_work);
+    let first: BTreeSet<usize> = order.iter().copied().collect();
+    let mut others: Vec<usize> = wanted.to_vec();
+    others.retain(|task| !first.contains(task));
+    others.sort_by(|a, b| by_work(b, a));
+    order.extend(others);
+    order
+}
+
+impl Estimator for Costs<'_> {
+    fn expect(&mut self, tasks: &[usize]) {
+        for task in tasks {
+            let Task { kind, work, runs } = self.tasks[task];
+            self.tallies.entry(kind).or_default().left += work * runs as f64;
+        }
+    }
+
     fn ended(&mut self, task: usize, wall_s: f64, _packet_hops: u64) {
-        let (kind, work) = self.tasks[&task];
+        let Task { kind, work, .. } = self.tasks[&task];
         let tally = self.tallies.entry(kind).or_default();
         tally.spent_s += wall_s;
         tally.finished += work;

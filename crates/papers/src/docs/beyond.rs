@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::super::campaign::Extent;
 use super::super::experiment::{Experiment, Measure, Panel};
 use super::super::results::Results;
 use super::super::rows::{Counts, Row};
@@ -14,14 +15,14 @@ pub(super) fn beyond_md(
     rows: &[Row],
     experiments: &[&Experiment],
 ) -> String {
-    let quick = if results.campaign.quick {
-        " --quick"
-    } else {
-        ""
+    let extent = match results.campaign.extent {
+        Extent::Quick => " --quick",
+        Extent::Settled => "",
+        Extent::Full => " --full",
     };
     let mut out = format!(
         "# Experiments beyond the papers\n\n\
-         <!-- Made by `duetime paper beyond{quick} --write-docs docs/beyond.md`. -->\n\n\
+         <!-- Made by `duetime paper beyond{extent} --write-docs docs/beyond.md`. -->\n\n\
          These experiments compare `due` ([due.md](due.md)) with CUBIC and DCTCP as Linux runs them, D2TCP, D3, in some\n\
          experiments the [rivals](rivals.md), and the best that any transport can do ([bound.md](bound.md)). Each check is a bound of ours; {} hold. The notes of an experiment describe its setting and the cause of each miss;\n\
          [papers/README.md](../papers/README.md) defines the metrics and explains how to run an experiment. Brackets: 95 %\n\

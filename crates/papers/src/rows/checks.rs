@@ -69,9 +69,11 @@ fn shifted(estimate: Estimate, by: f64) -> Estimate {
 }
 
 /// Result of a check at one point.
-struct Found {
+pub(super) struct Found {
+    /// First and last axis value that sides without one read.
+    pub at: [usize; 2],
     /// Bounded quantity.
-    estimate: Estimate,
+    pub estimate: Estimate,
     bound: f64,
     /// Distance from the bound; negative if the check does not hold.
     margin: f64,
@@ -127,7 +129,7 @@ pub(super) fn row(
 }
 
 /// Evaluates a check at each of its points that the campaign includes.
-fn found(
+pub(super) fn found(
     results: &Results<'_>,
     index: usize,
     experiment: &Experiment,
@@ -144,10 +146,11 @@ fn found(
     } else {
         all.clone()
     };
-    let within = |estimate: Estimate, low: f64, high: f64| {
+    let within = |at: usize, estimate: Estimate, low: f64, high: f64| {
         let (below, above) = (estimate.value - low, high - estimate.value);
         let bound = if below < above { low } else { high };
         Found {
+            at: [at, at],
             estimate,
             bound,
             margin: below.min(above),
@@ -165,16 +168,17 @@ fn found(
         Some(match check.relation {
             // Handled below: each step needs two points.
             Relation::MonotoneUp(_) | Relation::MonotoneDown(_) => return None,
-            Relation::Within(low, high) => within(value(at)?, low, high),
-            Relation::Ratio(low, high) => within(both(at, true)?, low, high),
+            Relation::Within(low, high) => within(at, value(at)?, low, high),
+            Relation::Ratio(low, high) => within(at, both(at, true)?, low, high),
             Relation::Difference(low, high) => {
                 let shift = by_constant.unwrap_or(0.0);
-                within(reported(both(at, false)?), low + shift, high + shift)
+                within(at, reported(both(at, false)?), low + shift, high + shift)
             }
             // Strict: equal values do not hold unless `by` is negative.
             Relation::Greater(by) => {
                 let estimate = both(at, false)?;
                 Found {
+                    at: [at, at],
                     estimate: reported(estimate),
                     bound: by + by_constant.unwrap_or(0.0),
                     margin: strictly(estimate.value - by),
@@ -183,6 +187,7 @@ fn found(
             Relation::Less(by) => {
                 let estimate = both(at, false)?;
                 Found {
+                    at: [at, at],
                     estimate: reported(estimate),
                     bound: by_constant.unwrap_or(0.0) - by,
                     margin: strictly(0.0 - by - estimate.value),
@@ -197,6 +202,7 @@ fn found(
                     runs: 0,
                 };
                 Found {
+                    at: [at, at],
                     estimate: Estimate {
                         value: differing,
                         interval: Some(interval),
@@ -207,9 +213,13 @@ fn found(
             }
         })
     };
+    let step = |from: usize, to: usize| {
+        let written = [from, to].map(|at| experiment.axis.values[at].as_str());
+        results.step(index, left, written)
+    };
     match check.relation {
-        Relation::MonotoneUp(by) => steps(&all, value, by, 1.0),
-        Relation::MonotoneDown(by) => steps(&all, value, by, -1.0),
+        Relation::MonotoneUp(by) => steps(&all, step, by, 1.0),
+        Relation::MonotoneDown(by) => steps(&all, step, by, -1.0),
         _ => places.into_iter().filter_map(one).collect(),
     }
 }
@@ -222,28 +232,30 @@ fn strictly(margin: f64) -> f64 {
     }
 }
 
-/// Evaluates the steps from each axis value to the next: upwards if `sign` is 1, downwards if it is -1.
+/// Evaluates the steps from each axis value to the next that has one: upwards if `sign` is 1, downwards if it is -1.
 fn steps(
     all: &[usize],
-    value: impl Fn(usize) -> Option<Estimate>,
+    step: impl Fn(usize, usize) -> Option<Estimate>,
     by: f64,
     sign: f64,
 ) -> Vec<Found> {
-    let values: Vec<Estimate> = all.iter().filter_map(|&at| value(at)).collect();
-    values
-        .windows(2)
-        .map(|pair| {
-            let step = pair[1].value - pair[0].value;
-            Found {
-                estimate: Estimate {
-                    value: step,
-                    interval: None,
-                },
+    let mut found = Vec::new();
+    let mut from = None;
+    for &to in all {
+        if let Some(at) = from {
+            let Some(estimate) = step(at, to) else {
+                continue;
+            };
+            found.push(Found {
+                at: [at, to],
+                estimate,
                 bound: 0.0 - sign * by,
-                margin: sign * step + by,
-            }
-        })
-        .collect()
+                margin: sign * estimate.value + by,
+            });
+        }
+        from = Some(to);
+    }
+    found
 }
 
 impl Side {

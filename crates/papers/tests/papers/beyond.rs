@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use duetime_analysis::bound::RunBound;
-use duetime_papers::{Campaign, PaperRow, Verdict, choose, library, papers_md, rows, run_campaign};
+use duetime_papers::{
+    Campaign, Extent, PaperRow, Verdict, choose, library, papers_md, rows, run_campaign,
+};
 use duetime_scenario::NoFiles;
 use duetime_sim::topology::Network;
 use duetime_store::IfExists;
@@ -93,7 +95,7 @@ fn run(name: &str) -> (Vec<PaperRow>, String) {
     let papers = place(name).join("papers");
     add(&papers, "beyond/trees", CHECKS, TREES);
     let experiments = library(&papers).unwrap_or_else(|error| panic!("{error}"));
-    let campaign = Campaign::new(experiments, vec![0], false).expect("a campaign");
+    let campaign = Campaign::new(experiments, vec![0], Extent::Full).expect("a campaign");
     let execution = Execution {
         jobs: 2,
         threads: 1,

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use duetime_papers::{
-    Campaign, Counts, Line, PaperRow, Section, Sections, Verdict, campaign_page, choose, drawings,
-    library, papers_md, rows, run_campaign, sections, store_sections,
+    Campaign, Counts, Extent, Line, PaperRow, Section, Sections, Verdict, campaign_page, choose,
+    drawings, library, papers_md, rows, run_campaign, sections, store_sections,
 };
 use duetime_scenario::Scenario;
 use duetime_sim::{Options, RunOutput};
@@ -17,7 +17,7 @@ use duetime_study::{Engine, Event, Execution, Listener, Outcome, Silent, Simulat
 
 use crate::shared::{EXPERIMENT, SCENARIO, campaign, papers, place};
 
-fn execution(jobs: usize, cancel: &Arc<AtomicBool>) -> Execution {
+pub fn execution(jobs: usize, cancel: &Arc<AtomicBool>) -> Execution {
     Execution {
         jobs,
         threads: 1,
@@ -27,7 +27,7 @@ fn execution(jobs: usize, cancel: &Arc<AtomicBool>) -> Execution {
 }
 
 /// Runs a campaign into `out` and returns its rows and outcome.
-fn run(campaign: &Campaign, out: &Path, engine: &dyn Engine) -> (Vec<PaperRow>, Outcome) {
+pub fn run(campaign: &Campaign, out: &Path, engine: &dyn Engine) -> (Vec<PaperRow>, Outcome) {
     let cancel = Arc::new(AtomicBool::new(false));
     let (results, outcome) =
         run_campaign(campaign, out, &execution(2, &cancel), engine, &Silent).expect("a campaign");
@@ -59,15 +59,15 @@ fn content(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 
 /// A simulator that counts its runs. It can cancel the campaign after some runs, and fail or panic at a seed.
 #[derive(Default)]
-struct Counting {
-    runs: AtomicUsize,
-    stop_after: Option<(usize, Arc<AtomicBool>)>,
-    fails_at: Option<u64>,
-    panics_at: Option<u64>,
+pub struct Counting {
+    pub runs: AtomicUsize,
+    pub stop_after: Option<(usize, Arc<AtomicBool>)>,
+    pub fails_at: Option<u64>,
+    pub panics_at: Option<u64>,
     /// Folder that accepts no new subfolders after the first, as if the disk were full.
-    full: Option<PathBuf>,
+    pub full: Option<PathBuf>,
     /// Held while the folder is filled, so that no run starts meanwhile.
-    filling: Mutex<()>,
+    pub filling: Mutex<()>,
 }
 
 impl Engine for Counting {
@@ -121,7 +121,7 @@ impl Listener for Damage {
 #[test]
 fn equalities_hold_and_optimum_bounds_all() {
     let papers = papers("equal", EXPERIMENT, SCENARIO);
-    let campaign = campaign(&papers, false);
+    let campaign = campaign(&papers, Extent::Full);
     let (rows, outcome) = run(&campaign, &place("equal-out"), &Simulator);
     assert_eq!((outcome.finished, outcome.failures.len()), (30, 0));
     let verdict = |text: &str| {
@@ -159,7 +159,11 @@ fn d3_without_deadlines_is_rcpdc() {
         .replace("metric = \"missed\"", "metric = \"fct-mean\"");
     let scenario = SCENARIO.replace("deadline = \"2 ms\"\n", "");
     let papers = papers("rcpdc", &experiment, &scenario);
-    let (rows, _) = run(&campaign(&papers, true), &place("rcpdc-out"), &Simulator);
+    let (rows, _) = run(
+        &campaign(&papers, Extent::Quick),
+        &place("rcpdc-out"),
+        &Simulator,
+    );
     let same = rows
         .iter()
         .find(|row| row.point == "D2TCP capped to [1, 1] is DCTCP");
@@ -169,7 +173,7 @@ fn d3_without_deadlines_is_rcpdc() {
 #[test]
 fn stopped_campaign_leaves_same_bytes() {
     let papers = papers("resume", EXPERIMENT, SCENARIO);
-    let campaign = campaign(&papers, false);
+    let campaign = campaign(&papers, Extent::Full);
     let (whole, stopped) = (place("resume-whole"), place("resume-stopped"));
     let (expected, _) = run(&campaign, &whole, &Simulator);
     for stop_after in [1, 7, 12, 3] {
@@ -201,17 +205,17 @@ fn full_campaign_reuses_quick_runs() {
     let papers = papers("quick", EXPERIMENT, SCENARIO);
     let out = place("quick-out");
     let quick = Counting::default();
-    run(&campaign(&papers, true), &out, &quick);
+    run(&campaign(&papers, Extent::Quick), &out, &quick);
     assert_eq!(quick.runs.load(Ordering::Relaxed), 12);
     let full = Counting::default();
-    let (_, outcome) = run(&campaign(&papers, false), &out, &full);
+    let (_, outcome) = run(&campaign(&papers, Extent::Full), &out, &full);
     assert_eq!((outcome.kept, full.runs.load(Ordering::Relaxed)), (12, 18));
 }
 
 #[test]
 fn damaged_file_is_reported_and_rerun() {
     let papers = papers("damage", EXPERIMENT, SCENARIO);
-    let campaign = campaign(&papers, true);
+    let campaign = campaign(&papers, Extent::Quick);
     let out = place("damage-out");
     let (expected, _) = run(&campaign, &out, &Simulator);
     let whole = content(&out);
@@ -246,7 +250,7 @@ fn damaged_file_is_reported_and_rerun() {
 #[test]
 fn failed_run_is_reported_others_are_stored() {
     let papers = papers("failure", EXPERIMENT, SCENARIO);
-    let campaign = campaign(&papers, false);
+    let campaign = campaign(&papers, Extent::Full);
     let out = place("failure-out");
     let engine = Counting {
         fails_at: Some(4),
@@ -263,7 +267,7 @@ fn failed_run_is_reported_others_are_stored() {
 #[test]
 fn panicking_worker_fails_only_its_run() {
     let papers = papers("panic", EXPERIMENT, SCENARIO);
-    let campaign = campaign(&papers, false);
+    let campaign = campaign(&papers, Extent::Full);
     let engine = Counting {
         panics_at: Some(4),
         ..Counting::default()
@@ -282,7 +286,7 @@ fn panicking_worker_fails_only_its_run() {
 #[test]
 fn full_disk_stops_campaign_without_loss() {
     let papers = papers("full", EXPERIMENT, SCENARIO);
-    let campaign = campaign(&papers, false);
+    let campaign = campaign(&papers, Extent::Full);
     let (whole, full) = (place("full-whole"), place("full-out"));
     let (expected, _) = run(&campaign, &whole, &Simulator);
     let points = full.join("points");
@@ -344,7 +348,11 @@ stated = false
     );
     let papers = papers("fluid", &experiment, &SCENARIO.replace("2 ms", "1 ms"));
     let engine = Counting::default();
-    let (rows, outcome) = run(&campaign(&papers, false), &place("fluid-out"), &engine);
+    let (rows, outcome) = run(
+        &campaign(&papers, Extent::Full),
+        &place("fluid-out"),
+        &engine,
+    );
     assert_eq!((outcome.finished, outcome.failures), (30, Vec::new()));
     assert_eq!(engine.runs.load(Ordering::Relaxed), 0);
     assert_eq!(rows[0].verdict, Verdict::Holds);
@@ -370,7 +378,7 @@ fn every_method_is_drawn_on_page_and_document() {
     for (method, table, figures) in methods {
         let experiment = format!("method = \"{method}\"\n{EXPERIMENT}{table}");
         let papers = papers(&format!("draw-{method}"), &experiment, &sampled);
-        let campaign = campaign(&papers, true);
+        let campaign = campaign(&papers, Extent::Quick);
         let cancel = Arc::new(AtomicBool::new(false));
         let out = place(&format!("draw-{method}-out"));
         let (results, _) =
@@ -400,7 +408,7 @@ fn keep(papers: &Path, which: &[&str], out: &Path) -> Sections {
     let experiments = library(papers).expect("a library");
     let which: Vec<String> = which.iter().map(|&word| word.to_owned()).collect();
     let chosen = choose(&experiments, &which).expect("experiments");
-    let campaign = Campaign::new(experiments, chosen, true).expect("a campaign");
+    let campaign = Campaign::new(experiments, chosen, Extent::Quick).expect("a campaign");
     let cancel = Arc::new(AtomicBool::new(false));
     let (results, _) = run_campaign(&campaign, out, &execution(2, &cancel), &Simulator, &Silent)
         .expect("a campaign");

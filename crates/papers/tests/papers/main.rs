@@ -3,4 +3,5 @@
 mod beyond;
 mod campaign;
 mod reader;
+mod settled;
 mod shared;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use duetime_papers::{Campaign, choose, library};
+use duetime_papers::{Campaign, Extent, choose, library};
 
 use crate::shared::{EXPERIMENT, READING, SCENARIO, papers};
 
@@ -12,7 +12,7 @@ fn refusal(name: &str, from: &str, to: &str) -> String {
     let papers = papers(name, &EXPERIMENT.replacen(from, to, 1), SCENARIO);
     match library(&papers) {
         Err(error) => error.to_string(),
-        Ok(experiments) => Campaign::new(experiments, vec![0], true)
+        Ok(experiments) => Campaign::new(experiments, vec![0], Extent::Quick)
             .expect_err("a mistake")
             .to_string(),
     }
@@ -165,9 +165,9 @@ fn repository_experiments_are_valid() {
         assert_eq!(headings, expected, "{}/reading.md", experiment.id());
     }
     let all: Vec<usize> = (0..experiments.len()).collect();
-    for quick in [true, false] {
+    for extent in [Extent::Quick, Extent::Full] {
         let experiments = library(&papers).expect("already read once");
-        let campaign = Campaign::new(experiments, all.clone(), quick);
+        let campaign = Campaign::new(experiments, all.clone(), extent);
         let campaign = campaign.unwrap_or_else(|error| panic!("{error}"));
         assert!(campaign.runs() > 0);
     }

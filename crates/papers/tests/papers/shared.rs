@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use duetime_papers::{Campaign, choose, library};
+use duetime_papers::{Campaign, Extent, choose, library};
 
 /// Scenario with five senders and three bursts.
 pub const SCENARIO: &str = r#"
@@ -128,8 +128,8 @@ pub fn add(papers: &Path, id: &str, experiment: &str, scenario: &str) {
 }
 
 /// Returns a campaign of all experiments of a library.
-pub fn campaign(papers: &Path, quick: bool) -> Campaign {
+pub fn campaign(papers: &Path, extent: Extent) -> Campaign {
     let experiments = library(papers).unwrap_or_else(|error| panic!("{error}"));
     let chosen = choose(&experiments, &["all".to_owned()]).expect("all");
-    Campaign::new(experiments, chosen, quick).unwrap_or_else(|error| panic!("{error}"))
+    Campaign::new(experiments, chosen, extent).unwrap_or_else(|error| panic!("{error}"))
 }
