@@ -5,18 +5,22 @@ use duetime_scenario::NoFiles;
 use duetime_sim::Options;
 use std::time::Instant;
 
-/// Runs `SCENARIO TRANSPORT [--threads N] [--set KEY=VALUE]...` and prints the cost.
+/// Runs `SCENARIO TRANSPORT [--threads N] [--rounds yes] [--set KEY=VALUE]...` and prints the cost.
 pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
     let [file, transport, rest @ ..] = arguments else {
         return Err("child requires a scenario and a transport".to_owned());
     };
     let mut overrides = vec![("transport".to_owned(), format!("\"{transport}\""))];
-    let mut threads = 1;
+    let mut options = Options {
+        threads: 1,
+        ..Options::default()
+    };
     for pair in rest.chunks(2) {
         match pair {
             [flag, value] if flag == "--threads" => {
-                threads = value.parse().map_err(|_| "--threads requires a number")?;
+                options.threads = value.parse().map_err(|_| "--threads requires a number")?;
             }
+            [flag, value] if flag == "--rounds" && value == "yes" => options.measures_rounds = true,
             [flag, value] if flag == "--set" => {
                 let (key, value) = value.split_once('=').ok_or("--set requires KEY=VALUE")?;
                 overrides.push((key.to_owned(), value.to_owned()));
@@ -24,7 +28,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), String> {
             other => return Err(format!("unknown argument: {}", other.join(" "))),
         }
     }
-    measure(file, transport, &overrides, threads)
+    measure(file, transport, &overrides, &options)
 }
 
 #[expect(clippy::print_stdout, reason = "the parent process reads the output")]
@@ -32,7 +36,7 @@ fn measure(
     file: &str,
     transport: &str,
     overrides: &[(String, String)],
-    threads: usize,
+    options: &Options,
 ) -> Result<(), String> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
     let scenario = duetime_scenario::load(&text, file, overrides, &NoFiles)
@@ -41,12 +45,8 @@ fn measure(
         return Err(format!("{file} does not run under {transport} only"));
     }
     duetime_study::prefer_huge_pages(&scenario);
-    let options = Options {
-        threads,
-        ..Options::default()
-    };
     let started = Instant::now();
-    let output = duetime_sim::run(&scenario, 0, 0, &options).map_err(|error| error.to_string())?;
+    let output = duetime_sim::run(&scenario, 0, 0, options).map_err(|error| error.to_string())?;
     let nanoseconds = started.elapsed().as_nanos() as f64;
     let resident = peak_resident_kib();
     let totals = output.records.totals;
@@ -73,6 +73,12 @@ fn measure(
         output.records.flows.len(),
         digest(&output.records),
     );
+    if let Some(rounds) = output.rounds {
+        println!(
+            "rounds={} longest_hops={} crossings={}",
+            rounds.count, rounds.longest_hops, rounds.crossings
+        );
+    }
     Ok(())
 }
 

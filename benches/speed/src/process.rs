@@ -7,6 +7,7 @@
 )]
 
 use duetime_measure::Program;
+pub(crate) use duetime_sim::Rounds;
 
 /// Cost that a measured process reports.
 #[derive(Clone, Copy, Debug)]
@@ -21,6 +22,8 @@ pub(crate) struct Cost {
     pub(crate) flows: u64,
     pub(crate) unfinished: u64,
     pub(crate) digest: u128,
+    /// Rounds of a run on several threads, if the simulator was to measure them.
+    pub(crate) rounds: Option<Rounds>,
 }
 
 /// Returns the simulator on a scenario with a transport.
@@ -34,6 +37,11 @@ pub(crate) fn floor(work: &str, nic: &str) -> Result<Program, String> {
 }
 
 impl Cost {
+    /// Returns the time of the run.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.ns_per_hop * self.packet_hops as f64 / 1e9
+    }
+
     /// Runs a program and parses the line that it prints.
     pub(crate) fn measure(program: &Program) -> Result<Self, String> {
         let output = program.output()?;
@@ -47,6 +55,11 @@ impl Cost {
             finished_us: needed("finished_us")?,
             flows: number("flows").unwrap_or(0.0) as u64,
             unfinished: number("unfinished").unwrap_or(0.0) as u64,
+            rounds: number("rounds").map(|count| Rounds {
+                count: count as u64,
+                longest_hops: number("longest_hops").unwrap_or(0.0) as u64,
+                crossings: number("crossings").unwrap_or(0.0) as u64,
+            }),
             digest: field(&output, "digest")
                 .and_then(|text| u128::from_str_radix(text, 16).ok())
                 .unwrap_or(0),

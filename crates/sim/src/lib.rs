@@ -37,7 +37,7 @@ pub use engine::due::announcement as due_announcement;
 pub use error::SetupError;
 pub use faults::{Death, Faults, MisbehavingHost, Misbehaviour};
 pub use options::{Keep, Options, Progress, Watch};
-pub use output::{AllocatorState, RunOutput, WindowSample};
+pub use output::{AllocatorState, Rounds, RunOutput, WindowSample};
 pub use packet::Packet;
 pub use run::run;
 pub use setup::{UnknownLink, limit_of, mark_at, min_receive_delay, sampled_links, unknown_link};

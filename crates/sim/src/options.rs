@@ -17,6 +17,9 @@ pub struct Options {
     /// the network. Results do not depend on it. A run that is watched packet by packet, or whose windows are sampled,
     /// uses one.
     pub subpartitions: usize,
+    /// Measures how the rounds of several threads share the work, in [`RunOutput::rounds`](crate::RunOutput::rounds).
+    /// Needs 4 bytes per round and thread.
+    pub measures_rounds: bool,
     /// Progress of the run, with a flag to cancel it.
     pub progress: Option<Arc<Progress>>,
     /// Flows to watch.

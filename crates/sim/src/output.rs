@@ -3,6 +3,19 @@
 use duetime_core::Time;
 use duetime_results::{CapturedPacket, FlowTrace, PortRecord, RunRecords};
 
+/// How the rounds of a run on several threads shared the work. In a round, each thread processes the events of its
+/// partition before a common horizon; then all exchange packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rounds {
+    /// Number of rounds.
+    pub count: u64,
+    /// Packet-hops of the busiest partition of each round, summed over the rounds. All packet-hops over these is the
+    /// largest speed-up that the threads can reach.
+    pub longest_hops: u64,
+    /// Packets that crossed from one partition to another.
+    pub crossings: u64,
+}
+
 /// Output of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunOutput {
@@ -22,6 +35,8 @@ pub struct RunOutput {
     pub allocators: Vec<AllocatorState>,
     /// Number of packet-hops of each partition, which shows how the threads shared the work.
     pub partition_hops: Vec<u64>,
+    /// Rounds of a run on several threads, if [`Options::measures_rounds`](crate::Options::measures_rounds) is set.
+    pub rounds: Option<Rounds>,
     /// False if the run was cancelled.
     pub complete: bool,
 }

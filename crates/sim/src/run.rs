@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::engine::{Observed, PartRecords, Partition, merge, subpartitions};
 use crate::faults::Faults;
 use crate::options::{Options, Watch};
-use crate::output::RunOutput;
+use crate::output::{Rounds, RunOutput};
 use crate::setup::Setup;
 use crate::workload::Workloads;
 use crate::{SetupError, partition};
@@ -57,7 +57,12 @@ pub fn run(
         setup: &setup,
         progress: options.progress.as_deref(),
     };
-    let (partitions, end, complete) = run_partitions(&clock, partitions, cut.lookahead);
+    let Ended {
+        partitions,
+        end,
+        complete,
+        rounds,
+    } = run_partitions(&clock, partitions, cut.lookahead, options.measures_rounds);
     let partition_hops = partitions.iter().map(Partition::packet_hops).collect();
     let mut records: Vec<PartRecords> = (partitions.into_iter())
         .map(|partition| partition.finish(end))
@@ -82,6 +87,7 @@ pub fn run(
         capture_links,
         allocators,
         partition_hops,
+        rounds,
         complete,
         ..merged
     })
@@ -94,21 +100,31 @@ fn may_divide(scenario: &Scenario, setup: &Setup, options: &Options) -> bool {
     !shares_memory && !reads_replies && options.faults == Faults::default()
 }
 
-/// Runs the partitions to the end of the run. Returns them, the end of the run, and false if it was cancelled.
+/// Partitions at the end of the run.
+pub(crate) struct Ended {
+    pub partitions: Vec<Partition>,
+    pub end: Time,
+    /// False if the run was cancelled.
+    pub complete: bool,
+    pub rounds: Option<Rounds>,
+}
+
+/// Runs the partitions to the end of the run.
 fn run_partitions(
     clock: &Clock<'_>,
     partitions: Vec<Partition>,
     lookahead: Span,
-) -> (Vec<Partition>, Time, bool) {
+    measures_rounds: bool,
+) -> Ended {
     #[cfg(feature = "threads")]
     if partitions.len() > 1 {
-        return crate::parallel::run(clock, partitions, lookahead);
+        return crate::parallel::run(clock, partitions, lookahead, measures_rounds);
     }
-    let _ = lookahead;
+    let _ = (lookahead, measures_rounds);
     run_alone(clock, partitions)
 }
 
-fn run_alone(clock: &Clock<'_>, mut partitions: Vec<Partition>) -> (Vec<Partition>, Time, bool) {
+fn run_alone(clock: &Clock<'_>, mut partitions: Vec<Partition>) -> Ended {
     let partition = &mut partitions[0];
     let mut boundary = Time::ZERO;
     loop {
@@ -123,7 +139,12 @@ fn run_alone(clock: &Clock<'_>, mut partitions: Vec<Partition>) -> (Vec<Partitio
         let continues = clock.report(boundary, partition.packet_hops(), partition.open());
         let events = partition.next_event() != Time::MAX;
         if !continues || clock.is_over(boundary, partition.open(), partition.has_wakes(), events) {
-            return (partitions, boundary, continues);
+            return Ended {
+                partitions,
+                end: boundary,
+                complete: continues,
+                rounds: None,
+            };
         }
     }
 }

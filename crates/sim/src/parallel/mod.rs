@@ -7,6 +7,8 @@ mod rounds;
 
 use crate::clock::Clock;
 use crate::engine::{Messages, Partition};
+use crate::output::Rounds;
+use crate::run::Ended;
 use duetime_core::{Span, Time};
 use rounds::{Ends, Part, Shared};
 use std::num::NonZeroUsize;
@@ -22,23 +24,28 @@ mod sync {
 /// Checks of the barrier before the processor is yielded: enough for evenly split work, short enough for a busy machine.
 const SPINS: u32 = 2_000;
 
-/// Runs the partitions to the end of the run, with the same results as one partition on one thread. Returns the
-/// partitions, the end of the run, and false if it was cancelled.
+/// Runs the partitions to the end of the run, with the same results as one partition on one thread.
 pub(crate) fn run(
     clock: &Clock<'_>,
     partitions: Vec<Partition>,
     lookahead: Span,
-) -> (Vec<Partition>, Time, bool) {
+    measures_rounds: bool,
+) -> Ended {
     let count = partitions.len();
     // With more partitions than processors, the others cannot arrive while this one spins.
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let shared = Shared::new(count, if count > processors { 0 } else { SPINS });
-    let ended: Vec<(Partition, Time)> = std::thread::scope(|scope| {
+    let ended: Vec<(Measured, Time)> = std::thread::scope(|scope| {
         let shared = &shared;
         let handles: Vec<_> = partitions
             .into_iter()
             .enumerate()
             .map(|(index, partition)| {
+                let partition = Measured {
+                    partition,
+                    hops: measures_rounds.then(Vec::new),
+                    crossings: 0,
+                };
                 scope.spawn(move || rounds::run(clock, shared, partition, index, lookahead))
             })
             .collect();
@@ -48,47 +55,80 @@ pub(crate) fn run(
             .collect()
     });
     let end = ended[0].1;
-    let partitions = ended.into_iter().map(|(partition, _)| partition).collect();
-    (partitions, end, !shared.is_cancelled())
+    let ended: Vec<Measured> = ended.into_iter().map(|(partition, _)| partition).collect();
+    Ended {
+        rounds: measures_rounds.then(|| rounds_of(&ended)),
+        partitions: ended.into_iter().map(|part| part.partition).collect(),
+        end,
+        complete: !shared.is_cancelled(),
+    }
 }
 
-impl Part for Partition {
+/// A partition whose share of each round may be measured.
+struct Measured {
+    partition: Partition,
+    /// Packet-hops of each round, if they are measured.
+    hops: Option<Vec<u32>>,
+    /// Packets sent to other partitions.
+    crossings: u64,
+}
+
+fn rounds_of(parts: &[Measured]) -> Rounds {
+    let hops = parts.iter().filter_map(|part| part.hops.as_deref());
+    let hops: Vec<&[u32]> = hops.collect();
+    // All partitions take part in each round.
+    let count = hops.first().map_or(0, |hops| hops.len());
+    let longest = |round: usize| hops.iter().map(|hops| u64::from(hops[round])).max();
+    Rounds {
+        count: count as u64,
+        longest_hops: (0..count).filter_map(longest).sum(),
+        crossings: parts.iter().map(|part| part.crossings).sum(),
+    }
+}
+
+impl Part for Measured {
     type Messages = Messages;
 
     fn next_event(&self) -> Time {
-        self.next_event()
+        self.partition.next_event()
     }
 
     fn open(&self) -> i64 {
-        self.open()
+        self.partition.open()
     }
 
     fn has_wakes(&self) -> bool {
-        self.has_wakes()
+        self.partition.has_wakes()
     }
 
     fn packet_hops(&self) -> u64 {
-        self.packet_hops()
+        self.partition.packet_hops()
     }
 
     fn next_mark(&self) -> Time {
-        self.next_mark()
+        self.partition.next_mark()
     }
 
     fn mark(&mut self, reached: Time) {
-        self.mark(reached);
+        self.partition.mark(reached);
     }
 
     fn run_before(&mut self, end: Time) {
-        self.run_before(end);
+        let before = self.partition.packet_hops();
+        self.partition.run_before(end);
+        if let Some(hops) = &mut self.hops {
+            hops.push((self.partition.packet_hops() - before) as u32);
+        }
     }
 
     fn exchange_messages(&mut self, to: usize, messages: &mut Messages) -> Time {
-        self.exchange_messages(to, messages)
+        let first = self.partition.exchange_messages(to, messages);
+        self.crossings += messages.len() as u64;
+        first
     }
 
     fn receive_messages(&mut self, messages: &mut Messages) {
-        self.receive_messages(messages);
+        self.partition.receive_messages(messages);
     }
 }
 

@@ -20,6 +20,13 @@ pub struct Messages {
     extras: Vec<Option<Extra>>,
 }
 
+impl Messages {
+    /// Returns the number of packets.
+    pub fn len(&self) -> usize {
+        self.packets.len()
+    }
+}
+
 /// A packet in flight to another partition.
 #[derive(Clone, Copy, Debug)]
 struct Message {

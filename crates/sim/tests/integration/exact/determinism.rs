@@ -186,7 +186,27 @@ fn thousand_hosts_on_two_threads() {
             .count(),
         1_000
     );
-    assert_eq!(digest(&alone), digest(&run_on(&scenario, 2).records));
+    let options = Options {
+        threads: 2,
+        measures_rounds: true,
+        ..Options::default()
+    };
+    let split = duetime_sim::run(&scenario, 0, 0, &options).expect("a valid scenario");
+    assert_eq!(digest(&alone), digest(&split.records));
+
+    // The busiest thread of a round has at least half of its packet-hops.
+    let rounds = split.rounds.expect("they were measured");
+    let hops = alone.totals.packet_hops;
+    assert!(
+        (hops.div_ceil(2)..hops).contains(&rounds.longest_hops),
+        "{rounds:?}"
+    );
+    let busiest = split.partition_hops.iter().max().copied();
+    assert!(busiest <= Some(rounds.longest_hops), "{rounds:?}");
+    assert!((1..hops).contains(&rounds.crossings), "{rounds:?}");
+    // Rounds last 20 us, the latency between the racks.
+    let end_us = alone.totals.end.as_ps() / 1_000_000;
+    assert!((1..=end_us / 20 + 2).contains(&rounds.count), "{rounds:?}");
 }
 
 #[test]
