@@ -3,7 +3,7 @@
 use duetime_core::Time;
 use duetime_results::{CapturedPacket, FlowTrace, PortRecord, RunRecords};
 
-/// How the rounds of a run on several threads shared the work. In a round, each thread processes the events of its
+/// Work of the rounds of a run on several threads. In a round, each thread processes the events of its
 /// partition before a common horizon; then all exchange packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rounds {
