@@ -173,7 +173,17 @@ impl Metric {
 
     /// Returns true if the metric has one value per panel and scheme, read from the whole axis.
     pub fn spans_axis(self) -> bool {
-        matches!(self, Self::Capacity(_) | Self::Tightest)
+        self.reaches().is_some()
+    }
+
+    /// Returns the percentage of application throughput that a metric of the whole axis looks for, and true if it looks
+    /// from the smallest axis value upwards. `None` for other metrics.
+    pub fn reaches(self) -> Option<(f64, bool)> {
+        match self {
+            Self::Capacity(percent) => Some((f64::from(percent), true)),
+            Self::Tightest => Some((95.0, false)),
+            _ => None,
+        }
     }
 
     /// Returns the value at one point over `seeds`, of one workload or of all to which the metric applies. Returns
@@ -216,16 +226,13 @@ impl Metric {
                 .map(|(place, _)| place)
                 .last()
         };
-        let tested = |percent: f64| {
-            points
-                .iter()
-                .map(move |(place, seeds)| (*place, reaches(seeds, percent)))
-        };
-        match self {
-            _ if points.is_empty() => None,
-            Self::Capacity(percent) => Some(last(&mut tested(f64::from(percent))).unwrap_or(0.0)),
-            Self::Tightest => last(&mut tested(95.0).rev()),
-            _ => None,
+        let (percent, upwards) = self.reaches()?;
+        let points = points.iter();
+        let mut tested = points.map(|(place, seeds)| (*place, reaches(seeds, percent)));
+        match (tested.len(), upwards) {
+            (0, _) => None,
+            (_, true) => Some(last(&mut tested).unwrap_or(0.0)),
+            (_, false) => last(&mut tested.rev()),
         }
     }
 }

@@ -180,7 +180,12 @@ impl<'a> Results<'a> {
 
     /// Returns the cell of a measured value of an experiment's check. `at` is the axis value, as written, for values
     /// without one.
-    fn cell(&self, experiment_index: usize, measured: &Measured, at: Option<&str>) -> Option<Cell> {
+    pub(super) fn cell(
+        &self,
+        experiment_index: usize,
+        measured: &Measured,
+        at: Option<&str>,
+    ) -> Option<Cell> {
         let index = match &measured.experiment {
             Some(name) => self
                 .experiment(experiment_index)
@@ -199,35 +204,12 @@ impl<'a> Results<'a> {
         Some(((index, panel, value), experiment.scheme(&measured.scheme)?))
     }
 
-    /// Returns the cells that a measured value of an experiment's check reads.
-    pub(super) fn cells_of_measured(
-        &self,
-        experiment_index: usize,
-        measured: &Measured,
-        at: Option<&str>,
-    ) -> Vec<Cell> {
-        let cell = self.cell(experiment_index, measured, at);
-        cell.map_or(Vec::new(), |cell| {
-            let experiment = self.experiment(cell.0.0);
-            self.cells_of(cell, measured.measure(experiment).metric)
-        })
-    }
-
-    /// Returns the cells that a metric at `cell` reads.
+    /// Returns the cells that a metric with a value at `cell` reads.
     pub(super) fn cells_of(&self, (place, scheme): Cell, metric: Metric) -> Vec<Cell> {
-        let (index, panel, _) = place;
-        let experiment = self.experiment(index);
-        if metric.spans_axis() {
-            let values = 0..experiment.axis.values.len();
-            return values
-                .map(|value| ((index, panel, value), scheme))
-                .collect();
-        }
-        let mut cells = vec![(place, scheme)];
-        if metric == Metric::GoodputRelative {
-            cells.extend(experiment.scheme(REFERENCE).map(|tcp| (place, tcp)));
-        }
-        cells
+        let reference = self.experiment(place.0).scheme(REFERENCE);
+        let reference = reference.filter(|_| metric == Metric::GoodputRelative);
+        let schemes = std::iter::once(scheme).chain(reference);
+        schemes.map(|scheme| (place, scheme)).collect()
     }
 
     /// Returns the value of a side.

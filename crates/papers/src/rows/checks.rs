@@ -76,7 +76,7 @@ pub(super) struct Found {
     pub estimate: Estimate,
     bound: f64,
     /// Distance from the bound; negative if the check does not hold.
-    margin: f64,
+    pub margin: f64,
 }
 
 /// Returns the row of a check.

@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 
 use duetime_results::{Estimate, Interval};
 
-use super::super::experiment::{Check, Experiment, Published, Relation};
+use super::super::experiment::{Check, Experiment, Measure, Published, Relation};
+use super::super::metric::Metric;
 use super::super::results::{Cell, Results};
 use super::super::verdict;
 use super::{Bound, checks};
@@ -71,7 +72,7 @@ fn needed_by_number(results: &Results<'_>, index: usize, published: &Published) 
     if is_settled {
         return Vec::new();
     }
-    results.cells_of(((index, panel, at), scheme), published.measure.metric)
+    needed_by_measure(results, ((index, panel, at), scheme), &published.measure)
 }
 
 /// Returns the cells that a check needs; empty if its verdict is settled: it holds at all of its points, or fails at one.
@@ -88,15 +89,52 @@ fn needed_by_check(
     let bound = Bound::of(check);
     let mut needed = Vec::new();
     for found in checks::found(results, index, experiment, check) {
-        match stretched(found.estimate).and_then(|range| bound.contains(range)) {
-            Some(true) => continue,
-            Some(false) => return Vec::new(),
-            None => {}
-        }
-        for at in found.at {
+        let holds = stretched(found.estimate).and_then(|range| bound.contains(range));
+        let mut cells = Vec::new();
+        for at in found.at.into_iter().filter(|_| holds.is_none()) {
             let written = Some(experiment.axis.values[at].as_str()).filter(|at| !at.is_empty());
-            let cells = |measured| results.cells_of_measured(index, measured, written);
-            needed.extend(check.measured().flat_map(cells));
+            for measured in check.measured() {
+                if let Some(cell) = results.cell(index, measured, written) {
+                    let measure = measured.measure(results.experiment(cell.0.0));
+                    cells.extend(needed_by_measure(results, cell, measure));
+                }
+            }
+        }
+        // No cell: further runs do not change what the check reads.
+        if cells.is_empty() && !holds.unwrap_or(found.margin >= 0.0) {
+            return Vec::new();
+        }
+        needed.extend(cells);
+    }
+    needed
+}
+
+/// Returns the cells that can still change a measure at `cell`. A metric of the whole axis depends on the first axis
+/// value that does not reach a percentage, so only on the values up to there that may or may not reach it.
+fn needed_by_measure(results: &Results<'_>, cell: Cell, measure: &Measure) -> Vec<Cell> {
+    let Some((percent, upwards)) = measure.metric.reaches() else {
+        return results.cells_of(cell, measure.metric);
+    };
+    let ((index, panel, _), scheme) = cell;
+    let axis = &results.experiment(index).axis;
+    let mut values: Vec<usize> = (0..axis.values.len()).collect();
+    values.sort_by(|&a, &b| axis.place(a).total_cmp(&axis.place(b)));
+    if !upwards {
+        values.reverse();
+    }
+    let throughput = Measure {
+        metric: Metric::ApplicationThroughput,
+        ..measure.clone()
+    };
+    let mut needed = Vec::new();
+    for value in values {
+        let Some(estimate) = results.estimate(index, panel, scheme, value, &throughput) else {
+            continue;
+        };
+        match stretched(estimate) {
+            Some((low, _)) if low >= percent => {}
+            Some((_, high)) if high < percent => break,
+            _ => needed.push(((index, panel, value), scheme)),
         }
     }
     needed
@@ -136,8 +174,6 @@ const T: [(u32, f64); 13] = [
 ];
 /// Quantile of the normal distribution for 95 %.
 const NORMAL: f64 = 1.96;
-/// Smallest number of runs whose interval may have no width: fewer equal values say little about others.
-const MIN_EQUAL: u32 = 10;
 
 /// Returns the 95 % bootstrap interval of an estimate, stretched around its value to 99.9 %. A bootstrap interval of n
 /// runs is that of the normal distribution with the deviation of the sample, so too narrow for small n. Returns `None`
@@ -145,9 +181,6 @@ const MIN_EQUAL: u32 = 10;
 fn stretched(Estimate { value, interval }: Estimate) -> Option<(f64, f64)> {
     let Interval { low, high, runs } = interval?;
     let (_, t) = T.into_iter().rev().find(|(least, _)| *least <= runs)?;
-    if high <= low && runs < MIN_EQUAL {
-        return None;
-    }
     let runs = f64::from(runs);
     let factor = t / NORMAL * (runs / (runs - 1.0)).sqrt();
     Some((
@@ -171,8 +204,7 @@ mod tests {
     #[test]
     fn few_runs_settle_nothing() {
         assert_eq!(stretched(estimate(1.0, 0.9, 1.1, 3)), None);
-        assert_eq!(stretched(estimate(1.0, 1.0, 1.0, 9)), None);
-        assert_eq!(stretched(estimate(1.0, 1.0, 1.0, 10)), Some((1.0, 1.0)));
+        assert_eq!(stretched(estimate(1.0, 1.0, 1.0, 4)), Some((1.0, 1.0)));
         let (low, high) = stretched(estimate(1.0, 0.9, 1.1, 4)).expect("a range");
         assert!(
             (low - 0.239).abs() < 0.01 && (high - 1.761).abs() < 0.01,
