@@ -2,9 +2,10 @@
 //! mark, drop and delay packets.
 //!
 //! A [`Port`] feeds one link. A FIFO port with a fixed rate needs no dequeue event: when a packet arrives, its
-//! departure, the occupancy, and the mark or drop are computed immediately. Under strict priority the next packet is
-//! chosen when the port is next accessed; a dequeue event is needed only if the driver must be notified of each
-//! departure ([`Port::notify_departures`]). A [`SharedBuffer`] divides one memory among the ports of a switch.
+//! departure, the occupancy, and the mark or drop are computed immediately. Under strict priority this is also done
+//! until a packet overtakes others; then the next packet is chosen when the port is next accessed. A dequeue event is
+//! needed only if the driver must be notified of each departure ([`Port::notify_departures`]). A [`SharedBuffer`]
+//! divides one memory among the ports of a switch.
 #![forbid(unsafe_code)]
 #![expect(clippy::inline_always, reason = "the packet path: measured")]
 #![allow(

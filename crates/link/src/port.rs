@@ -35,9 +35,10 @@ pub enum Limit {
 #[repr(C, align(64))]
 pub struct Port<F> {
     // Fields used by an arrival at the far end.
-    /// Packets in service or on the link; in a FIFO port, also the waiting packets.
+    /// Packets in service or on the link; in a FIFO port, also the waiting packets, and under strict priority on demand
+    /// those that no packet has overtaken.
     wire: Ring<F>,
-    /// Departure time of the last accepted packet (FIFO) or of the packet in service (strict priority).
+    /// Departure time of the last packet put on `wire`.
     busy_until: Time,
     latency: Span,
     /// Two words for the driver, in the cache line that arrivals and offers use.
@@ -72,8 +73,9 @@ pub struct Port<F> {
 enum Service {
     /// First come, first served; decided on arrival.
     Fifo,
-    /// First packet of the highest-priority class, chosen when the port is next accessed. Later arrivals cannot change
-    /// earlier choices.
+    /// First packet of the highest-priority class. As long as packets arrive in the order of their classes, they are
+    /// planned as in a FIFO port. A packet that overtakes others returns those to their classes; until these are empty,
+    /// the next packet is chosen when the port is next accessed. Later arrivals cannot change earlier choices.
     OnDemand,
     /// First packet of the highest-priority class, chosen when the driver reports that the link is free.
     AtDeparture,

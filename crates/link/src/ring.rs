@@ -126,6 +126,12 @@ impl<F: Frame> Ring<F> {
         }
     }
 
+    /// Removes the last `count` packets, which must not be all.
+    pub(crate) fn drop_last(&mut self, count: u32) {
+        debug_assert!(count < self.len());
+        self.end = self.end.wrapping_sub(count);
+    }
+
     /// Appends a packet that arrives no earlier than the packets in the ring.
     #[inline(always)]
     pub fn push(&mut self, arrival: Time, frame: F) {

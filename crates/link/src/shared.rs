@@ -33,7 +33,7 @@ impl SharedBuffer {
 
     /// Offers a packet to the member port at index `to` of `ports`. Member ports must receive all packets through this
     /// method or [`Self::offer_fifo`].
-    #[inline]
+    #[inline(always)]
     pub fn offer<F: Frame>(
         &mut self,
         ports: &mut [Port<F>],
@@ -41,15 +41,16 @@ impl SharedBuffer {
         now: Time,
         frame: F,
     ) -> Offer {
-        let port = &mut ports[to as usize];
-        if self.charge_surely(port, now, frame) {
-            return port.accept_unmarked(now, frame);
-        }
-        if self.charge(ports, to, now, frame, Port::admits) {
-            ports[to as usize].accept(now, frame)
+        let mut accepted = frame;
+        if self.charge_surely(&mut ports[to as usize], now, frame) {
+            ports[to as usize].count_accepted(frame.wire_bytes());
+        } else if self.charge(ports, to, now, frame, Port::admits) {
+            let port = &mut ports[to as usize];
+            accepted = port.admit(frame, port.queue_packets());
         } else {
-            ports[to as usize].refuse(frame)
+            return ports[to as usize].refuse(frame);
         }
+        ports[to as usize].place(now, accepted)
     }
 
     /// Offers a packet to a port without classes. Returns `None` if the packet is dropped.

@@ -76,11 +76,7 @@ impl<F: Frame> Port<F> {
     /// Accepts a packet after [`Port::surely_admits`] returned true.
     #[inline(always)]
     pub(crate) fn accept_unmarked(&mut self, now: Time, frame: F) -> Offer {
-        if !self.has_classes() {
-            return Offer::Sent(self.accept_fifo_unmarked(now, frame, Span::ZERO));
-        }
-        self.accepted_bytes += u64::from(frame.wire_bytes());
-        self.queue_bytes += frame.wire_bytes();
+        self.count_accepted(frame.wire_bytes());
         self.place(now, frame)
     }
 
@@ -88,8 +84,7 @@ impl<F: Frame> Port<F> {
     /// would.
     #[inline(always)]
     pub(crate) fn accept_fifo_unmarked(&mut self, now: Time, frame: F, delay: Span) -> Sent {
-        self.accepted_bytes += u64::from(frame.wire_bytes());
-        self.queue_bytes += frame.wire_bytes();
+        self.count_accepted(frame.wire_bytes());
         self.append(now, frame, delay)
     }
 
@@ -121,25 +116,48 @@ impl<F: Frame> Port<F> {
     /// Accepts a packet that passed the admission check, after a drain at `now`.
     #[inline(always)]
     pub fn accept(&mut self, now: Time, frame: F) -> Offer {
-        if !self.has_classes() {
-            return Offer::Sent(self.accept_fifo(now, frame, Span::ZERO));
-        }
         let frame = self.admit(frame, self.queue_packets());
         self.place(now, frame)
     }
 
-    /// Sends an accepted packet if the link is free, or adds it to its class.
+    /// Puts an accepted packet on the wire, or adds it to its class.
     #[inline(always)]
-    fn place(&mut self, now: Time, frame: F) -> Offer {
-        if self.busy_until > now || self.waiting != 0 {
-            let classes = self.rare.classes.as_mut().expect("checked above");
-            classes.push(now, frame);
-            self.waiting += 1;
-            let must_wake = self.rare.service == Service::AtDeparture && self.waiting == 1;
-            let wake = must_wake.then_some(self.busy_until);
-            return Offer::Queued { wake };
+    pub(crate) fn place(&mut self, now: Time, frame: F) -> Offer {
+        if self.leaves_last(now, frame) {
+            Offer::Sent(self.append(now, frame, Span::ZERO))
+        } else {
+            self.enqueue(now, frame)
         }
-        Offer::Sent(self.transmit(now, now, frame))
+    }
+
+    /// Returns true if a packet that arrives at `now` leaves after all packets in the port, unless later arrivals
+    /// overtake it.
+    #[inline(always)]
+    fn leaves_last(&mut self, now: Time, frame: F) -> bool {
+        let is_idle = self.waiting == 0 && self.busy_until <= now;
+        match self.rare.service {
+            Service::Fifo => true,
+            Service::OnDemand => is_idle || (self.waiting == 0 && !self.overtakes(now, frame)),
+            Service::AtDeparture => is_idle,
+        }
+    }
+
+    /// Adds an accepted packet to its class.
+    fn enqueue(&mut self, now: Time, frame: F) -> Offer {
+        let classes = self.rare.classes.as_mut().expect("the port has classes");
+        classes.push(now, frame);
+        self.waiting += 1;
+        let must_wake = self.rare.service == Service::AtDeparture && self.waiting == 1;
+        let wake = must_wake.then_some(self.busy_until);
+        Offer::Queued { wake }
+    }
+
+    /// Returns true if a packet that arrives at `now` leaves before packets that wait on the wire, which are then
+    /// returned to their classes.
+    #[inline(always)]
+    fn overtakes(&mut self, now: Time, frame: F) -> bool {
+        // The waiting packets are in order of class.
+        frame.class() < self.wire.back(1).frame.class() && self.recall(now)
     }
 
     /// Accepts a packet at a port without classes; the packet leaves `delay` later than it otherwise would.
@@ -160,7 +178,7 @@ impl<F: Frame> Port<F> {
 
     /// Marks (if due) and counts a packet that finds `packets` in the port.
     #[inline(always)]
-    fn admit(&mut self, mut frame: F, packets: u32) -> F {
+    pub(crate) fn admit(&mut self, mut frame: F, packets: u32) -> F {
         // D2TCP §3: compare the instantaneous occupancy before this packet with K.
         if (packets >= self.mark_packets || self.queue_bytes >= self.mark_bytes)
             && frame.is_ecn_capable()
@@ -168,10 +186,16 @@ impl<F: Frame> Port<F> {
             frame.mark();
             self.rare.marks += 1;
         }
-        self.accepted_bytes += u64::from(frame.wire_bytes());
-        self.queue_bytes += frame.wire_bytes();
+        self.count_accepted(frame.wire_bytes());
         self.queue_max_bytes = self.queue_max_bytes.max(self.queue_bytes);
         frame
+    }
+
+    /// Counts an accepted packet of `bytes`.
+    #[inline(always)]
+    pub(crate) fn count_accepted(&mut self, bytes: u32) {
+        self.accepted_bytes += u64::from(bytes);
+        self.queue_bytes += bytes;
     }
 
     /// Removes every packet whose last bit has left by `now` from the port.

@@ -7,7 +7,8 @@ use duetime_core::Time;
 pub enum Offer {
     /// Dropped because the port or its shared memory is full.
     Dropped,
-    /// Accepted; the packet arrives at the far end at a known time.
+    /// Accepted; the packet arrives at the far end at a known time. Under strict priority on demand, other packets may
+    /// still overtake it before its transmission begins.
     Sent(Sent),
     /// Waiting in a class (strict priority).
     Queued {

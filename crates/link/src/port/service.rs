@@ -26,6 +26,31 @@ impl<F: Frame> Port<F> {
         }
     }
 
+    /// Returns the packets on the wire whose transmission begins after `now` to their classes, which must be empty, as
+    /// if they had arrived at `now`. Returns true if there are any.
+    #[inline(never)]
+    pub(super) fn recall(&mut self, now: Time) -> bool {
+        let mut count = 0;
+        while count < self.staying {
+            let frame = self.wire.back(count + 1).frame;
+            let begin = self.busy_until.as_ps() - self.transmission_ps(frame);
+            if begin <= now.as_ps() {
+                break;
+            }
+            self.integrate(byte_time(frame, now, self.busy_until).wrapping_neg());
+            self.busy_until = Time::from_ps(begin);
+            count += 1;
+        }
+        let classes = self.rare.classes.as_mut().expect("the port has classes");
+        for number in (1..=count).rev() {
+            classes.push(now, self.wire.back(number).frame);
+        }
+        self.wire.drop_last(count);
+        self.staying -= count;
+        self.waiting += count;
+        count != 0
+    }
+
     /// Puts the first packet of the highest-priority non-empty class into service at `now`. At least one packet must be
     /// waiting.
     #[inline(always)]
@@ -115,13 +140,13 @@ impl<F: Frame> Port<F> {
     #[inline]
     pub fn arrived_classed(&mut self, now: Time, frame: F) -> Option<Time> {
         let next = self.arrived(frame);
-        if self.waiting != 0 && self.busy_until.as_ps() + self.latency.as_ps() <= now.as_ps() {
-            // Packets that reached the port after this one had left must not be served yet: the far end's clock may be
-            // ahead of the port's by up to the link latency.
-            self.serve(now - self.latency);
-            return self.wire.next_arrival();
+        if next.is_some() || self.waiting == 0 {
+            return next;
         }
-        next
+        // Packets that reached the port after this one had left must not be served yet: the far end's clock may be
+        // ahead of the port's by up to the link latency.
+        self.serve(now - self.latency);
+        self.wire.next_arrival()
     }
 
     /// Returns the arrival time of the next packet at the far end.

@@ -36,6 +36,12 @@ impl<F: Frame> Port<F> {
         self.staying + self.waiting
     }
 
+    /// Returns true if packets wait in the classes of the port, as of the last drain.
+    #[inline]
+    pub fn has_waiting(&self) -> bool {
+        self.waiting != 0 && self.has_classes()
+    }
+
     /// Returns the bytes in the port as of the last drain, without the packet in service (D3's q).
     pub fn queue_bytes_waiting(&self) -> u64 {
         if self.staying == 0 {

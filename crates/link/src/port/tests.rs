@@ -180,6 +180,27 @@ fn departed_and_waiting(mut port: Port<Sample>, notified: bool) {
 }
 
 #[test]
+fn overtaken_packets_return_to_their_classes() {
+    let mut port = port().with_classes(2);
+    let class_of = |class| Sample {
+        class,
+        ..Sample::new(1_500)
+    };
+    let is_sent =
+        [1, 1, 1].map(|class| matches!(port.offer(at(0), class_of(class)), Offer::Sent(_)));
+    assert_eq!((is_sent, port.has_waiting()), ([true; 3], false));
+    // The second packet begins at 12 us, before the packet that overtakes the third.
+    let overtaking = port.offer(at(13), class_of(0));
+    assert_eq!(overtaking, Offer::Queued { wake: None });
+    assert!(port.has_waiting());
+    port.drain(at(24));
+    let classes = port.sent_frames().map(|frame| frame.class);
+    assert_eq!(classes.collect::<Vec<_>>(), [1, 1, 0]);
+    port.drain(at(36));
+    assert!(!port.has_waiting());
+}
+
+#[test]
 fn forget_departed_keeps_packets_in_port() {
     for mut port in [port(), with_departures(port())] {
         for bytes in [1_500, 1_000, 500] {

@@ -90,7 +90,7 @@ impl Wire {
         info: Link,
     ) -> Option<Arrived> {
         let (packet, out, more) = match info.special & Link::SLOW_ARRIVAL {
-            Link::CLASSED => {
+            Link::WAITING => {
                 let (packet, more) = self.take_arrived::<ALONE>(context, link, info);
                 (packet, NONE, more)
             }
@@ -135,6 +135,7 @@ impl Wire {
                 context.events.schedule_arrival::<ALONE>(due, link);
             }
         }
+        Link::update_waiting(port);
         (packet, more)
     }
 

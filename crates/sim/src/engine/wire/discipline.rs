@@ -83,13 +83,7 @@ macro_rules! disciplines {
                 let Memory { ports, pools, link } = memory;
                 let offer = match self {
                     Self::Fifo => fifo(offer_fifo(&mut ports[link as usize], now, packet, at_once, delay)),
-                    Self::StrictPriority => {
-                        let port = &mut ports[link as usize];
-                        match port.offer(now, packet) {
-                            Offer::Sent(sent) => Offer::Sent(delayed(port, sent, delay)),
-                            other => other,
-                        }
-                    }
+                    Self::StrictPriority => offer_classed(&mut ports[link as usize], now, packet, delay),
                     // Only switches share memory, and only hosts delay packets.
                     Self::SharedFifo(pool) => {
                         fifo(pools[*pool as usize].offer_fifo(ports, link, now, packet))
@@ -161,6 +155,15 @@ fn offer_fifo(
         return Some(port.send_at_once(now, packet, delay));
     }
     port.offer_fifo_delayed(now, packet, delay)
+}
+
+/// Offers a packet to a port that serves by class, which it leaves later by `delay`.
+#[inline(always)]
+pub fn offer_classed(port: &mut Port<Packet>, now: Time, packet: Packet, delay: Span) -> Offer {
+    match port.offer(now, packet) {
+        Offer::Sent(sent) => Offer::Sent(delayed(port, sent, delay)),
+        other => other,
+    }
 }
 
 /// Delays the packet that a host's port just sent.

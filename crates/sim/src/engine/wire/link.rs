@@ -23,6 +23,13 @@ impl Link {
         Self { target, special }
     }
 
+    /// Updates [`Link::WAITING`] after packets started or ceased to wait at a port.
+    #[inline(always)]
+    pub fn update_waiting(port: &mut Port<Packet>) {
+        let flag = if port.has_waiting() { Self::WAITING } else { 0 };
+        port.tag[1] = port.tag[1] & !Self::WAITING | flag;
+    }
+
     /// The far end belongs to another partition.
     pub const CROSSING: u32 = 1;
     /// The link loses packets at random.
@@ -49,8 +56,14 @@ impl Link {
     /// The far end is a host in a run in which hosts die.
     pub const MORTAL: u32 = 2048;
 
+    /// Packets wait in the classes of the port. This flag changes during a run.
+    pub const WAITING: u32 = 4096;
+
     /// The program at the port of the reversed link processes the replies that arrive over this link.
     pub const REPLIES: u32 = 1024;
+
+    /// Flags of a link whose port serves by class, without further special handling.
+    pub const BY_CLASS: u32 = Self::DISCIPLINED | Self::CLASSED;
 
     /// A program, a discipline or a policer uses the port's queue.
     pub const QUEUES: u32 = Self::PROGRAMMED | Self::DISCIPLINED | Self::CLASSED | Self::POLICED;
@@ -58,13 +71,14 @@ impl Link {
     /// Arrivals take the slow path.
     pub const SLOW_ARRIVAL: u32 = Self::MAY_LOSE
         | Self::CROSSING
-        | Self::CLASSED
+        | Self::WAITING
         | Self::WATCHED_BY_HOST
         | Self::MORTAL
         | Self::REPLIES
         | Self::POLICED;
     /// Only arrivals differ; the port takes packets as usual.
-    pub const ON_ARRIVAL: u32 = Self::LOSSY | Self::WATCHED_BY_HOST | Self::MORTAL | Self::REPLIES;
+    pub const ON_ARRIVAL: u32 =
+        Self::LOSSY | Self::WATCHED_BY_HOST | Self::MORTAL | Self::REPLIES | Self::WAITING;
     /// Packets may be lost, or their fate is watched.
     pub const MAY_LOSE: u32 = Self::LOSSY | Self::OBSERVED | Self::FAULTY;
 }

@@ -6,7 +6,7 @@ use super::reception::Reception;
 use super::{Wire, due};
 use crate::engine::context::Context;
 use crate::packet::Packet;
-use duetime_core::Span;
+use duetime_core::{Span, Time};
 use duetime_link::{Frame, Offer, Port, Sent};
 
 impl Wire {
@@ -85,20 +85,28 @@ impl Wire {
         special: u32,
         delay: Span,
     ) {
-        let now = context.now();
-        if special == Link::PROGRAMMED {
-            let port = &mut self.ports[link as usize];
-            self.programs[link as usize].packet(context, port, link, &packet);
-            let Some(sent) = port.offer_fifo_delayed(now, packet, delay) else {
-                return self.discard(context, packet);
-            };
-            schedule::<ALONE>(context, &mut self.reception, port, link, sent);
-            return;
+        match special {
+            Link::PROGRAMMED => self.send_observed::<ALONE>(context, link, packet, delay),
+            Link::BY_CLASS => self.send_by_class::<ALONE>(context, link, packet, delay),
+            _ => self.send_rarely(context, link, packet, special, (false, delay)),
         }
-        if special == Link::DISCIPLINED | Link::CLASSED {
-            return self.send_by_class::<ALONE>(context, link, packet, delay);
+    }
+
+    /// Sends a packet on a link whose only special handling is that its port has a program.
+    #[inline(always)]
+    fn send_observed<const ALONE: bool>(
+        &mut self,
+        context: &mut Context,
+        link: u32,
+        packet: Packet,
+        delay: Span,
+    ) {
+        let port = &mut self.ports[link as usize];
+        self.programs[link as usize].packet(context, port, link, &packet);
+        match port.offer_fifo_delayed(context.now(), packet, delay) {
+            Some(sent) => schedule::<ALONE>(context, &mut self.reception, port, link, sent),
+            None => self.discard(context, packet),
         }
-        self.send_rarely(context, link, packet, special, (false, delay));
     }
 
     /// Sends a packet on a link with special handling whose port is idle and has no limit.
@@ -133,24 +141,23 @@ impl Wire {
     ) {
         let now = context.now();
         let offer = match self.disciplines[link as usize] {
-            Discipline::StrictPriority => self.ports[link as usize].offer(now, packet),
+            Discipline::StrictPriority => {
+                discipline::offer_classed(&mut self.ports[link as usize], now, packet, delay)
+            }
             Discipline::SharedStrictPriority(pool) => {
                 self.pools[pool as usize].offer(&mut self.ports, link, now, packet)
             }
             // Disciplines with their own queue may drop another packet.
             _ => {
-                let special = Link::DISCIPLINED | Link::CLASSED;
-                return self.send_rarely(context, link, packet, special, (false, delay));
+                return self.send_rarely(context, link, packet, Link::BY_CLASS, (false, delay));
             }
         };
         match offer {
             Offer::Sent(sent) => {
-                let port = &mut self.ports[link as usize];
-                let sent = discipline::delayed(port, sent, delay);
+                let port = &self.ports[link as usize];
                 schedule::<ALONE>(context, &mut self.reception, port, link, sent);
             }
-            Offer::Queued { wake: Some(wake) } => context.events.schedule_departure(wake, link),
-            Offer::Queued { wake: None } => {}
+            Offer::Queued { wake } => self.queued(context, link, wake),
             Offer::Dropped => self.discard(context, packet),
         }
     }
@@ -194,8 +201,8 @@ impl Wire {
         }
         match offer {
             Offer::Sent(sent) => self.sent(context, link, sent),
-            Offer::Queued { wake: Some(wake) } => context.events.schedule_departure(wake, link),
-            Offer::Queued { wake: None } | Offer::Dropped => {}
+            Offer::Queued { wake } => self.queued(context, link, wake),
+            Offer::Dropped => {}
         }
         while let Some(dropped) = self.dropped.pop() {
             self.discard(context, dropped);
@@ -239,6 +246,15 @@ impl Wire {
         }
         let sent = discipline::delayed(port, sent, delay);
         self.sent(context, link, sent);
+    }
+
+    /// Handles that a packet waits at the port of `link`, which requested a departure event at `wake`, if any.
+    #[inline(never)]
+    fn queued(&mut self, context: &mut Context, link: u32, wake: Option<Time>) {
+        Link::update_waiting(&mut self.ports[link as usize]);
+        if let Some(wake) = wake {
+            context.events.schedule_departure(wake, link);
+        }
     }
 
     #[inline]
