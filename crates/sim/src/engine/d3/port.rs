@@ -169,9 +169,9 @@ impl PortState {
         admitted
     }
 
-    /// Returns true if the queue that the next packet finds may be sampled.
+    /// Returns true if the queue that the next packet finds is sampled.
     #[inline(always)]
-    pub fn watches_queue(&self) -> bool {
+    pub fn samples_queue(&self) -> bool {
         self.puller.is_none() && self.driver.has_queued()
     }
 

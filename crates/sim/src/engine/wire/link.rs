@@ -23,6 +23,12 @@ impl Link {
         Self { target, special }
     }
 
+    /// Sets or clears [`Link::SAMPLED`].
+    pub fn set_sampled(port: &mut Port<Packet>, sampled: bool) {
+        let flag = if sampled { Self::SAMPLED } else { 0 };
+        port.tag[1] = port.tag[1] & !Self::SAMPLED | flag;
+    }
+
     /// Updates [`Link::WAITING`] after packets started or ceased to wait at a port.
     #[inline(always)]
     pub fn update_waiting(port: &mut Port<Packet>) {
@@ -59,9 +65,14 @@ impl Link {
     /// Packets wait in the classes of the port. This flag changes during a run.
     pub const WAITING: u32 = 4096;
 
+    /// The program at the port samples the queue that each packet finds. This flag changes during a run.
+    pub const SAMPLED: u32 = 8192;
+
     /// The program at the port of the reversed link processes the replies that arrive over this link.
     pub const REPLIES: u32 = 1024;
 
+    /// Flags of a link whose port has a program that samples the queue, without further special handling.
+    pub const PROGRAMMED_SAMPLED: u32 = Self::PROGRAMMED | Self::SAMPLED;
     /// Flags of a link whose port serves by class, without further special handling.
     pub const BY_CLASS: u32 = Self::DISCIPLINED | Self::CLASSED;
 

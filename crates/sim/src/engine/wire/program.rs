@@ -2,6 +2,7 @@
 //!
 //! A protocol with state at ports or at the hosts behind links adds its variants here.
 
+use super::Link;
 use crate::engine::context::Context;
 use crate::engine::d3::{EdgeState, PortState};
 use crate::engine::pdq;
@@ -94,7 +95,13 @@ impl Program {
     /// Returns true unless the program has nothing to do for this packet.
     #[inline(always)]
     fn observes(&self, packet: &Packet) -> bool {
-        packet.extra != NONE || matches!(self, Self::D3Port(Some(state)) if state.watches_queue())
+        packet.extra != NONE || self.samples_queue()
+    }
+
+    /// Returns true if the program samples the queue that the next packet finds.
+    #[inline(always)]
+    fn samples_queue(&self) -> bool {
+        matches!(self, Self::D3Port(Some(state)) if state.samples_queue())
     }
 
     /// Handles a packet that the program observes.
@@ -111,6 +118,7 @@ impl Program {
             Self::PdqPort(state) => pdq::PortState::packet(state, context, port, link, packet),
             Self::D3Edge(_) | Self::Idle => {}
         }
+        Link::set_sampled(port, self.samples_queue());
     }
 
     /// Handles a packet that arrived over `link` at the host behind it.
@@ -144,6 +152,7 @@ impl Program {
             Self::D3Edge(Some(state)) => state.tick(context, link),
             Self::D3Port(None) | Self::D3Edge(None) | Self::PdqPort(_) | Self::Idle => {}
         }
+        Link::set_sampled(port, self.samples_queue());
     }
 
     /// Returns the state of the allocator of `link`, or `None` if it received no request. `link` returns the link's

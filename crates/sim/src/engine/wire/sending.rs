@@ -5,7 +5,7 @@ use super::link::Link;
 use super::reception::Reception;
 use super::{Wire, due};
 use crate::engine::context::Context;
-use crate::packet::Packet;
+use crate::packet::{NONE, Packet};
 use duetime_core::{Span, Time};
 use duetime_link::{Frame, Offer, Port, Sent};
 
@@ -34,7 +34,7 @@ impl Wire {
     ) {
         self.totals.injected_bytes += u64::from(packet.wire_bytes());
         let port = &mut self.ports[link as usize];
-        if !plain {
+        if !plain && !ignored_by_program(Link::of(port).special & !Link::LOSSY, &packet) {
             return self.send_specially_at_once(context, link, packet, delay);
         }
         let sent = port.send_at_once(context.now(), packet, delay);
@@ -53,7 +53,7 @@ impl Wire {
     ) {
         let port = &mut self.ports[link as usize];
         let special = Link::of(port).special & !(Link::ON_ARRIVAL | Link::SUBPARTITIONED);
-        if special != 0 {
+        if special != 0 && !ignored_by_program(special, &packet) {
             if special == Link::CROSSING {
                 return self.send_across(context, link, packet, delay);
             }
@@ -86,7 +86,9 @@ impl Wire {
         delay: Span,
     ) {
         match special {
-            Link::PROGRAMMED => self.send_observed::<ALONE>(context, link, packet, delay),
+            Link::PROGRAMMED | Link::PROGRAMMED_SAMPLED => {
+                self.send_through_program::<ALONE>(context, link, packet, delay);
+            }
             Link::BY_CLASS => self.send_by_class::<ALONE>(context, link, packet, delay),
             _ => self.send_rarely(context, link, packet, special, (false, delay)),
         }
@@ -94,7 +96,7 @@ impl Wire {
 
     /// Sends a packet on a link whose only special handling is that its port has a program.
     #[inline(always)]
-    fn send_observed<const ALONE: bool>(
+    fn send_through_program<const ALONE: bool>(
         &mut self,
         context: &mut Context,
         link: u32,
@@ -269,6 +271,13 @@ impl Wire {
             context.events.schedule_arrival_anywhere(due, link);
         }
     }
+}
+
+/// Returns true if a link's only special handling is a program that has nothing to do for this packet; see
+/// [`Program::packet`](super::Program::packet).
+#[inline(always)]
+fn ignored_by_program(special: u32, packet: &Packet) -> bool {
+    special == Link::PROGRAMMED && packet.extra == NONE
 }
 
 /// Schedules the arrival of the packet that was just sent on `link` at the far end, unless that of an earlier one is
