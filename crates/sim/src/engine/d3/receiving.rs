@@ -68,11 +68,13 @@ impl Receiver for Receiving {
         context: &mut Context,
         index: u32,
     ) -> Option<Packet> {
-        let inner = self.machine.poll_transmit(&self.config)?;
-        let mut packet = create(&self.config, binding, context, &inner, REVERSE);
-        if !is_plain(&inner, REVERSE) {
+        // The packet is large: refer to it instead of moving it.
+        let polled = self.machine.poll_transmit(&self.config);
+        let inner = polled.as_ref()?;
+        let mut packet = create(&self.config, binding, context, inner, REVERSE);
+        if !is_plain(inner, REVERSE) {
             packet.extra = context.attach::<D3>(Extra {
-                packet: inner,
+                packet: *inner,
                 reply: index,
                 message: None,
                 flow: self.message.flow,

@@ -76,18 +76,20 @@ impl Sender for Sending {
         context: &mut Context,
         index: u32,
     ) -> Option<Packet> {
-        let mut inner = self.machine.poll_transmit(&self.config, context.now())?;
+        // The packet is large: refer to it instead of moving it.
+        let mut polled = self.machine.poll_transmit(&self.config, context.now());
+        let inner = polled.as_mut()?;
         if let Some(faults) = &mut context.faults {
-            faults.falsify_request(binding.host, self.message.flow, &mut inner);
+            faults.falsify_request(binding.host, self.message.flow, inner);
         }
         if context.recorder.is_observing() {
-            observe_sent(context, binding.hash, &inner);
+            observe_sent(context, binding.hash, inner);
         }
-        let mut packet = create(&self.config, binding, context, &inner, 0);
-        if !is_plain(&inner, 0) {
+        let mut packet = create(&self.config, binding, context, inner, 0);
+        if !is_plain(inner, 0) {
             let opens = inner.flags.contains(d3::Flags::SYN);
             packet.extra = context.attach::<D3>(Extra {
-                packet: inner,
+                packet: *inner,
                 reply: index,
                 message: opens.then(|| Box::new(self.message.clone())),
                 flow: self.message.flow,
