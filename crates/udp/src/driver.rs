@@ -102,12 +102,14 @@ impl<P: Protocol> Driver<P> {
         if state.closing && runs.is_empty() {
             let end = *last.get_or_insert(now + LINGER);
             if !state.protocol.is_sending() || end <= now {
+                self.shared.unlock(state);
                 return None;
             }
             next = next.min(end);
         }
         // With datagrams to send, the loop continues immediately.
         state.planned = if runs.is_empty() { next } else { Time::ZERO };
+        self.shared.unlock(state);
         Some(next)
     }
 

@@ -5,6 +5,7 @@ use crate::sync::{Condvar, Mutex, MutexGuard, UnixStream};
 use duetime_core::{Span, Time};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::mem;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
@@ -21,12 +22,21 @@ pub struct Shared<P: Protocol> {
 pub struct State<P: Protocol> {
     pub protocol: P,
     waits: BTreeMap<P::Key, Arc<Wait>>,
+    wakes: Wakes,
     /// Time at which the thread next runs without a wake-up.
     pub planned: Time,
     /// True if the application has dropped the socket.
     pub closing: bool,
     /// Kind and text of the error that ended the socket's thread.
     broken: Option<(io::ErrorKind, String)>,
+}
+
+/// Wake-ups that are due when the state is unlocked. A thread that is woken before would wait for the lock.
+#[derive(Debug, Default)]
+struct Wakes {
+    waits: Vec<Arc<Wait>>,
+    /// True to wake the socket's thread.
+    includes_thread: bool,
 }
 
 /// Threads and tasks that wait for a key.
@@ -42,6 +52,7 @@ impl<P: Protocol> Shared<P> {
             state: Mutex::new(State {
                 protocol,
                 waits: BTreeMap::new(),
+                wakes: Wakes::default(),
                 planned: Time::ZERO,
                 closing: false,
                 broken: None,
@@ -62,12 +73,30 @@ impl<P: Protocol> Shared<P> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Unlocks the state, and wakes the threads and tasks affected by the calls.
+    pub fn unlock(&self, mut state: MutexGuard<'_, State<P>>) {
+        let wakes = mem::take(&mut state.wakes);
+        drop(state);
+        self.wake(wakes);
+    }
+
+    fn wake(&self, wakes: Wakes) {
+        for wait in wakes.waits {
+            wait.wake();
+        }
+        if wakes.includes_thread {
+            // If the pipe is full, the thread is being woken already.
+            let _ = (&self.wakeup).write(&[1]);
+        }
+    }
+
     /// Calls the protocol and wakes all affected threads.
     pub fn call<T>(&self, call: impl FnOnce(&mut P, Time) -> T) -> T {
         let mut state = self.lock();
         let now = self.now();
         let result = call(&mut state.protocol, now);
-        self.notify(&mut state);
+        state.notify_all();
+        self.unlock(state);
         result
     }
 
@@ -82,10 +111,13 @@ impl<P: Protocol> Shared<P> {
         loop {
             state.check()?;
             let result = call(&mut state.protocol, self.now());
-            self.notify(&mut state);
+            state.notify_all();
             if let Poll::Ready(result) = result {
+                self.unlock(state);
                 return Ok(Some(result));
             }
+            // Before the wait, since it unlocks the state.
+            self.wake(mem::take(&mut state.wakes));
             let wait = state.waits.entry(key.clone()).or_default().clone();
             state = match end {
                 None => wait
@@ -114,8 +146,9 @@ impl<P: Protocol> Shared<P> {
         let mut state = self.lock();
         state.check()?;
         let result = call(&mut state.protocol, self.now());
-        self.notify(&mut state);
+        state.notify_all();
         if let Poll::Ready(result) = result {
+            self.unlock(state);
             return Poll::Ready(Ok(result));
         }
         let wait = state.waits.entry(key.clone()).or_default().clone();
@@ -123,6 +156,8 @@ impl<P: Protocol> Shared<P> {
         if !tasks.iter().any(|task| task.will_wake(context.waker())) {
             tasks.push(context.waker().clone());
         }
+        drop(tasks);
+        self.unlock(state);
         Poll::Pending
     }
 
@@ -131,27 +166,27 @@ impl<P: Protocol> Shared<P> {
         let mut state = self.lock();
         state.closing = true;
         state.protocol.stop();
-        self.notify(&mut state);
-    }
-
-    /// Wakes the threads and tasks affected by a call, and the socket's thread if necessary.
-    fn notify(&self, state: &mut State<P>) {
-        state.notify();
-        if state.closing || state.protocol.next_timeout() < state.planned {
-            state.planned = Time::ZERO;
-            // If the pipe is full, the thread is being woken already.
-            let _ = (&self.wakeup).write(&[1]);
-        }
+        state.notify_all();
+        self.unlock(state);
     }
 }
 
 impl<P: Protocol> State<P> {
-    /// Wakes the waiters of all pending events.
+    /// Wakes the waiters of all pending events when the state is unlocked.
     pub fn notify(&mut self) {
         while let Some(key) = self.protocol.poll_event() {
             if let Some(wait) = self.waits.get(&key) {
-                wait.wake();
+                self.wakes.waits.push(Arc::clone(wait));
             }
+        }
+    }
+
+    /// Wakes the waiters, and the socket's thread if a call requires it.
+    fn notify_all(&mut self) {
+        self.notify();
+        if self.closing || self.protocol.next_timeout() < self.planned {
+            self.planned = Time::ZERO;
+            self.wakes.includes_thread = true;
         }
     }
 

@@ -89,6 +89,7 @@ fn drive(shared: &Shared<Messages>, wakeup: &Pipe) {
             .is_some();
         state.notify();
         if state.closing && !is_sending && !state.protocol.is_sending() {
+            shared.unlock(state);
             return;
         }
         state.planned = if is_sending {
@@ -96,7 +97,7 @@ fn drive(shared: &Shared<Messages>, wakeup: &Pipe) {
         } else {
             state.protocol.next_timeout()
         };
-        drop(state);
+        shared.unlock(state);
         if !is_sending {
             wakeup.wait();
         }
