@@ -6,6 +6,8 @@ use duetime_core::{Rate, Span, Time};
 #[derive(Debug)]
 pub(crate) struct Pace {
     rate: Rate,
+    /// Length and transmission time of the last packet, since most have the same length.
+    last: (u64, Span),
     batch: Span,
     catch_up: Span,
     /// Time at which the link has sent everything passed to it.
@@ -20,6 +22,7 @@ impl Pace {
     pub fn new(rate: Rate, batch: Span, catch_up: Span) -> Self {
         Self {
             rate,
+            last: (0, Span::ZERO),
             batch,
             catch_up,
             free: Time::ZERO,
@@ -48,6 +51,9 @@ impl Pace {
 
     /// Accounts for a sent packet of `bytes`, including headers.
     pub fn depart(&mut self, bytes: u64) {
-        self.free += self.rate.transmit(bytes);
+        if self.last.0 != bytes {
+            self.last = (bytes, self.rate.transmit(bytes));
+        }
+        self.free += self.last.1;
     }
 }

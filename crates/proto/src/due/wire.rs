@@ -317,6 +317,8 @@ pub struct Layout {
     bytes: u64,
     /// Payload of a full packet other than packet 0.
     area: u32,
+    /// Number of packets.
+    packets: u32,
 }
 
 impl Layout {
@@ -324,8 +326,7 @@ impl Layout {
     /// least [`MIN_MTU`]. Returns `None` if it would have 2^32 packets or more.
     pub fn new(bytes: u64, mtu: u32, peer: SocketAddr) -> Option<Self> {
         let headers = ip_udp_bytes(peer) + DATAGRAM_HEADER_BYTES as u32;
-        let area = mtu.max(MIN_MTU) - headers;
-        Self { bytes, area }.checked()
+        Self::of(bytes, mtu.max(MIN_MTU) - headers)
     }
 
     /// Creates the layout of a message of which packet 0, with `payload` bytes, has arrived. Returns `None` if the
@@ -335,13 +336,17 @@ impl Layout {
         let area = payload.checked_add(ANNOUNCEMENT_BYTES as u32)?;
         let is_single = u64::from(payload) == bytes;
         let is_first = u64::from(payload) < bytes && area >= MIN_AREA;
-        (is_single || is_first)
-            .then_some(Self { bytes, area })?
-            .checked()
+        (is_single || is_first).then(|| Self::of(bytes, area))?
     }
 
-    fn checked(self) -> Option<Self> {
-        u32::try_from(self.packets()).is_ok().then_some(self)
+    fn of(bytes: u64, area: u32) -> Option<Self> {
+        let beyond_first = bytes.saturating_sub(first_payload(area));
+        let packets = 1 + beyond_first.div_ceil(area.into());
+        Some(Self {
+            bytes,
+            area,
+            packets: u32::try_from(packets).ok()?,
+        })
     }
 
     /// Returns the size of the message in bytes.
@@ -356,26 +361,28 @@ impl Layout {
 
     /// Returns the number of packets, at least 1.
     pub const fn packets(&self) -> u64 {
-        1 + self
-            .bytes
-            .saturating_sub(self.first())
-            .div_ceil(self.area as u64)
+        self.packets as u64
     }
 
     /// Returns the position of the first byte of a packet and the number of its bytes, or `None` if the message has no
     /// such packet.
     pub fn range(&self, packet: u32) -> Option<(u64, usize)> {
-        if u64::from(packet) >= self.packets() {
+        if packet >= self.packets {
             return None;
         }
+        let first = first_payload(self.area);
         let (start, max) = match u64::from(packet).checked_sub(1) {
-            None => (0, self.first()),
-            Some(before) => (
-                self.first() + before * u64::from(self.area),
-                u64::from(self.area),
-            ),
+            None => (0, first),
+            Some(before) => (first + before * u64::from(self.area), u64::from(self.area)),
         };
         Some((start, self.bytes.saturating_sub(start).min(max) as usize))
+    }
+
+    /// Returns the bytes of the first `packets` packets.
+    pub fn bytes_of(&self, packets: u64) -> u64 {
+        let others = packets.saturating_sub(1).saturating_mul(self.area.into());
+        let bytes = others.saturating_add(first_payload(self.area));
+        bytes.min(self.bytes)
     }
 
     /// Returns the length of the longest datagram of the message in bytes.
@@ -388,11 +395,11 @@ impl Layout {
             full
         }
     }
+}
 
-    /// Returns the payload of a full packet 0.
-    const fn first(&self) -> u64 {
-        self.area as u64 - ANNOUNCEMENT_BYTES as u64
-    }
+/// Returns the payload of a full packet 0 in a message whose other packets have `area` bytes.
+fn first_payload(area: u32) -> u64 {
+    u64::from(area) - ANNOUNCEMENT_BYTES as u64
 }
 
 /// Returns the length of the IP and UDP headers of datagrams to `peer`, in bytes.
@@ -403,12 +410,16 @@ pub const fn ip_udp_bytes(peer: SocketAddr) -> u32 {
     }
 }
 
+#[inline]
 fn short(bytes: &[u8; DATAGRAM_HEADER_BYTES], at: usize) -> u32 {
-    u32::from_be_bytes(core::array::from_fn(|i| bytes[at + i]))
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
+#[inline]
 fn long<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
-    u64::from_be_bytes(core::array::from_fn(|i| bytes[at + i]))
+    let mut field = [0; 8];
+    field.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_be_bytes(field)
 }
 
 impl fmt::Display for DatagramError {

@@ -249,7 +249,7 @@ impl Ledger {
             for packet in 0..=case.messages[number].packets.into() {
                 let is_expected = entry.is_some_and(|entry| entry.expects(packet));
                 rule(
-                    receiver.expects(id, packet) == is_expected,
+                    receiver.expects(id, packet).is_some() == is_expected,
                     Rule::Expectation,
                 )?;
             }

@@ -58,6 +58,8 @@ pub(super) struct Tokens {
     newer: BTreeMap<SocketAddr, u64>,
     older: BTreeMap<SocketAddr, u64>,
     since: Time,
+    /// Peer whose token was read last, with the token, since consecutive datagrams often have the same peer.
+    last: Option<(SocketAddr, u64)>,
 }
 
 impl Tokens {
@@ -67,11 +69,19 @@ impl Tokens {
             self.since = now;
         }
         self.newer.insert(peer, token);
+        self.last = None;
     }
 
     /// Returns the peer's token, or zero.
-    pub fn get(&self, peer: SocketAddr) -> u64 {
+    pub fn get(&mut self, peer: SocketAddr) -> u64 {
+        if let Some((last, token)) = self.last
+            && last == peer
+        {
+            return token;
+        }
         let token = self.newer.get(&peer).or_else(|| self.older.get(&peer));
-        token.copied().unwrap_or_default()
+        let token = token.copied().unwrap_or_default();
+        self.last = Some((peer, token));
+        token
     }
 }

@@ -75,6 +75,7 @@ mod replies;
 mod sending;
 mod shared_link;
 mod sources;
+mod spare;
 
 pub use crate::Transmit;
 pub use messages::{Event, Failure, Incoming, Outcome, Outgoing, SendError};
@@ -91,8 +92,11 @@ use receiving::{Arriving, DataPacket};
 use replies::Replies;
 use sending::Message;
 use sources::{Sources, Unproven};
+use spare::Spare;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+/// Part of the memory for incoming messages up to which the application can return memory.
+const SPARE_PART: u64 = 4;
 /// Maximum number of queued replies without a message of the receiver.
 const MAX_ANSWERS: usize = 256;
 
@@ -129,6 +133,8 @@ pub struct Endpoint {
     complete: VecDeque<(Incoming, u64)>,
     /// Memory of `arriving` and `complete` in bytes.
     incoming_bytes: u64,
+    /// Memory that the application has returned, which `incoming_bytes` does not include.
+    spare: Spare,
     backlog: usize,
     sources: Sources,
     unproven: Unproven,
@@ -170,6 +176,7 @@ impl Endpoint {
             arriving: BTreeMap::new(),
             complete: VecDeque::new(),
             incoming_bytes: 0,
+            spare: Spare::new(options.max_incoming_bytes / SPARE_PART),
             backlog: options.backlog.min(MAX_BACKLOG),
             // A finished message must not outlive the number of its source.
             sources: Sources::new(options.max_sources, MEMORY + Span::from_ms(1)),
@@ -182,6 +189,11 @@ impl Endpoint {
         let (message, memory) = self.complete.pop_front()?;
         self.incoming_bytes -= memory;
         Some(message)
+    }
+
+    /// Stores the memory of a received message for a later one, unless a quarter of `max_incoming_bytes` is stored.
+    pub fn reuse(&mut self, bytes: Vec<u8>) {
+        self.spare.put(bytes);
     }
 
     /// Sets the maximum number of incoming messages, incomplete or not taken by the application, up to 65,536. Zero

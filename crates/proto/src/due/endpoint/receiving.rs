@@ -3,6 +3,7 @@
 use super::super::wire::{Announced, Body, DATAGRAM_HEADER_BYTES, Datagram, Layout, Reason};
 use super::super::{self as due, MessageId, UNSCHEDULED_PACKETS};
 use super::assembly::Assembly;
+use super::keys::Keys;
 use super::{Endpoint, Event, Incoming, Tag};
 use core::net::SocketAddr;
 use duetime_core::Time;
@@ -38,17 +39,15 @@ impl Endpoint {
     pub(super) fn input_data(&mut self, now: Time, peer: SocketAddr, packet: &DataPacket<'_>) {
         let datagram = &packet.datagram;
         let known = self.sources.find(&(peer, datagram.identity));
-        let is_proven = known.is_some_and(|source| self.sources.is_proven(source))
-            || self
-                .keys
-                .is_token(now, peer, datagram.identity, datagram.token);
+        let was_proven = known.is_some_and(|source| self.sources.is_proven(source));
+        let is_token = |keys: &Keys| keys.is_token(now, peer, datagram.identity, datagram.token);
+        let is_proven = was_proven || is_token(&self.keys);
         if let Some(source) = known {
-            if is_proven && !self.sources.is_proven(source) {
+            if is_proven && !was_proven {
                 self.prove(now, source);
             }
             let id = message_id(source, datagram);
-            if self.arriving.contains_key(&id) {
-                self.continue_message(now, peer, id, packet);
+            if self.continue_message(now, peer, id, packet) {
                 return;
             }
             if self.receiver.is_finished(id) {
@@ -71,17 +70,18 @@ impl Endpoint {
         }
     }
 
-    /// Processes a packet of an incomplete message.
+    /// Processes a packet of an incomplete message. Returns false, without effect, if the message is not incomplete.
     fn continue_message(
         &mut self,
         now: Time,
         peer: SocketAddr,
         id: MessageId,
         data: &DataPacket<'_>,
-    ) {
+    ) -> bool {
         let datagram = &data.datagram;
+        let free = self.free_memory();
         let Some(arriving) = self.arriving.get_mut(&id) else {
-            return;
+            return false;
         };
         let layout = arriving.assembly.layout;
         let (packet, payload) = match datagram.body {
@@ -92,24 +92,31 @@ impl Endpoint {
             Body::Data { packet, payload } => (packet, payload),
             _ => {
                 self.totals.malformed += 1;
-                return;
+                return true;
             }
         };
         let range = layout.range(packet);
         let Some((start, _)) = range.filter(|&(_, bytes)| bytes == payload.len()) else {
             self.totals.malformed += 1;
-            return;
+            return true;
         };
         if let Some(credit) = &mut arriving.credit {
             *credit += data.bytes as u64;
         }
-        let is_expected = self.receiver.expects(id, packet.into());
-        if is_expected && !self.store(id, start, payload) {
-            self.receiver.forget(&self.options.config, now, id);
-            self.discard(now, id);
-            self.totals.resets += 1;
-            self.answer_to(peer, datagram, 0, Body::Reset(Reason::NoMemory));
-            return;
+        let is_unproven = arriving.credit.is_some();
+        let granted = self.receiver.expects(id, packet.into());
+        if let Some(granted) = granted {
+            let assembly = &mut arriving.assembly;
+            let before = assembly.memory();
+            let is_stored = assembly.put(start, payload, granted, (free, &mut self.spare));
+            self.incoming_bytes += assembly.memory() - before;
+            if !is_stored {
+                self.receiver.forget(&self.options.config, now, id);
+                self.discard(now, id);
+                self.totals.resets += 1;
+                self.answer_to(peer, datagram, 0, Body::Reset(Reason::NoMemory));
+                return true;
+            }
         }
         let body = payload_body(packet, layout);
         let config = &self.options.config;
@@ -119,11 +126,12 @@ impl Endpoint {
             .input(config, now, id, body, || None, is_marked)
         {
             self.deliver(now, id);
-        } else if packet == 0 && !is_expected {
+        } else if packet == 0 && granted.is_none() {
             self.confirm(now, peer, id, datagram);
-        } else if self.is_unproven(id) && self.is_affordable(id) {
+        } else if is_unproven && self.is_affordable(id) {
             self.challenge(now, peer, datagram);
         }
+        true
     }
 
     /// Replies to a repeated announcement of an incomplete message with its current grant, so that the source knows
@@ -163,7 +171,8 @@ impl Endpoint {
         };
         let mut assembly = Assembly::new(layout);
         let free = self.free_memory();
-        if self.incoming() >= self.backlog || !assembly.put(0, payload, free) {
+        if self.incoming() >= self.backlog || !assembly.put(0, payload, 1, (free, &mut self.spare))
+        {
             self.totals.over_limit += 1; // the source repeats the announcement
             return;
         }
@@ -260,19 +269,6 @@ impl Endpoint {
             }
             None => true,
         }
-    }
-
-    /// Stores bytes of an incomplete message. Returns false if memory is full.
-    fn store(&mut self, id: MessageId, start: u64, payload: &[u8]) -> bool {
-        let free = self.free_memory();
-        let Some(arriving) = self.arriving.get_mut(&id) else {
-            return false;
-        };
-        let assembly = &mut arriving.assembly;
-        let before = assembly.memory();
-        let is_stored = assembly.put(start, payload, free);
-        self.incoming_bytes += assembly.memory() - before;
-        is_stored
     }
 
     fn free_memory(&self) -> u64 {

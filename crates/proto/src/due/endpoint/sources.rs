@@ -15,6 +15,8 @@ pub(super) type Process = (SocketAddr, u64);
 #[derive(Debug)]
 pub(super) struct Sources {
     numbers: BTreeMap<Process, u32>,
+    /// Process that was found last, since consecutive datagrams often have the same source.
+    last: Option<(Process, u32)>,
     by_number: BTreeMap<u32, Source>,
     /// Sources that had no messages when they were added, once each, with the time of the next check.
     idle: VecDeque<(Time, u32)>,
@@ -40,6 +42,7 @@ impl Sources {
     pub const fn new(max: usize, memory: Span) -> Self {
         Self {
             numbers: BTreeMap::new(),
+            last: None,
             by_number: BTreeMap::new(),
             idle: VecDeque::new(),
             addresses: BTreeMap::new(),
@@ -53,8 +56,15 @@ impl Sources {
         self.by_number.len()
     }
 
-    pub fn find(&self, process: &Process) -> Option<u32> {
-        self.numbers.get(process).copied()
+    pub fn find(&mut self, process: &Process) -> Option<u32> {
+        if let Some((last, number)) = &self.last
+            && last == process
+        {
+            return Some(*number);
+        }
+        let number = self.numbers.get(process).copied()?;
+        self.last = Some((*process, number));
+        Some(number)
     }
 
     /// Adds a process. Returns `None` if there are too many, in total or at its address.
@@ -106,6 +116,7 @@ impl Sources {
             let process = source.process;
             self.by_number.remove(&number);
             self.numbers.remove(&process);
+            self.last = None;
             let address = process.0.ip();
             if let Some(count) = self.addresses.get_mut(&address) {
                 *count -= 1;

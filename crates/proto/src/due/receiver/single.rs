@@ -20,11 +20,10 @@ impl<T: Clone> Receiver<T> {
         self.finished.set_lifetime(lifetime);
     }
 
-    /// Returns true if packet `number` of a known message was granted and has not arrived.
-    pub fn expects(&self, id: MessageId, number: u64) -> bool {
-        let index = self.index.get(&id);
-        let message = index.and_then(|&index| self.get(index));
-        message.is_some_and(|message| message.expects(number))
+    /// Returns the number of granted packets of a known message if packet `number` is one of them and has not arrived.
+    pub fn expects(&self, id: MessageId, number: u64) -> Option<u64> {
+        let message = self.get(*self.index.get(&id)?)?;
+        message.expects(number).then_some(message.granted)
     }
 
     /// Returns the grant of a known message that is in force, or `None`.
