@@ -1,12 +1,13 @@
 //! Messages that a program sends and receives.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Message to send.
+/// Message to send. Clones share its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Arc<Vec<u8>>,
     pub(crate) deadline: Option<Duration>,
     pub(crate) query: Option<u64>,
     pub(crate) is_request: bool,
@@ -16,7 +17,7 @@ impl Message {
     /// Creates a message without a deadline.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Self {
         Self {
-            bytes: bytes.into(),
+            bytes: Arc::new(bytes.into()),
             deadline: None,
             query: None,
             is_request: false,

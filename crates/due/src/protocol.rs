@@ -9,6 +9,7 @@ use duetime_proto::due::endpoint::{Endpoint, Event, Outcome, Outgoing, SendError
 use duetime_udp::{Protocol, span};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -57,7 +58,7 @@ impl Submission {
         let sent = messages.endpoint.may_send(bytes).and_then(|()| {
             let outgoing = Outgoing {
                 peer: self.peer,
-                bytes: std::mem::take(&mut self.message.bytes),
+                bytes: Arc::clone(&self.message.bytes),
                 deadline: self
                     .deadline
                     .map(|deadline| deadline.since(now.min(deadline))),
@@ -89,12 +90,14 @@ impl Messages {
         })
     }
 
+    #[inline]
     fn read_others(&mut self, now: Time) {
         if let Some(link) = &mut self.shared_link {
             link.read(now, &mut self.endpoint);
         }
     }
 
+    #[inline]
     fn write_own(&mut self, now: Time) {
         if let Some(link) = &mut self.shared_link {
             link.write(now, &mut self.endpoint);

@@ -113,6 +113,21 @@ fn messages_of_all_lengths_arrive() {
 }
 
 #[test]
+fn messages_share_bytes_and_reuse_memory() {
+    let ((sender, _), (receiver, to)) = (socket(), socket());
+    let all = [bytes(70_000, 1), bytes(50_000, 2), bytes(70_000, 3)];
+    let messages = all.clone().map(Message::new);
+    for _ in 0..4 {
+        for (message, bytes) in messages.iter().zip(&all) {
+            sender.send(to, message.clone()).unwrap();
+            let received = receive(&receiver).bytes;
+            assert_eq!(&received, bytes);
+            receiver.reuse(received);
+        }
+    }
+}
+
+#[test]
 fn late_messages_arrive() {
     let ((sender, _), (receiver, address)) = (socket(), socket());
     let message = Message::new(bytes(50_000, 1)).within(Duration::ZERO);

@@ -62,7 +62,7 @@ fn play(bytes: &[u8]) -> (u64, u64) {
             7 | 8 => {
                 let message = Outgoing {
                     peer: peer(argument),
-                    bytes: vec![operation; usize::from(argument) << (operation >> 5)],
+                    bytes: vec![operation; usize::from(argument) << (operation >> 5)].into(),
                     deadline: (argument > 99).then(|| Span::from_us(u64::from(operation))),
                     query: (argument % 3 == 0).then_some(u64::from(argument)),
                     is_request: argument % 5 == 0,

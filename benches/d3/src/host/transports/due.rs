@@ -18,8 +18,10 @@ pub(super) fn send(duration: Duration, meter: &mut Meter) -> io::Result<(u64, f6
     meter.start().map_err(io::Error::other)?;
     let (start, mut bytes) = (Instant::now(), 0);
     let mut under_way = VecDeque::new();
+    // The same bytes each time, as with the other transports.
+    let message = Message::new(vec![7; SIZE]);
     while start.elapsed() < duration {
-        under_way.push_back(socket.send(address(Side::Receiver), Message::new(vec![7; SIZE]))?);
+        under_way.push_back(socket.send(address(Side::Receiver), message.clone())?);
         bytes += SIZE as u64;
         if under_way.len() == UNDER_WAY
             && let Some(first) = under_way.pop_front()
@@ -43,10 +45,11 @@ pub(super) fn receive(meter: &mut Meter) -> io::Result<(u64, f64)> {
     let mut bytes = socket.receive()?.bytes.len() as u64;
     let start = Instant::now();
     loop {
-        let size = socket.receive()?.bytes.len();
-        if size == 1 {
+        let message = socket.receive()?.bytes;
+        if message.len() == 1 {
             return Ok((bytes, start.elapsed().as_secs_f64()));
         }
-        bytes += size as u64;
+        bytes += message.len() as u64;
+        socket.reuse(message);
     }
 }

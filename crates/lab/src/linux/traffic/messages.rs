@@ -84,7 +84,7 @@ impl Messages {
         let name = name(source, destination, &bytes);
         let outgoing = Outgoing {
             peer: address(destination),
-            bytes,
+            bytes: bytes.into(),
             deadline: announced.deadline.map(|at| at.since(now.min(at))),
             query: announced.query,
             is_request: announced.is_request,

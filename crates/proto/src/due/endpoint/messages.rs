@@ -3,14 +3,15 @@
 use core::fmt;
 use core::net::SocketAddr;
 use duetime_core::{Span, Time};
+use std::sync::Arc;
 
 /// Message to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outgoing {
     /// Address of the receiver.
     pub peer: SocketAddr,
-    /// Contents.
-    pub bytes: Vec<u8>,
+    /// Contents, which several messages can share.
+    pub bytes: Arc<Vec<u8>>,
     /// Time from now until the whole message is due, or `None`. More than
     /// [`MAX_TIME_LEFT`](super::super::wire::MAX_TIME_LEFT) counts as that.
     pub deadline: Option<Span>,

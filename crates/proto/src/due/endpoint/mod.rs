@@ -35,7 +35,7 @@
 //! let mut now = Time::ZERO;
 //! let answer = Outgoing {
 //!     peer: addresses[1],
-//!     bytes: vec![7; 100_000],
+//!     bytes: vec![7; 100_000].into(),
 //!     deadline: Some(Span::from_ms(5)),
 //!     query: Some(0x5eed),
 //!     is_request: false,

@@ -5,6 +5,7 @@ use super::super::{self as due, Control};
 use super::{Endpoint, Event, Failure, Outcome, Outgoing, SendError, Transmit};
 use core::net::SocketAddr;
 use duetime_core::Time;
+use std::sync::Arc;
 
 /// Packets without a reply after which a message fails at [`reply_timeout`](super::Options::reply_timeout).
 const MIN_UNANSWERED: u32 = 3;
@@ -14,7 +15,7 @@ const MIN_UNANSWERED: u32 = 3;
 pub(super) struct Message {
     peer: SocketAddr,
     identity: u64,
-    bytes: Vec<u8>,
+    bytes: Arc<Vec<u8>>,
     layout: Layout,
     deadline: Option<Time>,
     query: Option<u64>,
@@ -127,7 +128,7 @@ impl Endpoint {
         }
         message.is_aborted = true;
         self.outgoing_bytes -= message.bytes.len() as u64;
-        message.bytes = Vec::new();
+        message.bytes = Arc::default();
         if !message.is_forgotten {
             self.outcomes.insert(number, Outcome::Aborted);
             self.events.push_back(Event::Ended(number));

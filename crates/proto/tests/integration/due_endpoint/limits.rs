@@ -11,7 +11,7 @@ use duetime_proto::due::endpoint::{
 fn message(bytes: usize) -> Outgoing {
     Outgoing {
         peer: stranger(1),
-        bytes: vec![1; bytes],
+        bytes: vec![1; bytes].into(),
         deadline: None,
         query: None,
         is_request: false,
@@ -187,7 +187,7 @@ fn deadline_travels_as_the_time_that_is_left() {
     let mut bytes = Vec::new();
     let outgoing = Outgoing {
         peer: world.address(1),
-        bytes: content(3, 100),
+        bytes: content(3, 100).into(),
         deadline: Some(Span::from_ms(7)),
         query: Some(3),
         is_request: true,

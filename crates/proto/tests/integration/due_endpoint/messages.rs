@@ -55,7 +55,7 @@ pub fn submit(world: &mut World, index: usize, message: &mut Message) {
     }
     let outgoing = Outgoing {
         peer: world.address(message.to),
-        bytes: content(index, message.bytes),
+        bytes: content(index, message.bytes).into(),
         deadline: message.deadline,
         query: Some(index as u64),
         is_request: message.is_request,
