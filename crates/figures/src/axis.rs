@@ -6,7 +6,7 @@
     reason = "ticks and powers of ten are small whole numbers, and casts from floats saturate"
 )]
 
-use crate::{Axis, Scale};
+use crate::panel::{Axis, Scale};
 
 /// Axis with known ends.
 pub(crate) struct Span {

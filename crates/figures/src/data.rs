@@ -6,7 +6,8 @@ use crate::frame::Frame;
 use crate::layout::PLOT_HEIGHT;
 use crate::marks::thinned;
 use crate::palette::{Look, Marker};
-use crate::{Axis, Panel, Scale, Series, Style};
+use crate::panel::{Axis, Panel, Scale};
+use crate::series::{Point, Series, Style};
 use std::fmt::Write;
 
 /// Returns the panels of a figure as JSON. The flag of a panel is true if its y axis must show zero. `look` maps the
@@ -78,7 +79,7 @@ fn series(series: &Series, look: Look) -> String {
     let points = thinned(&series.points);
     let values = points.iter().flat_map(|point| [point.x, point.y]);
     let ends = points.iter().flat_map(|point| [point.low, point.high]);
-    let has_intervals = points.iter().any(crate::marks::has_interval);
+    let has_intervals = points.iter().any(Point::has_interval);
     format!(
         "{{\"name\":{},\"label\":{},\"style\":\"{style}\",\"colour\":\"{}\",\"marker\":\"{marker}\",\"dash\":\"{}\",\
          \"points\":{},\"intervals\":{}}}",

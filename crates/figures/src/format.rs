@@ -6,8 +6,8 @@
     reason = "indices and powers of ten are small, and casts from floats saturate"
 )]
 
-use crate::marks::has_interval;
-use crate::{Panel, Point, Scale, Series};
+use crate::panel::{Panel, Scale};
+use crate::series::{Point, Series};
 
 /// Returns the tooltip of a value.
 pub(crate) fn tip(series: &Series, point: &Point, panel: &Panel) -> String {
@@ -19,7 +19,7 @@ pub(crate) fn tip(series: &Series, point: &Point, panel: &Panel) -> String {
         _ => with_unit(&significant(point.x), &panel.x.unit),
     };
     let y = with_unit(&significant(point.y), &panel.y.unit);
-    let interval = if has_interval(point) {
+    let interval = if point.has_interval() {
         format!(
             " ({} to {})",
             significant(point.low),

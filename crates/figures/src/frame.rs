@@ -1,12 +1,10 @@
-//! Drawing of one panel: its position, its axes, and the text around it.
+//! Position of a panel, its axes, and the text around it.
 
 use crate::axis::Span;
 use crate::layout::{LEFT, PLOT_HEIGHT, RIGHT, TEXT, WIDTH, width, wrapped};
-use crate::marks::Ink;
-use crate::palette::Look;
+use crate::panel::{Axis, Panel, Scale};
 use crate::reach::Reach;
 use crate::svg::{Svg, number};
-use crate::{Axis, Panel, Scale, Series, Style};
 use std::fmt::Write;
 
 /// Maximum width of slanted labels; longer ones are truncated.
@@ -30,8 +28,7 @@ pub(crate) struct Frame {
 
 impl Frame {
     pub(crate) fn new(panel: &Panel, reach: &Reach, start: f64) -> Self {
-        let x = Span::new(&panel.x, reach.x, true, false);
-        let y = Span::new(&panel.y, reach.y, false, reach.zero);
+        let (x, y) = reach.spans(panel);
         let label_width = widest(y.ticks.iter().map(|(_, label)| label));
         let mut left = (label_width + 10.0).clamp(24.0, WIDTH / 3.0);
         let heading = wrapped(&panel.title, TEXT, WIDTH - LEFT);
@@ -89,61 +86,8 @@ impl Frame {
         Some(self.bottom() - PLOT_HEIGHT * self.y.place(y)?.clamp(-9.0, 10.0))
     }
 
-    pub(crate) fn draw(&self, svg: &mut Svg, panel: &Panel, look: &dyn Fn(&str) -> Look, id: &str) {
-        self.text_around(svg, panel);
-        svg.open("g", &[("class", "panel")]);
-        self.axes(svg, panel);
-        // Lines are clipped at the axes plus half their width; markers at the ends of the axes stay whole.
-        let lines = format!("{id}l");
-        self.clip(svg, id, 8.0);
-        self.clip(svg, &lines, 1.0);
-        svg.open("g", &[("clip-path", &format!("url(#{id})"))]);
-        let bars: Vec<&Series> = panel
-            .series
-            .iter()
-            .filter(|series| series.style == Style::Bars)
-            .collect();
-        for (i, series) in bars.iter().enumerate() {
-            self.bars(svg, series, look(&series.name), (i, bars.len()), panel);
-        }
-        let mut earlier = Vec::new();
-        for series in panel
-            .series
-            .iter()
-            .filter(|series| series.style != Style::Bars)
-        {
-            let ink = Ink {
-                look: look(&series.name),
-                clip: &lines,
-                earlier: &earlier,
-            };
-            // A published value is drawn over the bar of the same name.
-            let bar = bars.iter().position(|bar| bar.name == series.name);
-            match bar.filter(|_| series.style.is_published()) {
-                Some(bar) => {
-                    let aside = Self::bar_offset(bar, bars.len());
-                    let mut moved = series.clone();
-                    for point in &mut moved.points {
-                        point.x += aside;
-                    }
-                    self.series(svg, &moved, &ink, panel);
-                }
-                None => self.series(svg, series, &ink, panel),
-            }
-            earlier.extend(self.lines(series));
-        }
-        svg.close();
-        for guide in &panel.guides {
-            self.guide(svg, guide);
-        }
-        if !panel.diagonal.is_empty() {
-            self.diagonal(svg, &lines);
-        }
-        svg.close();
-    }
-
     /// Defines the clip path `id`: the area between the axes plus `margin` on each side.
-    fn clip(&self, svg: &mut Svg, id: &str, margin: f64) {
+    pub(crate) fn clip(&self, svg: &mut Svg, id: &str, margin: f64) {
         svg.open("clipPath", &[("id", id)]);
         svg.empty(
             "rect",
@@ -157,7 +101,7 @@ impl Frame {
         svg.close();
     }
 
-    fn text_around(&self, svg: &mut Svg, panel: &Panel) {
+    pub(crate) fn text_around(&self, svg: &mut Svg, panel: &Panel) {
         let mut y = self.start + 13.0;
         for line in &self.heading {
             svg.text((LEFT, y), &[("font-weight", "600")], line);
@@ -174,7 +118,7 @@ impl Frame {
         }
     }
 
-    fn axes(&self, svg: &mut Svg, panel: &Panel) {
+    pub(crate) fn axes(&self, svg: &mut Svg, panel: &Panel) {
         let mut grid = String::new();
         for (value, label) in &self.y.ticks {
             let Some(y) = self.up(*value) else { continue };

@@ -2,9 +2,10 @@
 
 use crate::layout::{TEXT, rows, width};
 use crate::palette::{Look, Marker};
+use crate::panel::Panel;
+use crate::series::Style;
 use crate::shapes::{arrow, bar, dots, hollow, line, marker, overlap};
 use crate::svg::{Svg, number};
-use crate::{Figure, Style};
 
 const ROW: f64 = 18.0;
 const SWATCH: f64 = 26.0;
@@ -39,14 +40,14 @@ fn entry(text: &str, kind: Kind) -> Entry<'_> {
 }
 
 impl<'a> Legend<'a> {
-    /// Creates the legend of a figure. `overlaps` is true if some lines overlap.
+    /// Creates the legend of a figure with these panels. `overlaps` is true if some lines overlap.
     pub(crate) fn new(
-        figure: &'a Figure,
+        panels: &'a [Panel],
         names: &[&'a str],
         looks: &[Look],
         overlaps: bool,
     ) -> Self {
-        let all = || figure.panels.iter().flat_map(|panel| &panel.series);
+        let all = || panels.iter().flat_map(|panel| &panel.series);
         let drawn = |name: &str| {
             let mut named = all().filter(|series| series.name == name);
             named.find(|series| !series.style.is_published())
@@ -71,7 +72,7 @@ impl<'a> Legend<'a> {
         if has(Style::AtMost) || has(Style::AtLeast) {
             entries.push(entry("published bound", Kind::Bound));
         }
-        for guide in figure.panels.iter().flat_map(|panel| &panel.guides) {
+        for guide in panels.iter().flat_map(|panel| &panel.guides) {
             let known = entries
                 .iter()
                 .any(|entry| matches!(entry.kind, Kind::Guide) && entry.text == guide.label);
@@ -79,7 +80,7 @@ impl<'a> Legend<'a> {
                 entries.push(entry(&guide.label, Kind::Guide));
             }
         }
-        for panel in &figure.panels {
+        for panel in panels {
             let known = entries.iter().any(|entry| entry.text == panel.diagonal);
             if !known && !panel.diagonal.is_empty() {
                 entries.push(entry(&panel.diagonal, Kind::Guide));

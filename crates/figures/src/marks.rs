@@ -4,9 +4,10 @@ use crate::format::tip;
 use crate::frame::Frame;
 use crate::overlap::{below, stretches};
 use crate::palette::{Dash, Look};
+use crate::panel::{Guide, Panel};
+use crate::series::{Point, Series, Style};
 use crate::shapes::{arrow, bar, curve, dots, hollow, marker, scattered, through, written};
 use crate::svg::{Svg, number};
-use crate::{Guide, Panel, Point, Series, Style};
 use std::fmt::Write;
 
 /// Maximum number of points of a line with markers.
@@ -154,7 +155,7 @@ impl Frame {
     }
 
     fn band(&self, svg: &mut Svg, run: &[Point], look: Look) {
-        if run.iter().all(|point| !has_interval(point)) {
+        if run.iter().all(|point| !point.has_interval()) {
             return;
         }
         let ends =
@@ -240,7 +241,7 @@ impl Frame {
     }
 
     fn whisker(&self, svg: &mut Svg, x: f64, point: &Point, colour: &str) {
-        if !has_interval(point) {
+        if !point.has_interval() {
             return;
         }
         let low = self.up(point.low).or_else(|| self.up(self.y.ground()));
@@ -287,10 +288,6 @@ fn corners_of(frame: &Frame, runs: &[Vec<Point>]) -> Vec<(f64, f64)> {
     points
         .filter_map(|point| frame.at(point.x, point.y))
         .collect()
-}
-
-pub(crate) fn has_interval(point: &Point) -> bool {
-    point.low.is_finite() && point.high.is_finite() && point.low < point.high
 }
 
 /// Reduces a long series to the first, smallest, largest and last point of each column.

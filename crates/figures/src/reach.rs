@@ -1,9 +1,9 @@
 //! Ranges that the axes of each panel must show. Panels of one figure with equal axes share their ends, so that they
 //! can be compared by eye, and shared linear y axes include zero.
 
-use crate::axis::Extent;
-use crate::frame::Frame;
-use crate::{Axis, Panel, Scale, Style};
+use crate::axis::{Extent, Span};
+use crate::panel::{Axis, Panel, Scale};
+use crate::series::Style;
 
 /// Ranges of the data on the two axes of a panel.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +36,14 @@ impl Reach {
                 .any(|series| series.style == Style::Bars),
         }
     }
+
+    /// Returns the x and the y axis of the panel.
+    pub(crate) fn spans(&self, panel: &Panel) -> (Span, Span) {
+        (
+            Span::new(&panel.x, self.x, true, false),
+            Span::new(&panel.y, self.y, false, self.zero),
+        )
+    }
 }
 
 /// Returns true if two axes show the same quantity.
@@ -47,8 +55,8 @@ fn same_quantity(a: &Axis, b: &Axis) -> bool {
 pub fn share_axes(panels: &mut [Panel]) {
     let reaches = reaches(panels);
     for (panel, reach) in panels.iter_mut().zip(reaches) {
-        let frame = Frame::new(panel, &reach, 0.0);
-        for (axis, span) in [(&mut panel.x, &frame.x), (&mut panel.y, &frame.y)] {
+        let (x, y) = reach.spans(panel);
+        for (axis, span) in [(&mut panel.x, x), (&mut panel.y, y)] {
             if !matches!(axis.scale, Scale::Names(_)) {
                 let (from, to) = span.ends();
                 (axis.from, axis.to) = (Some(from), Some(to));

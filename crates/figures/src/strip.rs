@@ -2,9 +2,10 @@
 
 use crate::axis::{Extent, Span};
 use crate::layout::width;
+use crate::palette::Palette;
+use crate::panel::Axis;
 use crate::shapes::dots;
 use crate::svg::{Svg, number};
-use crate::{Axis, Palette};
 
 /// Percentiles of one series on a logarithmic scale, drawn by [`Strip::to_svg`].
 #[derive(Clone, Debug, Default, PartialEq)]

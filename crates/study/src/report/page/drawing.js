@@ -1,5 +1,5 @@
-// Drawing of a panel, identical to that of crates/figures (frame.rs, marks.rs, overlap.rs, shapes.rs), from the data
-// embedded in each drawing. A browser test redraws every panel and compares.
+// Drawing of a panel, identical to that of crates/figures (figure.rs, frame.rs, marks.rs, overlap.rs, shapes.rs), from
+// the data embedded in each drawing. A browser test redraws every panel and compares.
 
 const TEXT = 13;
 const num = (value) => String(Math.round(value * 10) / 10);
