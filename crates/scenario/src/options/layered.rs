@@ -12,6 +12,9 @@ pub(crate) type Layers<'l, 'a> = &'l [&'l Reader<'a>];
 /// Keys that change what a `profile` of the same or a more general layer sets, each with the place of that profile.
 pub(crate) type Overrides<'a> = Vec<[Place<'a>; 2]>;
 
+/// Options that were read, and the keys that override a profile.
+pub(crate) type Configured<'a, T> = Result<(T, Overrides<'a>)>;
+
 /// Options of a configuration `C`.
 pub(crate) struct Options<C: 'static> {
     /// Keys of the options.
@@ -44,7 +47,7 @@ impl<C> Options<C> {
         &self,
         layers: Layers<'_, 'a>,
         make: impl FnOnce(C) -> T,
-    ) -> Result<(T, Overrides<'a>)>
+    ) -> Configured<'a, T>
     where
         C: Clone + PartialEq,
     {
@@ -132,7 +135,7 @@ macro_rules! options {
         pub(crate) static VARIANT: $crate::keys::Table = $crate::keys::Table {
             name: concat!("variant of ", stringify!($table)),
             doc: concat!("Keys of `[", stringify!($table), "]`."),
-            keys: &[super::VARIANT_KEYS, OPTIONS.keys $($(, super::$below::OPTIONS.keys)+)?],
+            keys: &[super::names::VARIANT_KEYS, OPTIONS.keys $($(, super::$below::OPTIONS.keys)+)?],
         };
         /// Names of the tables, from the specific to the general.
         pub(crate) const LAYERS: &[&str] = &[stringify!($table) $($(, stringify!($below))+)?];

@@ -26,5 +26,5 @@
 mod layered;
 mod whole;
 
-pub(crate) use layered::{Field, Layers, Options, Overrides, options};
+pub(crate) use layered::{Configured, Field, Layers, Options, Overrides, options};
 pub(crate) use whole::{fields, resolved_fields, table, tagged};

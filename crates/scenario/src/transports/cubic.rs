@@ -1,11 +1,12 @@
 //! Options of CUBIC.
 
 use super::about::About;
-use super::{Configured, tcp};
+use super::tcp;
 use crate::diagnostic::Result;
 use crate::keys::Kind::{Boolean, Time};
 use crate::keys::S;
-use crate::options::{Layers, options};
+use crate::model::Protocol;
+use crate::options::{Configured, Layers, options};
 use crate::table::Reader;
 use duetime_core::Span;
 use duetime_proto::window::{CongestionControl, Cubic};
@@ -32,7 +33,7 @@ options! {
 }
 
 /// Reads the options.
-pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {
     tcp::with(layers, OPTIONS.read(layers, CongestionControl::Cubic)?)
 }
 

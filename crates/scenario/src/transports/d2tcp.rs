@@ -1,10 +1,11 @@
 //! Options of D2TCP.
 
 use super::about::About;
-use super::{Configured, dctcp, tcp};
+use super::{dctcp, tcp};
 use crate::diagnostic::Result;
 use crate::keys::Kind::{self, List, Number};
-use crate::options::{Layers, options};
+use crate::model::Protocol;
+use crate::options::{Configured, Layers, options};
 use crate::place::Place;
 use crate::values::{word, words};
 use duetime_proto::window::{Completion, CongestionControl, D2tcp};
@@ -32,7 +33,7 @@ options! {
 }
 
 /// Reads the options of D2TCP and DCTCP.
-pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {
     let (marks, mut overrides) = dctcp::OPTIONS.read(layers, |marks| marks)?;
     let (deadlines, others) = OPTIONS.read(layers, |deadlines| deadlines)?;
     overrides.extend(others);

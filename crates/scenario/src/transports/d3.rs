@@ -6,14 +6,13 @@
     reason = "the keys' ranges are positive and small"
 )]
 
-use super::Configured;
 use super::about::About;
 use crate::diagnostic::Result;
 use crate::expected::{Expected, Form};
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, Number, Share, Size, Time};
 use crate::keys::{S, TB, Table, US, keys};
 use crate::model::Protocol;
-use crate::options::{Layers, options};
+use crate::options::{Configured, Layers, options};
 use crate::place::Place;
 use crate::table::Reader;
 use crate::values::{Readable, Resolved, word, words};
@@ -134,12 +133,12 @@ options! {
 }
 
 /// Reads the options of D3.
-pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {
     OPTIONS.read(layers, Protocol::D3)
 }
 
 /// Reads the options of RCPdc, which is D3 without deadlines.
-pub(super) fn rcpdc<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+pub(super) fn rcpdc<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {
     let without_deadlines =
         |config: Config| config.with(|config| config.host.ignore_deadlines = true);
     OPTIONS.read(layers, |config| Protocol::D3(without_deadlines(config)))

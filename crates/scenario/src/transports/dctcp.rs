@@ -1,11 +1,11 @@
 //! Options of DCTCP.
 
 use super::about::About;
-use super::tcp::is_linux;
-use super::{Configured, tcp};
+use super::tcp::{self, is_linux};
 use crate::diagnostic::Result;
 use crate::keys::Kind::{self, Gain, Number};
-use crate::options::{Layers, options};
+use crate::model::Protocol;
+use crate::options::{Configured, Layers, options};
 use crate::place::Place;
 use crate::table::Reader;
 use duetime_proto::window::{CongestionControl, Dctcp};
@@ -26,7 +26,7 @@ options! {
 }
 
 /// Reads the options.
-pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {
     tcp::with(layers, OPTIONS.read(layers, CongestionControl::Dctcp)?)
 }
 

@@ -1,12 +1,11 @@
 //! Options of `due`.
 
-use super::Configured;
 use super::about::About;
 use super::d3::thousandths;
 use crate::keys::Kind::{Boolean, Number, Share, Size, Time};
 use crate::keys::S;
 use crate::model::Protocol;
-use crate::options::{Layers, options};
+use crate::options::{Configured, Layers, options};
 use duetime_proto::due::Config;
 
 pub(super) const ABOUT: About = About {
@@ -38,6 +37,6 @@ options! {
 }
 
 /// Reads the options.
-pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {
     OPTIONS.read(layers, Protocol::Due)
 }

@@ -1,12 +1,11 @@
 //! Options of Homa.
 
-use super::Configured;
 use super::about::About;
 use crate::diagnostic::Result;
 use crate::keys::Kind::{self, Integer, List, Size, Time};
 use crate::keys::{FLOW_SIZE, S, SOME_TIME};
 use crate::model::Protocol;
-use crate::options::{Layers, options};
+use crate::options::{Configured, Layers, options};
 use crate::place::Place;
 use crate::values::{Readable, Resolved};
 use duetime_proto::homa::{Config, Cutoffs, MAX_OVERCOMMITMENT, MAX_UNSCHEDULED};
@@ -45,7 +44,7 @@ options! {
 }
 
 /// Reads the options.
-pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {
     OPTIONS.read(layers, Protocol::Homa)
 }
 

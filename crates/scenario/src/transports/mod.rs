@@ -1,4 +1,4 @@
-//! Transports: a file of declarations for each, and an entry in the lists below.
+//! Transports: a file of declarations for each, and an entry in the lists below and in `names.rs`.
 //!
 //! Options start from the defaults of `proto`. The tables override them, from the general to the specific, and finally
 //! a variant's own keys.
@@ -11,25 +11,25 @@ mod dctcp;
 mod describe;
 mod due;
 mod homa;
+mod names;
 mod pdq;
 mod pfabric;
+mod resolved;
 mod sird;
 mod tcp;
 
 pub use about::About;
+pub(crate) use names::NAMED;
+pub use names::TRANSPORTS;
+pub(crate) use resolved::resolved;
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::keys::{Key, Kind, Table, keys};
 use crate::model::{Protocol, Transport};
 use crate::names::{NAMES, is_name};
-use crate::options::{Layers, Overrides};
+use crate::options::{Configured, Layers};
 use crate::place::{Place, complete};
 use crate::table::{Reader, tables};
-use duetime_proto::window::CongestionControl;
-use serde_json::{Value, json};
-
-/// Protocol with its options, and the keys that override a profile.
-type Configured<'a> = Result<(Protocol, Overrides<'a>)>;
 
 /// A built-in transport.
 struct BuiltIn {
@@ -40,7 +40,7 @@ struct BuiltIn {
     /// Keys of a `[[variant]]` with this base.
     variant: &'static Table,
     /// Reads its options from the layers.
-    read: for<'a> fn(Layers<'_, 'a>) -> Configured<'a>,
+    read: for<'a> fn(Layers<'_, 'a>) -> Configured<'a, Protocol>,
 }
 
 /// Built-in transports, in the order of messages and of the reference page.
@@ -65,7 +65,7 @@ impl BuiltIn {
         name: &'static str,
         layers: &'static [&'static str],
         variant: &'static Table,
-        read: for<'a> fn(Layers<'_, 'a>) -> Configured<'a>,
+        read: for<'a> fn(Layers<'_, 'a>) -> Configured<'a, Protocol>,
     ) -> Self {
         Self {
             name,
@@ -75,27 +75,6 @@ impl BuiltIn {
         }
     }
 }
-
-/// Names of the built-in transports.
-// Not computed from `BUILT_IN`, because its tables contain them.
-pub const TRANSPORTS: &[&str] = &[
-    "tcp",
-    "dctcp",
-    "d2tcp",
-    "cubic",
-    "rcpdc",
-    "d3",
-    "due",
-    "pfabric",
-    "homa",
-    "pdq",
-    "sird",
-    "tcp-prio",
-    "rcpdc-prio",
-];
-
-/// Documentation of `transport`, with all names.
-pub(crate) const NAMED: &str = "Transports to compare: `tcp`, `dctcp`, `d2tcp`, `cubic`, `d3`, `rcpdc`, `due`, `pfabric`, `homa`, `pdq`, `sird`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`.";
 
 /// Keys of a `[[variant]]`, by base.
 pub(crate) static VARIANTS: &[(&str, &Table)] = &{
@@ -164,16 +143,6 @@ static PRIORITY: Table = Table {
         /// Strict-priority classes at every port.
         classes: Kind::Integer(1, 4), default 2;
     }],
-};
-
-/// Keys of a variant in addition to the options of its base.
-const VARIANT_KEYS: &[Key] = keys! {
-    /// Name in `transport`, tables and folders.
-    name: Kind::Text;
-    /// Transport that the variant changes.
-    base: Kind::Choice(TRANSPORTS);
-    /// Strict-priority classes at every port.
-    classes: Kind::Integer(1, 8), otherwise "those of its base";
 };
 
 /// Tables of options that the file has.
@@ -337,43 +306,6 @@ pub(crate) fn find(name: &str, place: &Place<'_>, all: &[Transport]) -> Result<T
         .map(|transport| transport.name.as_str())
         .collect();
     Ok(all[place.one_of(name, &names, "no such transport")?].clone())
-}
-
-/// Returns the description of a protocol.
-const fn about_protocol(protocol: &Protocol) -> About {
-    match protocol {
-        Protocol::Tcp(config) => match config.congestion_control {
-            CongestionControl::NewReno => tcp::ABOUT,
-            CongestionControl::Dctcp(_) => dctcp::ABOUT,
-            CongestionControl::D2tcp(..) => d2tcp::ABOUT,
-            CongestionControl::Cubic(_) => cubic::ABOUT,
-        },
-        Protocol::D3(config) => d3::about(config),
-        Protocol::Due(_) => due::ABOUT,
-        Protocol::PFabric(_) => pfabric::ABOUT,
-        Protocol::Homa(_) => homa::ABOUT,
-        Protocol::Pdq(_) => pdq::ABOUT,
-        Protocol::Sird(_) => sird::ABOUT,
-    }
-}
-
-/// Returns the transport as stored in the manifest.
-pub(crate) fn resolved(transport: &Transport) -> Value {
-    let (family, options) = match &transport.protocol {
-        Protocol::Tcp(config) => ("tcp", tcp::resolved(config)),
-        Protocol::D3(config) => ("d3", d3::resolved(config)),
-        Protocol::Due(config) => ("due", due::OPTIONS.resolved(config)),
-        Protocol::PFabric(config) => ("pfabric", pfabric::OPTIONS.resolved(config)),
-        Protocol::Homa(config) => ("homa", homa::OPTIONS.resolved(config)),
-        Protocol::Pdq(config) => ("pdq", pdq::OPTIONS.resolved(config)),
-        Protocol::Sird(config) => ("sird", sird::OPTIONS.resolved(config)),
-    };
-    json!({
-        "name": transport.name,
-        "priorities": transport.priorities,
-        "family": family,
-        "options": options,
-    })
 }
 
 #[cfg(test)]

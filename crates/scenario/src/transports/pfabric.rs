@@ -1,12 +1,11 @@
 //! Options of pFabric.
 
-use super::Configured;
 use super::about::About;
 use crate::diagnostic::Result;
 use crate::keys::Kind::{Integer, Size, Time};
 use crate::keys::{S, US};
 use crate::model::Protocol;
-use crate::options::{Layers, options};
+use crate::options::{Configured, Layers, options};
 use duetime_proto::pfabric::Config;
 
 pub(super) const ABOUT: About = About {
@@ -31,7 +30,7 @@ options! {
 }
 
 /// Reads the options.
-pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {
     OPTIONS.read(layers, Protocol::PFabric)
 }
 

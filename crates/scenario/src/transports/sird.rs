@@ -1,12 +1,11 @@
 //! Options of SIRD.
 
-use super::Configured;
 use super::about::About;
 use super::d3::thousandths;
 use crate::keys::Kind::{Boolean, Number, Size, Time};
 use crate::keys::S;
 use crate::model::Protocol;
-use crate::options::{Layers, options};
+use crate::options::{Configured, Layers, options};
 use crate::values::{word, words};
 use duetime_proto::sird::{Config, Policy};
 
@@ -42,7 +41,7 @@ options! {
 }
 
 /// Reads the options.
-pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {
     OPTIONS.read(layers, Protocol::Sird)
 }
 

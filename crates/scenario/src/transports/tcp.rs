@@ -1,18 +1,16 @@
 //! Options of TCP, which all window protocols share.
 
 use super::about::About;
-use super::{Configured, cubic, d2tcp, dctcp};
 use crate::diagnostic::Result;
 use crate::keys::Kind::{self, Boolean, Choice, Integer, Size, Time};
 use crate::keys::{H, MS, S, TB, US};
 use crate::model::Protocol;
-use crate::options::{Layers, Overrides, fields, options};
+use crate::options::{Configured, Layers, Overrides, fields, options};
 use crate::place::Place;
 use crate::values::{word, words};
 use duetime_core::Span;
 use duetime_proto::tcp::{Coalescing, Config, Growth, Recovery};
 use duetime_proto::window::CongestionControl;
-use serde_json::{Map, Value, json};
 
 pub(super) const ABOUT: About = About {
     what: "TCP NewReno: halves its window when a packet is lost.",
@@ -86,7 +84,7 @@ options! {
 }
 
 /// Reads the options of TCP NewReno.
-pub(super) fn newreno<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
+pub(super) fn newreno<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {
     with(layers, (CongestionControl::NewReno, Vec::new()))
 }
 
@@ -94,7 +92,7 @@ pub(super) fn newreno<'a>(layers: Layers<'_, 'a>) -> Configured<'a> {
 pub(super) fn with<'a>(
     layers: Layers<'_, 'a>,
     (congestion_control, own): (CongestionControl, Overrides<'a>),
-) -> Configured<'a> {
+) -> Configured<'a, Protocol> {
     let with_control = |config| Config {
         congestion_control,
         ..config
@@ -102,27 +100,6 @@ pub(super) fn with<'a>(
     let (config, mut overrides) = OPTIONS.read(layers, with_control)?;
     overrides.extend(own);
     Ok((Protocol::Tcp(config), overrides))
-}
-
-/// Returns the options as stored in the manifest.
-pub(super) fn resolved(config: &Config) -> Map<String, Value> {
-    let congestion_control = match &config.congestion_control {
-        CongestionControl::NewReno => json!({ "kind": "newreno" }),
-        CongestionControl::Dctcp(marks) => {
-            json!({ "kind": "dctcp", "marks": dctcp::OPTIONS.resolved(marks) })
-        }
-        CongestionControl::D2tcp(marks, deadlines) => json!({
-            "kind": "d2tcp",
-            "marks": dctcp::OPTIONS.resolved(marks),
-            "deadlines": d2tcp::OPTIONS.resolved(deadlines),
-        }),
-        CongestionControl::Cubic(curve) => {
-            json!({ "kind": "cubic", "curve": cubic::OPTIONS.resolved(curve) })
-        }
-    };
-    let mut options = OPTIONS.resolved(config);
-    options.insert("congestion_control".to_owned(), congestion_control);
-    options
 }
 
 /// Values of `profile`.

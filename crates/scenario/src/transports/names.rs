@@ -1,0 +1,34 @@
+//! Names of the built-in transports, and the keys with which a file names a variant of one.
+
+use crate::keys::{Key, Kind, keys};
+
+/// Names of the built-in transports.
+// Not computed from `BUILT_IN`, because its tables contain them.
+pub const TRANSPORTS: &[&str] = &[
+    "tcp",
+    "dctcp",
+    "d2tcp",
+    "cubic",
+    "rcpdc",
+    "d3",
+    "due",
+    "pfabric",
+    "homa",
+    "pdq",
+    "sird",
+    "tcp-prio",
+    "rcpdc-prio",
+];
+
+/// Documentation of `transport`, with all names.
+pub(crate) const NAMED: &str = "Transports to compare: `tcp`, `dctcp`, `d2tcp`, `cubic`, `d3`, `rcpdc`, `due`, `pfabric`, `homa`, `pdq`, `sird`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`.";
+
+/// Keys of a variant in addition to the options of its base.
+pub(super) const VARIANT_KEYS: &[Key] = keys! {
+    /// Name in `transport`, tables and folders.
+    name: Kind::Text;
+    /// Transport that the variant changes.
+    base: Kind::Choice(TRANSPORTS);
+    /// Strict-priority classes at every port.
+    classes: Kind::Integer(1, 8), otherwise "those of its base";
+};
