@@ -26,6 +26,6 @@ pub use police::{Claim, Police, Policer};
 pub use port::{PortDriver, Reading};
 pub use rate::{EncodedRate, FixedRate};
 pub use receiver::{Delivery, Receiver};
-pub use router::{Allocator, Outcome};
+pub use router::Allocator;
 pub use sender::{Counters, Sender, Timer};
-pub use wire::{Flags, HopAnswer, HopRequest, MAX_HOPS, Packet, Request, Tag};
+pub use wire::{Flags, HopAnswer, HopRequest, MAX_HOPS, Outcome, Packet, Request, Tag};

@@ -4,7 +4,7 @@ use super::rate::{FRACTION_BITS, MAX_FIXED, UNIT, fixed_from_bytes, fixed_from_r
 use super::repair::{Census, Tally, epoch};
 use super::{
     AlphaReference, BaseRate, Config, EncodedRate, FixedRate, Flags, HopAnswer, HopRequest,
-    Request, Rounding,
+    Outcome, Request, Rounding,
 };
 use duetime_core::Rate;
 
@@ -58,28 +58,6 @@ impl Rules {
             cap_to_left: config.router.variant.cap_to_left,
             rounding: config.wire.rounding,
             repair: config.router.repair,
-        }
-    }
-}
-
-/// Outcome of a request at a port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
-    /// Desired rate, as encoded.
-    pub desired: EncodedRate,
-    /// Allocation granted.
-    pub granted: EncodedRate,
-    /// True if the grant is below the desired rate.
-    pub denied: bool,
-}
-
-impl Outcome {
-    #[inline]
-    fn of(desired: FixedRate, granted: FixedRate) -> Self {
-        Self {
-            desired: desired.encoded(),
-            granted: granted.encoded(),
-            denied: granted < desired,
         }
     }
 }

@@ -7,7 +7,7 @@
 mod ticks;
 
 use super::hystart::HyStart;
-use super::{Control, Window};
+use super::{Control, Cubic, Window};
 use crate::tcp::{Config, Rtt};
 use duetime_core::{Span, Time};
 
@@ -15,30 +15,6 @@ use duetime_core::{Span, Time};
 const C: u64 = 400;
 /// β, the factor of the window after a loss, in 1/1000 (RFC 9438 §4.6).
 const BETA: u64 = 700;
-
-/// Options of CUBIC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cubic {
-    /// True to use `HyStart++` in the first slow start (RFC 9406). Needs round-trip times of single segments, which
-    /// [`Recovery::Sack`](crate::tcp::Recovery::Sack) measures.
-    pub hystart: bool,
-    /// Clock tick by which Linux computes window growth: the curve is computed once per tick, and for an unchanged
-    /// window again after 1/32 s. Zero computes it for each acknowledgement.
-    pub tick: Span,
-    /// True to set α to 1 after `W_est` has reached the window of the last reduction (RFC 9438 §4.3). Linux does not
-    /// change α.
-    pub alpha_one: bool,
-}
-
-impl Default for Cubic {
-    fn default() -> Self {
-        Self {
-            hystart: false,
-            tick: Span::ZERO,
-            alpha_one: true,
-        }
-    }
-}
 
 /// Boxed, because it is larger than the states of other controllers and only CUBIC reads it.
 #[derive(Clone, Debug)]

@@ -1,44 +1,10 @@
 //! D2TCP: DCTCP with a window reduction that depends on the deadline (D2TCP §3).
 
 use super::imminence::{completion_rtts, imminence};
-use super::{CongestionControl, Control, Dctcp, Progress, Window, dctcp};
+use super::{CongestionControl, Control, D2tcp, Dctcp, Progress, Window, dctcp};
 use crate::tcp::Config;
 use duetime_core::fixed::{Factor, Fraction};
 use duetime_core::{Span, Time};
-
-/// Options of the deadline imminence d.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct D2tcp {
-    /// Minimum d.
-    pub d_min: f64,
-    /// Maximum d.
-    pub d_max: f64,
-    /// Value of d after the deadline has passed.
-    pub d_expired: f64,
-    /// Form of Tc.
-    pub completion: Completion,
-}
-
-impl Default for D2tcp {
-    /// Returns d within [0.5, 2], with 0.5 for flows past their deadline.
-    fn default() -> Self {
-        Self {
-            d_min: 0.5,
-            d_max: 2.0,
-            d_expired: 0.5,
-            completion: Completion::Approximate,
-        }
-    }
-}
-
-/// Form of Tc (D2TCP §3.2.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Completion {
-    /// B / (3W/4).
-    Approximate,
-    /// Sum over the sawtooth, with a separate first period.
-    Precise,
-}
 
 #[derive(Clone, Debug)]
 pub(crate) struct State(dctcp::State);
@@ -115,6 +81,7 @@ impl D2tcp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::window::Completion;
 
     fn d2tcp(d_min: f64, d_max: f64) -> D2tcp {
         D2tcp {

@@ -1,29 +1,10 @@
 //! DCTCP: the marked fraction α, measured per window of data and averaged over windows, and the window reduction (RFC
 //! 8257 §3.3).
 
-use super::{Control, Progress, Window};
+use super::{Control, Dctcp, Progress, Window};
 use crate::tcp::Config;
 use duetime_core::Time;
 use duetime_core::fixed::Fraction;
-
-/// Options of the marked-fraction estimator α.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Dctcp {
-    /// Exponent s of the gain g = 2⁻ˢ: 4 gives 1/16. Clamped to 20.
-    pub gain_shift: u8,
-    /// α of a new connection, in [0, 1].
-    pub initial_alpha: f64,
-}
-
-impl Default for Dctcp {
-    /// Returns a gain of 1/16 and an initial α of zero.
-    fn default() -> Self {
-        Self {
-            gain_shift: 4,
-            initial_alpha: 0.0,
-        }
-    }
-}
 
 /// Counts the marked bytes of the current window and keeps the moving average α of their share.
 #[derive(Clone, Debug)]

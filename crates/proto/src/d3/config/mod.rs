@@ -6,7 +6,7 @@ mod router;
 pub use host::{HostOptions, HostVariant, Late, Policy, RequestBytes, Speculation};
 pub use router::{Allocation, AlphaReference, BaseRate, QueueSample, RouterOptions, RouterVariant};
 
-use super::wire;
+use super::wire::lengths::IP_BYTES;
 use duetime_core::{Rate, Span};
 
 /// Options of D3. The defaults are the paper's profile with the documented interpretations.
@@ -30,8 +30,8 @@ pub struct WireOptions {
     pub rounding: Rounding,
     /// Largest packet, including all headers, in bytes.
     pub mtu: u32,
-    /// Length of the IP and transport headers of each packet, in bytes: [`wire::capture::IP_BYTES`] for datagrams
-    /// directly on IP, as in the simulator, and [`wire::UDP_IPV4_BYTES`] for UDP.
+    /// Length of the IP and transport headers of each packet, in bytes: [`IP_BYTES`](super::wire::capture::IP_BYTES)
+    /// for datagrams directly on IP, as in the simulator, and [`UDP_IPV4_BYTES`](super::wire::UDP_IPV4_BYTES) for UDP.
     pub header_bytes: u32,
 }
 
@@ -57,7 +57,7 @@ impl Default for WireOptions {
             scale: None,
             rounding: Rounding::Carry,
             mtu: 1500,
-            header_bytes: wire::capture::IP_BYTES,
+            header_bytes: IP_BYTES,
         }
     }
 }

@@ -1,13 +1,14 @@
 //! Version 0, which the simulator's captures contain: the transport header and the congestion header only. Flows are
 //! identified by addresses and ports.
 
-use super::transport::{self, MAGIC, TRANSPORT_BYTES};
+pub use super::lengths::IP_BYTES;
+
+use super::lengths::TRANSPORT_BYTES;
+use super::transport::{self, MAGIC};
 use super::{HeaderError, Packet, Request};
 
 /// Maximum length of the headers.
 pub const MAX_HEADER_BYTES: usize = TRANSPORT_BYTES + Request::WIRE_BYTES;
-/// Length of the IPv4 and transport headers: `header_bytes` of simulated packets.
-pub const IP_BYTES: u32 = 20 + TRANSPORT_BYTES as u32;
 
 /// Writes the headers of `packet` and returns their length. The payload follows them.
 pub fn encode(packet: &Packet, out: &mut [u8; MAX_HEADER_BYTES]) -> Result<usize, HeaderError> {

@@ -14,19 +14,14 @@
 //! congestion header and can update the checksum from its 22 bytes alone ([`route`](super::route)). It remains an
 //! end-to-end check, and no router reads payloads.
 
-use super::transport::{self, HAS_REQUEST, MAGIC, TRANSPORT_BYTES};
+use super::lengths::{HEADER_BYTES, TRANSPORT_BYTES};
+use super::transport::{self, HAS_REQUEST, MAGIC};
 use super::{Flags, HeaderError, Packet, ROUTED_BYTES};
 use core::fmt;
 use crc32c::{crc32c, crc32c_append};
 
 /// Version of the format.
 pub const VERSION: u8 = 1;
-/// Length of the header without the congestion header, in bytes.
-pub const HEADER_BYTES: usize = TRANSPORT_BYTES + 24;
-/// Length of the IPv4, UDP and datagram headers: `header_bytes` of the [`Config`](crate::d3::Config).
-pub const UDP_IPV4_BYTES: u32 = 20 + 8 + HEADER_BYTES as u32;
-/// Length of the IPv6, UDP and datagram headers.
-pub const UDP_IPV6_BYTES: u32 = 40 + 8 + HEADER_BYTES as u32;
 
 const CHECKSUM: usize = HEADER_BYTES - 4;
 

@@ -14,11 +14,13 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `packet` | [`Packet`], its [`Flags`], and the [`Tag`] that matches feedback to requests |
+//! | `packet` | [`Packet`], and the [`Tag`] that matches feedback to requests |
+//! | `flags` | [`Flags`] of a packet |
 //! | `request` | congestion header (D3 §5), and its fields as seen by one hop of the path |
 //! | `transport` | header that both versions share |
 //! | `datagram` | version 1: [`encode`] and [`decode`] |
 //! | `routing` | requests in passing datagrams of version 1, for routers: [`route`] |
+//! | `lengths` | lengths of the headers |
 //! | `checksum` | updates of the checksums for the bytes that a router changes |
 //! | [`capture`] | version 0: shorter headers, only in the simulator's captures |
 //!
@@ -27,17 +29,18 @@
 pub mod capture;
 mod checksum;
 mod datagram;
+mod flags;
+pub(super) mod lengths;
 mod packet;
 mod request;
 mod routing;
 mod transport;
 
-pub use datagram::{
-    DatagramError, HEADER_BYTES, Header, Kind, Reason, UDP_IPV4_BYTES, UDP_IPV6_BYTES, VERSION,
-    decode, encode,
-};
-pub use packet::{Flags, Packet, Tag};
-pub use request::{HeaderError, HopAnswer, HopRequest, MAX_HOPS, Request};
+pub use datagram::{DatagramError, Header, Kind, Reason, VERSION, decode, encode};
+pub use flags::Flags;
+pub use lengths::{HEADER_BYTES, UDP_IPV4_BYTES, UDP_IPV6_BYTES};
+pub use packet::{Packet, Tag};
+pub use request::{HeaderError, HopAnswer, HopRequest, MAX_HOPS, Outcome, Request};
 pub use routing::{
     Found, ROUTED_BYTES, Routed, claim, has_request, hop_request, route, write_answer,
 };

@@ -14,7 +14,7 @@
 //! the paper's, with the scale in two's complement.
 
 use super::super::repair::SLOWEST_PACE;
-use super::super::{EncodedRate, FixedRate, Outcome};
+use super::super::{EncodedRate, FixedRate};
 use super::Flags;
 use core::fmt;
 
@@ -132,6 +132,28 @@ pub struct HopRequest {
     pub previous_allocation: FixedRate,
     /// Rate granted by the previous hop, or the largest rate at the first hop.
     pub limit: FixedRate,
+}
+
+/// Outcome of a request at a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Desired rate, as encoded.
+    pub desired: EncodedRate,
+    /// Allocation granted.
+    pub granted: EncodedRate,
+    /// True if the grant is below the desired rate.
+    pub denied: bool,
+}
+
+impl Outcome {
+    #[inline]
+    pub(in crate::d3) fn of(desired: FixedRate, granted: FixedRate) -> Self {
+        Self {
+            desired: desired.encoded(),
+            granted: granted.encoded(),
+            denied: granted < desired,
+        }
+    }
 }
 
 /// Answer of a hop.

@@ -4,7 +4,8 @@
 //! without decoding the datagram.
 
 use super::checksum::Change;
-use super::datagram::{HEADER_BYTES, Kind, VERSION};
+use super::datagram::{Kind, VERSION};
+use super::lengths::HEADER_BYTES;
 use super::request::{LAST_STAMP, scale};
 use super::transport::{HAS_REQUEST, MAGIC};
 use super::{Flags, HopAnswer, HopRequest, MAX_HOPS, Request};

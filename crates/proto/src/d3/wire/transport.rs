@@ -13,10 +13,9 @@
 //! | 18 | 1 | version |
 //! | 19 | 1 | kind; zero in version 0 |
 
+use super::lengths::TRANSPORT_BYTES;
 use super::{Flags, HeaderError, MAX_HOPS, Packet, Request, Tag};
 
-/// Length of the header in bytes.
-pub(super) const TRANSPORT_BYTES: usize = 20;
 /// Maximum payload of a datagram.
 const MAX_PAYLOAD: u32 = (u16::MAX as usize - TRANSPORT_BYTES - Request::WIRE_BYTES - 8) as u32;
 
