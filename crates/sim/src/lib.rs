@@ -40,4 +40,5 @@ pub use options::{Keep, Options, Progress, Watch};
 pub use output::{AllocatorState, Rounds, RunOutput, WindowSample};
 pub use packet::Packet;
 pub use run::run;
-pub use setup::{UnknownLink, limit_of, mark_at, min_receive_delay, sampled_links, unknown_link};
+pub use setup::{UnknownLink, limit_of, mark_at, sampled_links, unknown_link};
+pub use unloaded::min_receive_delay;

@@ -2,14 +2,15 @@
 
 use crate::routing::Routing;
 use crate::topology::Network;
+use crate::unloaded::min_receive_delay;
 use crate::workload::Workloads;
-use crate::workload::draw::{gap_at, min_gap};
+use crate::workload::draw::gap_at;
 use crate::{Packet, SetupError};
 use duetime_core::random::{Purpose, Streams};
 use duetime_core::{Rate, Span};
 use duetime_link::{Limit, Port, SharedBuffer};
 use duetime_scenario::model::{
-    Amount, Buffer, Connection, Gap, Host, LoadBalancing, Nic, Protocol, RouterProgram, Scenario,
+    Amount, Buffer, Connection, Gap, LoadBalancing, Nic, Protocol, RouterProgram, Scenario,
     Transport, Workload, WorkloadKind,
 };
 
@@ -229,11 +230,6 @@ impl Setup {
         }
         (pools, pool_of)
     }
-}
-
-/// Returns the minimum time from the NIC of a host to its transport.
-pub fn min_receive_delay(host: &Host) -> Span {
-    host.receive_delay + min_gap(&host.receive_jitter)
 }
 
 /// Returns the configured strict-priority classes of the workloads.

@@ -5,10 +5,10 @@ mod paths;
 
 pub use paths::{Crossing, SharedLink, Tier};
 
-use crate::setup::min_receive_delay;
 use crate::topology::Network;
+use crate::workload::draw::min_gap;
 use duetime_core::{Rate, Span};
-use duetime_scenario::model::{Protocol, Scenario};
+use duetime_scenario::model::{Host, Protocol, Scenario};
 use paths::Paths;
 
 /// Network in which each message is alone.
@@ -88,6 +88,11 @@ impl Unloaded {
     pub fn crossings(&self, from: u32, to: u32) -> impl Iterator<Item = Crossing> + use<> {
         self.paths.crossings(from, to)
     }
+}
+
+/// Returns the minimum time from the NIC of a host to its transport.
+pub fn min_receive_delay(host: &Host) -> Span {
+    host.receive_delay + min_gap(&host.receive_jitter)
 }
 
 /// Returns the maximum payload in bytes of one packet under any transport of the scenario, by workload.

@@ -1,7 +1,7 @@
 //! Flows that arrive at random: Poisson arrivals at every host, and background sources.
 
 use super::context::{Context, Flows, Key};
-use super::{Actions, Place, Source, Wake, draw};
+use super::{Actions, Place, Wake, draw};
 use crate::SetupError;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
@@ -178,10 +178,7 @@ impl Background {
             .context
             .stream(Key::new(place.workload, 0, 0), Purpose::Placement);
         let order = stream.permutation(hosts as usize);
-        let roots = match to_roots_of.map(|workload| &place.before[workload]) {
-            Some(Source::Oldi(oldi)) => oldi.roots(),
-            _ => Vec::new(),
-        };
+        let roots = to_roots_of.map_or_else(Vec::new, place.roots_of);
         let mut next = order.iter().copied().cycle();
         let sources = (0..*count as usize).map(|source| {
             // A source on its own root's host takes the next host instead.

@@ -34,6 +34,13 @@ pub(super) struct Context {
     pub(super) servers: Option<Servers>,
 }
 
+/// A call of the engine.
+pub(super) struct Call<'a> {
+    pub(super) context: &'a mut Context,
+    pub(super) now: Time,
+    pub(super) actions: &'a mut Actions,
+}
+
 /// A message without the fields that the context fills in.
 pub(super) struct Draft {
     pub(super) workload: u16,

@@ -1,7 +1,7 @@
 //! Distribution of the deadlines of a workload.
 
 use super::draw::deadline_at_most;
-use super::recorded_share;
+use super::oldi::recorded_share;
 use duetime_core::Span;
 use duetime_scenario::model::{Deadline, Spans, WorkloadKind};
 use std::collections::BTreeMap;

@@ -4,160 +4,36 @@
 //! role, number of the flow or query). The hosts can therefore be split over threads in any way, each thread with its
 //! own copy of [`Workloads`], without changing the messages.
 
+mod actions;
 mod arrivals;
 mod context;
 mod deadlines;
 pub mod draw;
 mod fixed;
+mod message;
 mod offered;
 mod oldi;
+mod place;
 mod priority;
 mod servers;
 mod trace;
 
 use crate::SetupError;
 use crate::topology::Network;
+pub use actions::{Abort, Actions, Wake};
 pub use arrivals::Background;
-use context::Context;
+use context::{Call, Context};
 pub use deadlines::{Mixture, mixture, quantile};
+use duetime_core::Time;
 use duetime_core::random::Streams;
-use duetime_core::{Span, Time};
-use duetime_proto::Length;
-use duetime_results::record::{Class, FlowRecord, QueryRecord};
+use duetime_results::record::{Class, QueryRecord};
 use duetime_results::{ServerRecord, TreeNode};
-use duetime_scenario::model::{Connection, Scenario, WorkloadKind};
+use duetime_scenario::model::{Scenario, WorkloadKind};
+pub use message::Message;
 pub use offered::{Mean, Offer, Pace};
-use oldi::Call;
 pub use oldi::{Note, Trees, add_notes, mark_unneeded, needed, recorded_share};
+use place::Place;
 use priority::Priorities;
-
-/// A message from one application to another: a flow.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Message {
-    /// Source host × 2³² + the index of the message at that host.
-    pub flow: u64,
-    /// Index of the workload in the scenario.
-    pub workload: u16,
-    /// Purpose of the message.
-    pub class: Class,
-    /// Query that the message belongs to, as in [`QueryRecord::query`].
-    pub query: Option<u64>,
-    /// Sending host.
-    pub source: u32,
-    /// Receiving host.
-    pub destination: u32,
-    /// Application bytes, at least 1; `u64::MAX` for an endless flow.
-    pub bytes: u64,
-    /// Time at which the application submitted the message.
-    pub submitted: Time,
-    /// Absolute deadline.
-    pub deadline: Option<Time>,
-    /// Tag for the workload's own use.
-    pub tag: u32,
-    /// Number of leaves whose answers the message contains; 0 unless it is an answer.
-    pub leaves: u32,
-    /// Number of these leaves whose answers met their own deadlines or have none.
-    pub leaves_in_time: u32,
-    /// Number of answers that the receiver requested in the same query, this one included; 0 unless the message is an
-    /// answer.
-    pub siblings: u32,
-    /// Time at which the parent received the query, if the message is a query; zero otherwise.
-    pub asked: Time,
-    /// Time that the computation of an answer waited for a server; zero for other messages.
-    pub waited: Span,
-    /// True if the message is in the measurement window [warm-up, duration): a flow by its submission, a query or an
-    /// answer by the arrival of its query at the root.
-    pub measured: bool,
-}
-
-impl Message {
-    /// Returns the length for a sender.
-    pub const fn length(&self) -> Length {
-        match self.bytes {
-            u64::MAX => Length::Endless,
-            bytes => Length::Bytes(bytes),
-        }
-    }
-
-    /// Returns the record of a message that was just submitted.
-    pub fn record(&self) -> FlowRecord {
-        FlowRecord {
-            flow: self.flow,
-            workload: self.workload,
-            class: self.class,
-            query: self.query,
-            source: self.source,
-            destination: self.destination,
-            size_bytes: self.bytes,
-            start: self.submitted,
-            deadline: self.deadline,
-            measured: self.measured,
-            leaves: self.leaves,
-            attempt: self.attempt().into(),
-            ..FlowRecord::default()
-        }
-    }
-
-    /// Returns the attempt that a request to a leaf, its cancellation or its answer belongs to; 0 is the first.
-    fn attempt(&self) -> u32 {
-        match self.class {
-            Class::Query | Class::Response | Class::Cancel => oldi::attempt(self.tag),
-            Class::Flow | Class::Long => 0,
-        }
-    }
-}
-
-/// A call that a workload requests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wake {
-    /// Host at which the call is made.
-    pub host: u32,
-    /// Time of the call, not before the call that requested it.
-    pub at: Time,
-    /// Index of the workload.
-    pub workload: u16,
-    /// Token for the workload's own use.
-    pub token: u64,
-}
-
-/// Actions that a call requests from the engine, in order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Actions {
-    /// Messages to send now, each from the host of the call.
-    pub sends: Vec<Message>,
-    /// Persistent connections to open, each from the host of the call. Each is given by a message that could be its
-    /// first.
-    pub connects: Vec<Message>,
-    /// Calls to make later, each at the host of the call.
-    pub wakes: Vec<Wake>,
-    /// Answers of the host of the call to abort.
-    pub aborts: Vec<Abort>,
-    /// Answers that arrived at the host of the call but were not needed, by [`Message::flow`].
-    pub spare: Vec<u64>,
-    /// Change in the number of calls that measured queries wait for. The run does not end before these calls.
-    pub awaited: i64,
-}
-
-/// An answer that is no longer wanted. Its sender drops whatever is unsent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Abort {
-    /// Host that sends the answer.
-    pub host: u32,
-    /// [`Message::workload`] of the answer.
-    pub workload: u16,
-    /// [`Message::query`] of the answer.
-    pub query: Option<u64>,
-    /// [`Message::tag`] of the answer.
-    pub tag: u32,
-}
-
-impl Abort {
-    /// Returns true if `message` is this answer.
-    pub fn is_of(&self, message: &Message) -> bool {
-        let key = (message.source, message.workload, message.query, message.tag);
-        message.class == Class::Response && key == (self.host, self.workload, self.query, self.tag)
-    }
-}
 
 /// All workloads of a scenario.
 #[derive(Clone, Debug)]
@@ -194,9 +70,13 @@ impl Workloads {
             });
         }
         let context = Context::new(scenario, network, *streams);
-        let mut sources = Vec::with_capacity(scenario.workloads.len());
+        let mut sources: Vec<Source> = Vec::with_capacity(scenario.workloads.len());
         let mut trees_before = 0;
         for (index, workload) in scenario.workloads.iter().enumerate() {
+            let roots_of = |workload: usize| match &sources[workload] {
+                Source::Oldi(oldi) => oldi.roots(),
+                _ => Vec::new(),
+            };
             let place = Place {
                 workload: index as u16,
                 name: &workload.name,
@@ -204,7 +84,7 @@ impl Workloads {
                 network,
                 context: &context,
                 trees_before,
-                before: &sources,
+                roots_of: &roots_of,
             };
             let source = Source::new(&workload.kind, &place)?;
             if let Source::Oldi(oldi) = &source {
@@ -370,67 +250,6 @@ impl Workloads {
     /// Returns the bytes of headers, and of framing if it counts, of every segment.
     pub fn header(&self) -> u32 {
         self.context.header
-    }
-}
-
-/// Inputs for placing a workload on the network.
-struct Place<'a> {
-    workload: u16,
-    name: &'a str,
-    scenario: &'a Scenario,
-    network: &'a Network,
-    context: &'a Context,
-    /// Number of OLDI trees of the preceding workloads; trees are numbered across workloads.
-    trees_before: u32,
-    /// Sources of the preceding workloads.
-    before: &'a [Source],
-}
-
-impl Place<'_> {
-    fn invalid(&self, message: impl Into<String>) -> SetupError {
-        SetupError::Workload {
-            workload: self.name.to_owned(),
-            what: message.into(),
-        }
-    }
-
-    /// Returns true if flows between the same two hosts share a connection.
-    fn keeps_connections(&self) -> bool {
-        let workload = &self.scenario.workloads[usize::from(self.workload)];
-        workload.connection == Connection::Persistent
-    }
-
-    /// Returns `host`, or an error if it does not exist. `label` names the setting.
-    fn host(&self, host: u32, label: impl FnOnce() -> String) -> Result<u32, SetupError> {
-        if host < self.network.hosts() {
-            return Ok(host);
-        }
-        let last = self.network.hosts() - 1;
-        Err(SetupError::NoSuchHost {
-            workload: self.name.to_owned(),
-            what: label(),
-            host,
-            last,
-        })
-    }
-
-    /// Checks the two ends of a flow. `label` names the setting.
-    fn ends(
-        &self,
-        source: u32,
-        destination: u32,
-        label: impl Fn() -> String,
-    ) -> Result<(), SetupError> {
-        self.host(source, || format!("the source of {}", label()))?;
-        self.host(destination, || format!("the destination of {}", label()))?;
-        if source == destination {
-            return Err(SetupError::ToItself {
-                workload: self.name.to_owned(),
-                what: label(),
-                host: source,
-            });
-        }
-        Ok(())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Strict-priority classes of messages: shorter deadlines first, by quantiles of the deadlines that the workload draws
 //! (D3's `TCPpr`, §6.1).
 
-use super::{mixture, quantile};
+use super::deadlines::{mixture, quantile};
 use duetime_core::Span;
 use duetime_results::record::Class;
 use duetime_scenario::model::WorkloadKind;

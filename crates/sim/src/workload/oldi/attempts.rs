@@ -5,13 +5,12 @@
 //! retries follow. Each attempt draws its own computation time and, unless it uses the leaf's own host, its host. All
 //! state about attempts is at the parent's host; a message tells a host to stop.
 
-use super::super::context::{Draft, Key};
+use super::super::context::{Call, Context, Draft, Key};
 use super::super::{Abort, Message};
 use super::estimate::Times;
 use super::plan::Plan;
 use super::token::{At, Due};
-use super::{Call, Trees, at};
-use crate::workload::context::Context;
+use super::{Trees, at};
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
 use duetime_results::Question;
@@ -20,8 +19,6 @@ use duetime_scenario::model::{HedgeAfter, RetryAt};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Maximum number of retries: attempts are numbered in four bits and include the first and a hedge.
-pub(super) const MAX_RETRIES: u32 = 14;
 /// Size of the message that tells a host to stop.
 const CANCEL_BYTES: u64 = 1;
 

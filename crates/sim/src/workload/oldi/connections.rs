@@ -2,8 +2,7 @@
 //! running.
 
 use super::super::Wake;
-use super::super::context::{Context, Draft};
-use super::Call;
+use super::super::context::{Call, Context, Draft};
 use super::plan::Plan;
 use super::token::{At, Due};
 use duetime_core::{Span, Time};

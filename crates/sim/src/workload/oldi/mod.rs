@@ -17,9 +17,10 @@ mod shape;
 mod token;
 
 pub use attempts::Note;
-pub use plan::{needed, recorded_share};
+pub use forest::recorded_share;
+pub use plan::needed;
 
-use super::context::{Context, Draft};
+use super::context::{Call, Context, Draft};
 use super::{Actions, Message, Place, draw};
 use crate::SetupError;
 use attempts::Attempts;
@@ -60,13 +61,6 @@ struct Open {
     leaves: [u32; 2],
     /// Time that the node's computation waited for a server.
     waited: Span,
-}
-
-/// A call of the engine.
-pub(super) struct Call<'a> {
-    pub(super) context: &'a mut Context,
-    pub(super) now: Time,
-    pub(super) actions: &'a mut Actions,
 }
 
 impl Trees {

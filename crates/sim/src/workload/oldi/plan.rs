@@ -1,10 +1,9 @@
 //! Constant properties of the trees of a workload: their hosts, and every draw, keyed by (role, query).
 
-use super::super::context::{Context, Draft, Key};
+use super::super::context::{Call, Context, Draft, Key};
 use super::super::{Place, Wake, draw};
-use super::Call;
 use super::estimate::Declared;
-use super::forest::{Forest, Recorded};
+use super::forest::{Forest, Recorded, recorded_share};
 use super::setup::{check, place_recorded, place_roles};
 use super::shape::Shape;
 use super::token::{At, Due, MAX_ROLES};
@@ -455,12 +454,6 @@ impl Plan {
             .map(deadline)
             .try_fold(Span::ZERO, |longest, span| Some(longest.max(span?)))
     }
-}
-
-/// Returns the share of the deadline that answers at `depth` links below the root may use, in a recorded tree with
-/// `layers` layers.
-pub fn recorded_share(layers: usize, depth: usize) -> f64 {
-    (layers + 1 - depth) as f64 / layers as f64
 }
 
 /// Returns the options of recorded queries as those of generated trees. Options that differ between queries are in the

@@ -1,8 +1,9 @@
 //! Computations of nodes, which start at once or occupy a slot of their host's servers (`host.servers`).
 
+use super::super::context::Call;
 use super::super::servers::Job;
+use super::Trees;
 use super::token::{At, Due};
-use super::{Call, Trees};
 use duetime_core::{Span, Time};
 use duetime_scenario::model::DeadlineFrom;
 

@@ -30,6 +30,9 @@ const ROLE_BITS: u32 = 28;
 /// Bits of the index of a query in a slot; the attempt is above it.
 const NUMBER_BITS: u32 = 28;
 
+/// Maximum number of retries: attempts are numbered in four bits and include the first and a hedge.
+pub(super) const MAX_RETRIES: u32 = 14;
+
 /// Returns the attempt in a message's tag.
 pub(in crate::workload) fn attempt(tag: u32) -> u32 {
     tag >> ROLE_BITS
