@@ -14,7 +14,7 @@ pub struct Message {
     pub workload: u16,
     /// Purpose of the message.
     pub class: Class,
-    /// Query that the message belongs to, as in [`QueryRecord::query`].
+    /// Query that the message belongs to, as in [`QueryRecord::query`](duetime_results::QueryRecord::query).
     pub query: Option<u64>,
     /// Sending host.
     pub source: u32,
