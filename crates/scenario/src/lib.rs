@@ -64,7 +64,7 @@ pub use sources::{NoFiles, Sources, TraceRow};
 pub use spans::{is_json, recorded};
 pub use sweep::Axis;
 pub use text::decode;
-pub use transports::{About, ProfileOverride, TRANSPORTS};
+pub use transports::{About, ProfileOverride, SPELLINGS, TRANSPORTS};
 
 /// Reads a scenario from `text`. Errors call the file `file_name`. `overrides` are (key path, value) pairs that are set
 /// in order (see [`Document::set`]). `sources` reads the files that the scenario names.

@@ -21,19 +21,7 @@ pub fn palette() -> Palette {
 
 /// Returns the usual spelling of a transport's name, such as `D2TCP`. Unknown names are returned unchanged.
 pub fn known_as(transport: &str) -> String {
-    let known = [
-        ("tcp", "TCP"),
-        ("cubic", "CUBIC"),
-        ("dctcp", "DCTCP"),
-        ("d2tcp", "D2TCP"),
-        ("d3", "D3"),
-        ("rcpdc", "RCPdc"),
-        ("pfabric", "pFabric"),
-        ("homa", "Homa"),
-        ("pdq", "PDQ"),
-        ("sird", "SIRD"),
-        ("tcp-prio", "TCP with priorities"),
-    ];
-    let found = known.iter().find(|(name, _)| *name == transport);
+    let mut known = duetime_scenario::SPELLINGS.iter();
+    let found = known.find(|(name, _)| *name == transport);
     found.map_or(transport, |(_, spelling)| spelling).to_owned()
 }

@@ -1,33 +1,13 @@
 //! Short descriptions of the transports and their requirements.
 
 use super::about::About;
-use super::{cubic, d2tcp, d3, dctcp, due, homa, pdq, pfabric, sird, tcp};
-use crate::model::{Protocol, Transport};
-use duetime_proto::window::CongestionControl;
+use crate::model::Transport;
 
 impl Transport {
     /// Returns the description of the transport's protocol; a `[[variant]]` has the description of its base. Strict
     /// priorities (`priorities` above 1) also require queues in the switches.
     pub fn about(&self) -> About {
-        about_protocol(&self.protocol)
-    }
-}
-
-/// Returns the description of a protocol.
-const fn about_protocol(protocol: &Protocol) -> About {
-    match protocol {
-        Protocol::Tcp(config) => match config.congestion_control {
-            CongestionControl::NewReno => tcp::ABOUT,
-            CongestionControl::Dctcp(_) => dctcp::ABOUT,
-            CongestionControl::D2tcp(..) => d2tcp::ABOUT,
-            CongestionControl::Cubic(_) => cubic::ABOUT,
-        },
-        Protocol::D3(config) => d3::about(config),
-        Protocol::Due(_) => due::ABOUT,
-        Protocol::PFabric(_) => pfabric::ABOUT,
-        Protocol::Homa(_) => homa::ABOUT,
-        Protocol::Pdq(_) => pdq::ABOUT,
-        Protocol::Sird(_) => sird::ABOUT,
+        super::about_protocol(&self.protocol)
     }
 }
 

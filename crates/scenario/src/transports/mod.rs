@@ -14,14 +14,13 @@ mod homa;
 mod names;
 mod pdq;
 mod pfabric;
-mod resolved;
 mod sird;
 mod tcp;
+mod tcp_family;
 
 pub use about::About;
 pub(crate) use names::NAMED;
-pub use names::TRANSPORTS;
-pub(crate) use resolved::resolved;
+pub use names::{SPELLINGS, TRANSPORTS};
 
 use crate::diagnostic::{Diagnostic, Result};
 use crate::keys::{Key, Kind, Table, keys};
@@ -30,6 +29,8 @@ use crate::names::{NAMES, is_name};
 use crate::options::{Configured, Layers};
 use crate::place::{Place, complete};
 use crate::table::{Reader, tables};
+use duetime_proto::window::CongestionControl;
+use serde_json::{Value, json};
 
 /// A built-in transport.
 struct BuiltIn {
@@ -306,6 +307,43 @@ pub(crate) fn find(name: &str, place: &Place<'_>, all: &[Transport]) -> Result<T
         .map(|transport| transport.name.as_str())
         .collect();
     Ok(all[place.one_of(name, &names, "no such transport")?].clone())
+}
+
+/// Returns the description of a protocol.
+const fn about_protocol(protocol: &Protocol) -> About {
+    match protocol {
+        Protocol::Tcp(config) => match config.congestion_control {
+            CongestionControl::NewReno => tcp::ABOUT,
+            CongestionControl::Dctcp(_) => dctcp::ABOUT,
+            CongestionControl::D2tcp(..) => d2tcp::ABOUT,
+            CongestionControl::Cubic(_) => cubic::ABOUT,
+        },
+        Protocol::D3(config) => d3::about(config),
+        Protocol::Due(_) => due::ABOUT,
+        Protocol::PFabric(_) => pfabric::ABOUT,
+        Protocol::Homa(_) => homa::ABOUT,
+        Protocol::Pdq(_) => pdq::ABOUT,
+        Protocol::Sird(_) => sird::ABOUT,
+    }
+}
+
+/// Returns the transport as stored in the manifest.
+pub(crate) fn resolved(transport: &Transport) -> Value {
+    let (family, options) = match &transport.protocol {
+        Protocol::Tcp(config) => ("tcp", tcp_family::resolved(config)),
+        Protocol::D3(config) => ("d3", d3::resolved(config)),
+        Protocol::Due(config) => ("due", due::OPTIONS.resolved(config)),
+        Protocol::PFabric(config) => ("pfabric", pfabric::OPTIONS.resolved(config)),
+        Protocol::Homa(config) => ("homa", homa::OPTIONS.resolved(config)),
+        Protocol::Pdq(config) => ("pdq", pdq::OPTIONS.resolved(config)),
+        Protocol::Sird(config) => ("sird", sird::OPTIONS.resolved(config)),
+    };
+    json!({
+        "name": transport.name,
+        "priorities": transport.priorities,
+        "family": family,
+        "options": options,
+    })
 }
 
 #[cfg(test)]

@@ -20,6 +20,21 @@ pub const TRANSPORTS: &[&str] = &[
     "rcpdc-prio",
 ];
 
+/// Usual spellings of names in texts and figures, where they differ.
+pub const SPELLINGS: &[(&str, &str)] = &[
+    ("tcp", "TCP"),
+    ("cubic", "CUBIC"),
+    ("dctcp", "DCTCP"),
+    ("d2tcp", "D2TCP"),
+    ("d3", "D3"),
+    ("rcpdc", "RCPdc"),
+    ("pfabric", "pFabric"),
+    ("homa", "Homa"),
+    ("pdq", "PDQ"),
+    ("sird", "SIRD"),
+    ("tcp-prio", "TCP with priorities"),
+];
+
 /// Documentation of `transport`, with all names.
 pub(crate) const NAMED: &str = "Transports to compare: `tcp`, `dctcp`, `d2tcp`, `cubic`, `d3`, `rcpdc`, `due`, `pfabric`, `homa`, `pdq`, `sird`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`.";
 
