@@ -35,8 +35,8 @@ pub enum Limit {
 #[repr(C, align(64))]
 pub struct Port<F> {
     // Fields used by an arrival at the far end.
-    /// Packets in service or on the link; in a FIFO port, also the waiting packets, and under strict priority on demand
-    /// those that no packet has overtaken.
+    /// Packets in service or on the link. A FIFO port also keeps its waiting packets here; a port with
+    /// [`Service::OnDemand`] does so until a packet overtakes them.
     wire: Ring<F>,
     /// Departure time of the last packet put on `wire`.
     busy_until: Time,

@@ -46,8 +46,8 @@ impl Assembly {
         }
         let before = self.bytes.capacity();
         if end > before {
-            // Room for all granted packets, so that most messages are not copied when they grow. Otherwise doubles, to copy
-            // each byte once on average; but no more than the message needs.
+            // Reserves memory for all granted packets, which avoids copies of most messages, or doubles, so that each
+            // byte is copied once on average. A message never gets more than its size.
             let granted = self.layout.bytes_of(granted);
             let granted = usize::try_from(granted).unwrap_or(usize::MAX);
             let more = end.max(before.saturating_mul(2)).max(granted).min(total);
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(assembly.memory(), 976);
         assert!(assembly.put(976, &[2; 1_000], 50, (1 << 20, &mut spare)));
         assert_eq!(assembly.memory(), 976 + 49 * 1_000);
-        // No room for all granted packets.
+        // The free memory is smaller than the granted packets.
         assert!(assembly.put(50_976, &[3; 1_000], 90, (2_000, &mut spare)));
         assert_eq!(assembly.memory(), 51_976);
         assert!(!assembly.put(51_976, &[4; 1_000], 90, (999, &mut spare)));
