@@ -37,7 +37,7 @@ pub enum Event {
         name: String,
         /// Folder of the results.
         folder: String,
-        /// Total number of runs.
+        /// Number of runs. A campaign adds more if its verdicts need them.
         runs: usize,
         /// Runs that the folder already holds.
         kept: usize,

@@ -40,15 +40,18 @@ impl Settling {
         self.all = 0;
         for &index in &results.campaign.chosen {
             let experiment = results.experiment(index);
-            let stated = experiment.published.iter();
-            let numbers = stated.map(|published| needed_by_number(results, index, published));
-            let checks = experiment.checks.iter();
-            let checks = checks.map(|check| needed_by_check(results, index, experiment, check));
-            for (row, cells) in numbers.chain(checks).enumerate() {
+            let numbers = &experiment.published;
+            for row in 0..numbers.len() + experiment.checks.len() {
                 self.all += 1;
                 if self.settled.contains(&(index, row)) {
                     continue;
                 }
+                let cells = if let Some(published) = numbers.get(row) {
+                    needed_by_number(results, index, published)
+                } else {
+                    let check = &experiment.checks[row - numbers.len()];
+                    needed_by_check(results, index, experiment, check)
+                };
                 if cells.is_empty() {
                     self.settled.insert((index, row));
                 }
@@ -183,10 +186,12 @@ fn stretched(Estimate { value, interval }: Estimate) -> Option<(f64, f64)> {
     let (_, t) = T.into_iter().rev().find(|(least, _)| *least <= runs)?;
     let runs = f64::from(runs);
     let factor = t / NORMAL * (runs / (runs - 1.0)).sqrt();
-    Some((
-        value - factor * (value - low),
-        value + factor * (high - value),
-    ))
+    let mut sides = [value - low, high - value];
+    if sides.iter().any(|&side| side < 0.0) {
+        // The value is of all runs, the interval of those that both sides of a check have.
+        sides = [(high - low) / 2.0; 2];
+    }
+    Some((value - factor * sides[0], value + factor * sides[1]))
 }
 
 #[cfg(test)]
@@ -208,6 +213,16 @@ mod tests {
         let (low, high) = stretched(estimate(1.0, 0.9, 1.1, 4)).expect("a range");
         assert!(
             (low - 0.239).abs() < 0.01 && (high - 1.761).abs() < 0.01,
+            "{low} {high}"
+        );
+    }
+
+    #[test]
+    fn range_contains_a_value_outside_of_its_interval() {
+        let (low, high) = stretched(estimate(1.5, 0.9, 1.1, 4)).expect("a range");
+        let middle = f64::midpoint(low, high);
+        assert!(
+            (middle - 1.5).abs() < 1e-9 && high - low > 1.5,
             "{low} {high}"
         );
     }
