@@ -82,8 +82,8 @@ fn more() -> String {
 const CALLS: &str =
     "query,start_us,duration_us,bytes\na,0,200,4000\nb,900,250,5000\nc,2500,200,4500\n";
 
-/// Returns progress events, which runs as short as these may not print.
-fn progress_events() -> [Event; 2] {
+/// Returns progress events that runs as short as these may not print, and one that only campaigns have.
+fn progress_events() -> [Event; 3] {
     let progress = Event::Progress {
         name: RunName {
             point: String::new(),
@@ -102,7 +102,8 @@ fn progress_events() -> [Event; 2] {
         packet_hops_per_s: 1.0,
         eta_s: None,
     };
-    [progress, overall]
+    let unsettled = Event::Unsettled { verdicts: 1, of: 2 };
+    [progress, overall, unsettled]
 }
 
 #[test]
