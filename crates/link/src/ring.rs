@@ -168,6 +168,17 @@ impl<F: Frame> Ring<F> {
         free.arrival.as_ps() ^ oldest.arrival.as_ps()
     }
 
+    /// Prefetches the slots of the first `count` packets. Two slots share a cache line.
+    #[inline(always)]
+    pub(crate) fn prefetch_front(&self, count: u32) -> u64 {
+        let positions = (0..count)
+            .step_by(2)
+            .map(|ahead| self.begin.wrapping_add(ahead));
+        positions.fold(0, |read, position| {
+            read ^ self.slots[self.place(position)].arrival.as_ps()
+        })
+    }
+
     /// Prefetches the slot of the first packet; see [`crate::Port::prefetch_first`].
     #[inline(always)]
     pub(crate) fn prefetch_first(&self) -> u64 {

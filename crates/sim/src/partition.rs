@@ -132,8 +132,9 @@ pub struct Subpartitions {
 }
 
 impl Subpartitions {
-    /// Splits partition `index` of `partition_of` into at most `count` sub-partitions of neighbouring racks with about
-    /// equal work, or into one if a link without latency would join two.
+    /// Splits partition `index` of `partition_of` into at most `count` sub-partitions: one per rack or switch if `count`
+    /// permits, otherwise neighbouring racks with about equal work. Makes only one sub-partition if a link without
+    /// latency would join two.
     pub fn cut(network: &Network, partition_of: &[u16], index: u16, count: usize) -> Self {
         let mut groups = groups(network, &vec![false; network.nodes.len()]);
         groups.retain(|(_, nodes)| partition_of[nodes[0] as usize] == index);
@@ -144,9 +145,14 @@ impl Subpartitions {
             of_node: vec![0; network.nodes.len()],
             neighbours: Vec::new(),
         };
+        let is_one_each = groups.len() == count;
         let mut before = 0;
-        for (weight, nodes) in groups {
-            let subpartition = (before * count as u128 / total.max(1)) as u16;
+        for (number, (weight, nodes)) in groups.into_iter().enumerate() {
+            let subpartition = if is_one_each {
+                number as u16
+            } else {
+                (before * count as u128 / total.max(1)) as u16
+            };
             before += weight;
             for node in nodes {
                 subpartitions.of_node[node as usize] = subpartition;
@@ -284,6 +290,29 @@ mod tests {
             4 * racks.count() + ports.count()
         });
         assert_eq!(shares, [4 * 13 + 11, 4 * 12 + 14]);
+    }
+
+    /// If there are enough sub-partitions, each rack and each spine is one; otherwise neighbouring racks share one, and
+    /// their works are about equal.
+    #[test]
+    fn racks_and_switches_are_subpartitions() {
+        let network = leaf_spine(6, 2, 0.0);
+        let of = |node: usize, count: usize| {
+            let subpartitions =
+                Subpartitions::cut(&network, &vec![0; network.nodes.len()], 0, count);
+            (subpartitions.of_node[node], subpartitions.len())
+        };
+        let first_hosts = [0, 40, 80, 120, 160, 200];
+        assert_eq!(
+            first_hosts.map(|host| of(host, 100)),
+            [0, 1, 2, 3, 4, 5].map(|number| (number, 8)),
+            "each rack, and the two spines"
+        );
+        assert_eq!(
+            first_hosts.map(|host| of(host, 2)),
+            [0, 0, 0, 0, 0, 1].map(|number| (number, 2)),
+            "a spine is as much work as 1.2 racks"
+        );
     }
 
     /// A switch is not divided if losses are drawn on its links or if the caller forbids it.

@@ -3,6 +3,9 @@
 use super::Port;
 use crate::Frame;
 
+/// Maximum number of packets that [`Port::prefetch_on_link`] prefetches.
+const MAX_ON_LINK: u32 = 16;
+
 impl<F: Frame> Port<F> {
     /// Prefetches the state that an arrival at the far end needs. A driver of many ports calls this for several ports
     /// before processing the first, so that their cache misses overlap. The returned value only keeps the loads alive.
@@ -15,6 +18,13 @@ impl<F: Frame> Port<F> {
     #[inline(always)]
     pub fn prefetch_first(&self) -> u64 {
         self.wire.prefetch_first()
+    }
+
+    /// Prefetches the packets on the link, at most 16.
+    #[inline(always)]
+    pub fn prefetch_on_link(&self) -> u64 {
+        let on_link = self.wire.len().saturating_sub(self.staying);
+        self.wire.prefetch_front(on_link.min(MAX_ON_LINK))
     }
 
     /// Prefetches the state that an offer needs.

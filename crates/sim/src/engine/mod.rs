@@ -48,7 +48,7 @@ use recorder::Recorder;
 use std::sync::Arc;
 use wire::{Arrived, Wire, WireFaults};
 
-/// Network sizes by the share of the state that fits the processor's caches: all, most, little.
+/// Network sizes by the share of the state that the processor's caches hold when it is needed: all, most, little.
 const SMALL: u8 = 0;
 const MEDIUM: u8 = 1;
 const LARGE: u8 = 2;
@@ -133,13 +133,13 @@ impl Partition {
             let queue = &mut events.queue;
             let (time, id) = if SIZE == LARGE {
                 queue.pop_prefetched(|queue| {
-                    Prefetch {
+                    let prefetch = Prefetch {
                         setup,
                         wire: &self.wire,
                         hosts: &self.hosts,
                         endpoints: &self.endpoints,
-                    }
-                    .read(queue);
+                    };
+                    prefetch.read::<false>(queue, queue.current());
                 })
             } else {
                 queue.pop::<ALONE>()

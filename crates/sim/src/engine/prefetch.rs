@@ -1,16 +1,16 @@
 //! Prefetching for large networks.
 //!
 //! When the state of ports and hosts exceeds the processor's caches, a packet-hop spends its time on a dozen dependent
-//! reads from memory. The queue therefore takes a few events out of the calendar at a time, and before they are
-//! processed this module follows all of them one step at a time: the packet, its next hop, the port. The reads of one
-//! step are independent of each other, so the processor overlaps them. Prefetching modifies nothing and does not affect
-//! results.
+//! reads from memory. So before a few events are processed, this module follows all of them one step at a time: the
+//! packet, its next hop, the port. The reads of one step are independent of each other, so the processor overlaps them.
+//! The events are those that the queue took out of the calendar together, or those of a window (see `windows`).
+//! Prefetching modifies nothing and does not affect results.
 
 use super::endpoint::Endpoints;
 use super::hosts::Hosts;
 use super::wire::{Link, TO_HOST, Wire};
 use crate::packet::{NONE, Packet};
-use crate::queue::EventQueue;
+use crate::queue::{Event, EventQueue};
 use crate::setup::Setup;
 use duetime_core::Time;
 use duetime_link::Port;
@@ -20,8 +20,8 @@ use std::hint::black_box;
 pub(super) const MEDIUM: usize = 512;
 /// Minimum number of links for which [`Prefetch::read`] pays, or sub-partitions where latencies allow them.
 pub(super) const LARGE: usize = 8_192;
-/// Maximum number of events of one bucket to follow.
-const MAX_EVENTS: usize = 24;
+/// Maximum number of events to follow together.
+pub(super) const MAX_EVENTS: usize = 24;
 
 /// State to prefetch from.
 pub(super) struct Prefetch<'a> {
@@ -32,13 +32,13 @@ pub(super) struct Prefetch<'a> {
 }
 
 impl Prefetch<'_> {
-    /// Prefetches the state of the events that were taken out of the queue.
+    /// Prefetches the state that the first [`MAX_EVENTS`] of `events` need. If `WINDOW` is true, this includes all
+    /// packets on the links, which arrive within a window.
     #[inline(never)]
-    pub(super) fn read(&self, queue: &EventQueue) {
+    pub(super) fn read<const WINDOW: bool>(&self, queue: &EventQueue, events: &[Event]) {
         let ports = self.wire.ports();
         let links = ports.len() as u32;
-        let events = queue.current();
-        let events = &events[events.len().saturating_sub(MAX_EVENTS)..];
+        let events = &events[..events.len().min(MAX_EVENTS)];
         let mut read = 0;
         for event in events {
             if let Some(port) = ports.get(event.id as usize) {
@@ -57,6 +57,13 @@ impl Prefetch<'_> {
             read ^= state;
             if let Some(port) = ports.get(leaves_by as usize) {
                 read ^= port.prefetch_offer() ^ queue.prefetch(leaves_by);
+            }
+        }
+        if WINDOW {
+            for event in events {
+                if let Some(port) = ports.get(event.id as usize) {
+                    read ^= port.prefetch_on_link();
+                }
             }
         }
         for out in &outs[..events.len()] {

@@ -1,21 +1,23 @@
 //! Runs a large network one sub-partition at a time.
 //!
-//! The state of a thousand ports fits the processor's caches; the state of a hundred thousand does not. So each
-//! sub-partition runs alone for as long as no other one can affect it, and then the next one runs. This window is the
-//! latency of the links into the sub-partition. It is twice that latency if the sub-partition borders only on
-//! sub-partitions that do not border on each other, such as racks, which border only on the switches above them.
+//! The state of a switch with its hosts fits the processor's first cache; the state of a thousand switches does not fit
+//! the last. So each sub-partition, which is a rack or a switch if there are not too many, runs alone for as long as no
+//! other one can affect it, and then the next one runs. Before it runs, the state that its events need is prefetched.
+//! This window is the latency of the links into the sub-partition. It is twice that latency if the sub-partition borders
+//! only on sub-partitions that do not border on each other, such as racks, which border only on the switches above them.
 //! Results do not depend on the windows: they are the conservative windows of several threads (`parallel`) on one
 //! thread.
 
-use super::{LARGE, MEDIUM, Partition, SMALL, prefetch};
+use super::prefetch::{self, Prefetch};
+use super::{LARGE, MEDIUM, Partition, SMALL};
 use crate::partition::Subpartitions;
-use crate::queue::EventQueue;
+use crate::queue::{Event, EventQueue};
 use crate::topology::Network;
 use duetime_core::{Span, Time};
 use std::hint::black_box;
 
-/// Approximate number of links per sub-partition.
-const LINKS: usize = 640;
+/// Minimum mean number of links per sub-partition.
+const LINKS: usize = 32;
 /// Minimum number of full-size packets that the fastest link can send within the latency of a link. With fewer, a port
 /// is rarely used twice within a window, and sub-partitions gain nothing.
 const PACKETS: u64 = 2;
@@ -41,6 +43,8 @@ pub(super) struct Windows {
     neighbours: Vec<Vec<(u16, Span)>>,
     /// Time before which all events of each sub-partition have been processed.
     clocks: Vec<Time>,
+    /// Events of the current window; empty between windows.
+    due: Vec<Event>,
 }
 
 impl Windows {
@@ -48,6 +52,7 @@ impl Windows {
         Self {
             neighbours: subpartitions.neighbours.clone(),
             clocks: vec![Time::ZERO; subpartitions.len()],
+            due: Vec::new(),
         }
     }
 
@@ -109,10 +114,29 @@ impl Partition {
                 events.windows.clocks[subpartition] = horizon;
                 if events.queue.next_time_of(subpartition) < horizon.as_ps() {
                     events.queue.enter(subpartition);
-                    self.run::<MEDIUM, false>(horizon);
+                    self.prefetch_window(horizon);
+                    self.run::<SMALL, false>(horizon);
                 }
             }
         }
+    }
+
+    /// Prefetches the state that the events of the open sub-partition before `horizon` need.
+    fn prefetch_window(&mut self, horizon: Time) {
+        let events = &mut self.context.events;
+        let mut due = std::mem::take(&mut events.windows.due);
+        events.queue.append_due(horizon.as_ps(), &mut due);
+        let prefetch = Prefetch {
+            setup: &self.context.setup,
+            wire: &self.wire,
+            hosts: &self.hosts,
+            endpoints: &self.endpoints,
+        };
+        for events in due.chunks(prefetch::MAX_EVENTS) {
+            prefetch.read::<true>(&self.context.events.queue, events);
+        }
+        due.clear();
+        self.context.events.windows.due = due;
     }
 }
 

@@ -1,140 +1,16 @@
-//! Calendar of one sub-partition, and the storage shared by the calendars of all sub-partitions.
+//! Calendar of one sub-partition.
 
+use super::run::Run;
+use super::store::{BUCKETS, Node, Store, WORDS};
 use super::{BATCH, Event, NONE};
-use duetime_core::random::mix;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-/// Number of buckets of all calendars together.
-pub(super) const BUCKETS: usize = 131_072;
-const WORDS: usize = BUCKETS / 64;
-
-/// An event in a bucket.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Node {
-    pub(super) time: u64,
-    /// Next event in the bucket, or next free id.
-    next: u32,
-    /// Number of times that a fixed event with this id was inserted, modulo 2³²; 1 for a single event.
-    turn: u32,
-}
-
-impl Node {
-    const FREE: Self = Self {
-        time: 0,
-        next: NONE,
-        turn: 0,
-    };
-}
-
-/// Bits of an order word that hold the kind of event.
-const KIND: u64 = 3 << 62;
-/// Bits of an order word that hold the event's number at its link or host.
-const NUMBER: u64 = u32::MAX as u64;
-
-/// Rank of an event among simultaneous events: its kind and a hash, then its order word.
-type Precedence = (u64, u64);
 
 /// An event beyond the calendar. The events of a bucket are sorted when the bucket is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Late {
     time: u64,
     id: u32,
-}
-
-/// Storage shared by all calendars.
-#[derive(Clone, Debug)]
-pub(super) struct Store {
-    /// Binary logarithm of the bucket width, in picoseconds.
-    shift: u32,
-    /// Number of buckets per calendar, a power of two, minus one.
-    mask: usize,
-    /// Events by id.
-    pub(super) nodes: Vec<Node>,
-    /// Order words by event id, unique among simultaneous events.
-    orders: Vec<u64>,
-    /// Key of the run, which randomises the order of simultaneous events.
-    key: u64,
-    /// First event of each bucket.
-    heads: Box<[u32; BUCKETS]>,
-    /// One bit per bucket, set if the bucket is not empty.
-    occupied: [u64; WORDS],
-}
-
-impl Store {
-    /// Creates the storage of calendars with `share` buckets each, a power of two of at least 64.
-    pub(super) fn new(shift: u32, share: usize, fixed_orders: Vec<u64>, key: u64) -> Self {
-        debug_assert!(share.is_power_of_two() && share >= 64);
-        Self {
-            shift,
-            mask: share - 1,
-            nodes: vec![Node::FREE; fixed_orders.len()],
-            orders: fixed_orders,
-            key,
-            heads: vec![NONE; BUCKETS].try_into().expect("as many as buckets"),
-            occupied: [0; WORDS],
-        }
-    }
-
-    /// Returns the time span that a calendar covers, in picoseconds.
-    pub(super) const fn reach_ps(&self) -> u64 {
-        (self.mask as u64) << self.shift
-    }
-
-    /// Returns the binary logarithm of the bucket width, in picoseconds.
-    pub(super) const fn shift(&self) -> u32 {
-        self.shift
-    }
-
-    /// Makes the next insertion of event `id` its `turn`-th.
-    #[inline(always)]
-    pub(super) fn set_turn(&mut self, id: u32, turn: u32) {
-        self.nodes[id as usize].turn = turn.wrapping_sub(1);
-    }
-
-    /// Adds an event id with this order word.
-    pub(super) fn add(&mut self, order: u64) -> u32 {
-        self.nodes.push(Node::FREE);
-        self.orders.push(order);
-        self.nodes.len() as u32 - 1
-    }
-
-    /// Assigns an order word to a free id. Returns the next free id.
-    pub(super) fn reuse(&mut self, id: u32, order: u64) -> u32 {
-        self.orders[id as usize] = order;
-        let node = &mut self.nodes[id as usize];
-        node.turn = 0;
-        node.next
-    }
-
-    /// Frees an id and links it to the free id `next`. Returns its order word.
-    pub(super) fn free(&mut self, id: u32, next: u32) -> u64 {
-        self.nodes[id as usize].next = next;
-        self.orders[id as usize]
-    }
-
-    /// Returns an event's rank among simultaneous events. The hash covers the kind, the link or host, and the number of
-    /// events it has had. It is therefore drawn again for each event, so that no link wins all its ties, and it does not
-    /// depend on how the network is split. The time is left out, so that the order is unchanged if all times halve.
-    #[inline]
-    fn precedence(&self, id: u32) -> Precedence {
-        let order = self.orders[id as usize];
-        let turn = u64::from(self.nodes[id as usize].turn);
-        let drawn = mix((order & !NUMBER) | turn, self.key);
-        ((order & KIND) | (drawn >> 2), order)
-    }
-
-    /// Returns true if `a` is due before `b`.
-    #[inline(always)]
-    fn is_before(&self, a: Event, b: Event) -> bool {
-        a.time < b.time || a.time == b.time && self.ranks_before(a.id, b.id)
-    }
-
-    /// Returns true if `a` ranks before the simultaneous event `b`.
-    #[inline(never)]
-    fn ranks_before(&self, a: u32, b: u32) -> bool {
-        self.precedence(a) < self.precedence(b)
-    }
 }
 
 /// Events of one sub-partition.
@@ -153,8 +29,8 @@ pub(super) struct Calendar {
     /// If `upcoming` is less than this, the upcoming bucket holds the next event, and that event is before the end. 0
     /// means that the limit must be recomputed.
     limit: u64,
-    /// Events taken out of the calendar, latest first, so that the next event is the last element.
-    pub(super) current: Vec<Event>,
+    /// Events taken out of the calendar.
+    pub(super) current: Run,
     overflow: BinaryHeap<Reverse<Late>>,
 }
 
@@ -168,7 +44,7 @@ impl Calendar {
             overflow_number: u64::MAX,
             end_ps: u64::MAX,
             limit: 0,
-            current: Vec::with_capacity(64),
+            current: Run::new(),
             overflow: BinaryHeap::new(),
         }
     }
@@ -212,7 +88,7 @@ impl Calendar {
     /// Sets the bucket width of the only sub-partition to 2^`shift` ps.
     pub(super) fn change_width(&mut self, store: &mut Store, shift: u32) {
         let served_ps = self.cursor << store.shift;
-        let mut events = std::mem::take(&mut self.current);
+        let mut events = self.current.take();
         while self.upcoming != u64::MAX {
             let bucket = self.place::<true>(store, self.upcoming);
             let mut id = std::mem::replace(&mut store.heads[bucket], NONE);
@@ -282,7 +158,7 @@ impl Calendar {
             (other, one)
         };
         self.leave::<ALONE>(store);
-        self.current.push(late);
+        self.current.restart(late);
         self.limit = 0;
         (early.time, early.id)
     }
@@ -290,7 +166,7 @@ impl Calendar {
     /// Returns the id of the event that is probably next, or [`NONE`].
     #[inline(always)]
     pub(super) fn likely_next<const ALONE: bool>(&self, store: &Store) -> u32 {
-        match self.current.last() {
+        match self.current.first() {
             Some(event) => event.id,
             None => store.heads[self.place::<ALONE>(store, self.upcoming)],
         }
@@ -298,11 +174,24 @@ impl Calendar {
 
     /// Returns the time of the next event, or `u64::MAX`.
     pub(super) fn next_time(&self, store: &Store) -> u64 {
-        if let Some(event) = self.current.last() {
+        if let Some(event) = self.current.first() {
             return event.time;
         }
         self.earliest_in::<false>(store, self.upcoming)
             .min(self.first_overflow_time())
+    }
+
+    /// Appends the events in buckets that begin before `end_ps`, in any order. Events beyond the buckets are left out.
+    pub(super) fn append_due(&self, store: &Store, end_ps: u64, due: &mut Vec<Event>) {
+        due.extend_from_slice(self.current.events());
+        let ends = (end_ps >> store.shift).min(self.cursor + store.mask as u64);
+        for number in self.upcoming..=ends {
+            let mut id = store.heads[self.place::<false>(store, number)];
+            while let Some(&Node { time, next, .. }) = store.nodes.get(id as usize) {
+                due.push(Event { time, id });
+                id = next;
+            }
+        }
     }
 
     /// Returns the time of the first event beyond the buckets, or `u64::MAX`.
@@ -372,19 +261,16 @@ impl Calendar {
 
     /// Inserts an event into `current`.
     fn insert(&mut self, store: &Store, event: Event) {
-        let at = self
-            .current
-            .partition_point(|other| store.is_before(event, *other));
-        self.current.insert(at, event);
+        self.current.insert(store, event);
         self.limit = 0;
     }
 
-    /// Removes and returns the last event of `current` if it is before the end.
+    /// Removes and returns the first event of `current` if it is before the end.
     #[inline(always)]
     pub(super) fn pop_current(&mut self) -> (u64, u32) {
-        match self.current.last() {
-            Some(&Event { time, id, .. }) if time < self.end_ps => {
-                self.current.pop();
+        match self.current.first() {
+            Some(Event { time, id }) if time < self.end_ps => {
+                self.current.drop_first();
                 (time, id)
             }
             _ => (0, NONE),
@@ -433,68 +319,43 @@ impl Calendar {
     pub(super) fn load_many<const ALONE: bool>(&mut self, store: &mut Store) {
         self.limit = 0;
         let last = self.end_ps >> store.shift;
+        self.current.clear();
         while self.upcoming < self.overflow_number && self.upcoming <= last {
-            let id = store.heads[self.place::<ALONE>(store, self.upcoming)];
-            self.leave::<ALONE>(store);
-            let Node { time, next, .. } = store.nodes[id as usize];
-            self.current.push(Event { time, id });
-            if next != NONE {
-                self.load_remaining(store, next);
-            }
-            if self.current.len() >= BATCH {
+            self.load_upcoming::<ALONE>(store);
+            if self.current.events().len() >= BATCH {
                 break;
             }
         }
-        self.current.reverse();
-    }
-
-    /// Loads the remaining events of a bucket whose first event is the last of `current`, and sorts the bucket,
-    /// earliest first.
-    #[inline(never)]
-    fn load_remaining(&mut self, store: &Store, mut id: u32) {
-        let start = self.current.len() - 1;
-        while id != NONE {
-            let Node { time, next, .. } = store.nodes[id as usize];
-            self.current.push(Event { time, id });
-            id = next;
-        }
-        let tail = &mut self.current[start..];
-        sort_latest_first(tail, store);
-        tail.reverse();
     }
 
     /// Moves the cursor to the upcoming bucket and the bucket's events into `current`, which must be empty.
     fn load<const ALONE: bool>(&mut self, store: &mut Store) {
         self.limit = 0;
-        let mut id = store.heads[self.place::<ALONE>(store, self.upcoming)];
+        self.current.clear();
+        self.load_upcoming::<ALONE>(store);
+    }
+
+    /// Moves the cursor to the upcoming bucket and the bucket's events to the end of `current`.
+    #[inline(always)]
+    fn load_upcoming<const ALONE: bool>(&mut self, store: &mut Store) {
+        let id = store.heads[self.place::<ALONE>(store, self.upcoming)];
         self.leave::<ALONE>(store);
+        let Node { time, next, .. } = store.nodes[id as usize];
+        self.current.append(Event { time, id });
+        if next != NONE {
+            self.load_remaining(store, next);
+        }
+    }
+
+    /// Appends the remaining events of a bucket whose first event is the last of `current`, and sorts the bucket.
+    #[inline(never)]
+    fn load_remaining(&mut self, store: &Store, mut id: u32) {
+        let start = self.current.events().len() - 1;
         while id != NONE {
             let Node { time, next, .. } = store.nodes[id as usize];
-            self.current.push(Event { time, id });
+            self.current.append(Event { time, id });
             id = next;
         }
-        sort_latest_first(&mut self.current, store);
-    }
-}
-
-/// Sorts the events latest first: by insertion for the usual handful, with the library's sort for bursts.
-#[inline]
-fn sort_latest_first(events: &mut [Event], store: &Store) {
-    if events.len() > 24 {
-        events.sort_unstable_by(|a, b| {
-            let precedence = |event: &Event| store.precedence(event.id);
-            let times = b.time.cmp(&a.time);
-            times.then_with(|| precedence(b).cmp(&precedence(a)))
-        });
-        return;
-    }
-    for i in 1..events.len() {
-        let event = events[i];
-        let mut j = i;
-        while j > 0 && store.is_before(events[j - 1], event) {
-            events[j] = events[j - 1];
-            j -= 1;
-        }
-        events[j] = event;
+        self.current.sort_from(store, start);
     }
 }

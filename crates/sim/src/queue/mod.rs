@@ -14,8 +14,11 @@
 //! there is one sub-partition; knowing it at compile time saves the packet path a few instructions.
 
 mod calendar;
+mod run;
+mod store;
 
-use calendar::{BUCKETS, Calendar, Store};
+use calendar::Calendar;
+use store::{BUCKETS, Store};
 
 /// Minimum number of buckets of the horizon. Small networks have few buckets, so that the next event is in the same
 /// word of the bitmap or in the next one.
@@ -66,8 +69,8 @@ pub struct EventQueue {
 }
 
 impl EventQueue {
-    /// Maximum number of sub-partitions, with which each has a thousand buckets.
-    pub const MAX_SUBPARTITIONS: usize = BUCKETS / 1_024;
+    /// Maximum number of sub-partitions, with which each has [`MIN_BUCKETS`] buckets.
+    pub const MAX_SUBPARTITIONS: usize = BUCKETS / MIN_BUCKETS;
 
     /// Creates a queue whose calendars cover at least `horizon_ps`; later events go to a heap. The fixed event with id
     /// `i` has the order word `fixed_orders[i]` (see [`order`]). `key` randomises the order of simultaneous events.
@@ -205,9 +208,15 @@ impl EventQueue {
         self.open.likely_next::<ALONE>(&self.store)
     }
 
-    /// Returns the events taken out of the calendar, latest first.
+    /// Appends the open sub-partition's events that are due before `end_ps`, and perhaps some later ones, in any order.
+    /// Events that are in the heap are left out.
+    pub fn append_due(&self, end_ps: u64, due: &mut Vec<Event>) {
+        self.open.append_due(&self.store, end_ps, due);
+    }
+
+    /// Returns the events taken out of the calendar, earliest first.
     pub fn current(&self) -> &[Event] {
-        &self.open.current
+        self.open.current.events()
     }
 
     /// Prefetches the memory that inserting a fixed event will touch. The value has no meaning.

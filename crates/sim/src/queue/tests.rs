@@ -158,6 +158,36 @@ proptest! {
     }
 }
 
+proptest! {
+    /// Every event within the horizon that is due before the end is found, before and after events are popped, and every
+    /// event found is pending.
+    #[test]
+    fn due_events_are_found(
+        times in prop::collection::vec(0u64..1_000_000, 1..200),
+        popped in 0usize..200,
+        end in 0u64..1_000_000,
+    ) {
+        let mut queue = EventQueue::new(1_000_000, Vec::new(), KEY, 3);
+        queue.enter(1);
+        for (number, &time) in (0..).zip(&times) {
+            queue.push_single_to(1, time, order(3, 0, number));
+        }
+        for _ in 0..popped {
+            queue.pop::<false>();
+        }
+        let mut pending = times;
+        pending.sort_unstable();
+        pending.drain(..popped.min(pending.len()));
+        let mut due = Vec::new();
+        queue.append_due(end, &mut due);
+        let mut found: Vec<u64> = due.iter().map(|event| event.time).collect();
+        found.sort_unstable();
+        let must = pending.iter().filter(|&&time| time < end).count();
+        prop_assert!(found.len() >= must);
+        prop_assert_eq!(&found[..], &pending[..found.len()]);
+    }
+}
+
 /// Returns the winners of a thousand ties between two links, `step` picoseconds apart. `first` is inserted first.
 fn winners(key: u64, step: u64, first: u32) -> Vec<u32> {
     let mut queue = EventQueue::new(1_000_000, fixed_orders(), key, 1);
