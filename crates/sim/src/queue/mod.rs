@@ -69,7 +69,7 @@ pub struct EventQueue {
 }
 
 impl EventQueue {
-    /// Maximum number of sub-partitions, with which each has [`MIN_BUCKETS`] buckets.
+    /// Maximum number of sub-partitions, with which each has 64 buckets.
     pub const MAX_SUBPARTITIONS: usize = BUCKETS / MIN_BUCKETS;
 
     /// Creates a queue whose calendars cover at least `horizon_ps`; later events go to a heap. The fixed event with id
