@@ -3,6 +3,7 @@
 
 use crate::topology::{DirectedLink, Network};
 use duetime_core::Span;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Marks a divided switch in [`Cut::partition_of`]. Most of its ports are in the partition that they lead to, and a
@@ -35,17 +36,7 @@ pub fn cut(network: &Network, threads: usize, divides: bool) -> Cut {
     } else {
         1
     };
-    let mut load = vec![0u128; partitions];
-    let mut partition_of = vec![DIVIDED; network.nodes.len()];
-    for (weight, nodes) in groups {
-        let lightest = (0..partitions)
-            .min_by_key(|&partition| load[partition])
-            .expect("at least one partition");
-        load[lightest] += weight;
-        for node in nodes {
-            partition_of[node as usize] = lightest as u16;
-        }
-    }
+    let (partition_of, mut load) = assign(network, groups, partitions);
     let port_in = |link: &DirectedLink| match partition_of[link.from as usize] {
         DIVIDED => partition_of[link.to as usize],
         partition => partition,
@@ -73,6 +64,63 @@ pub fn cut(network: &Network, threads: usize, divides: bool) -> Cut {
         };
     }
     cut
+}
+
+/// Assigns groups of nodes to partitions. Neighbouring racks are in one partition; a switch without hosts is where most
+/// of its neighbours' capacity is, such as that of a pod with its racks, unless this partition has more than its share
+/// of the work. Returns the partition of each node and the load of each partition.
+fn assign(
+    network: &Network,
+    mut groups: Vec<(u128, Vec<u32>)>,
+    partitions: usize,
+) -> (Vec<u16>, Vec<u128>) {
+    let has_hosts = |nodes: &[u32]| {
+        let mut hosts = nodes.iter().map(|&node| network.nodes[node as usize].host);
+        hosts.any(|host| host.is_some())
+    };
+    groups.sort_by_key(|(_, nodes)| (!has_hosts(nodes), nodes[0]));
+    let weight_of =
+        |groups: &[(u128, Vec<u32>)]| -> u128 { groups.iter().map(|group| group.0).sum() };
+    let racks = groups.partition_point(|(_, nodes)| has_hosts(nodes));
+    let in_racks = weight_of(&groups[..racks]).max(1);
+    let share = weight_of(&groups) / partitions as u128;
+    let mut neighbours = vec![Vec::new(); network.nodes.len()];
+    for link in &network.links {
+        neighbours[link.to as usize].push((link.from, link.rate.as_bps()));
+    }
+    let mut load = vec![0u128; partitions];
+    let mut partition_of = vec![DIVIDED; network.nodes.len()];
+    let mut before = 0;
+    for (number, (weight, nodes)) in groups.into_iter().enumerate() {
+        let partition = if number < racks {
+            // Less than the number of partitions, unless the last rack has no weight.
+            ((before * partitions as u128 / in_racks) as usize).min(partitions - 1)
+        } else {
+            let mut shared = vec![0u128; partitions];
+            for &(neighbour, bps) in nodes.iter().flat_map(|&node| &neighbours[node as usize]) {
+                if let Some(shared) = shared.get_mut(usize::from(partition_of[neighbour as usize]))
+                {
+                    *shared += u128::from(bps);
+                }
+            }
+            let fits = |partition: usize| load[partition] + weight <= share.max(weight);
+            (0..partitions)
+                .min_by_key(|&partition| {
+                    (
+                        !fits(partition),
+                        Reverse(shared[partition]),
+                        load[partition],
+                    )
+                })
+                .expect("at least one partition")
+        };
+        before += weight;
+        load[partition] += weight;
+        for node in nodes {
+            partition_of[node as usize] = partition as u16;
+        }
+    }
+    (partition_of, load)
 }
 
 impl Cut {
@@ -197,7 +245,7 @@ impl Subpartitions {
     }
 }
 
-/// Returns the groups of nodes that stay together, divided switches excluded, with their weights, heaviest first. A
+/// Returns the groups of nodes that stay together, divided switches excluded, with their weights. A
 /// node's work is the number of packets that reach it, estimated by its incoming capacity. A host counts twice because
 /// of its transports. Packets that reach a divided switch are the work of the node behind the output port.
 fn groups(network: &Network, divided: &[bool]) -> Vec<(u128, Vec<u32>)> {
@@ -223,7 +271,6 @@ fn groups(network: &Network, divided: &[bool]) -> Vec<(u128, Vec<u32>)> {
         groups[to.rack as usize].0 += u128::from(link.rate.as_bps()) * factor;
     }
     groups.retain(|(_, nodes)| !nodes.is_empty());
-    groups.sort_by_key(|(weight, nodes)| (std::cmp::Reverse(*weight), nodes[0]));
     groups
 }
 
@@ -290,6 +337,27 @@ mod tests {
             4 * racks.count() + ports.count()
         });
         assert_eq!(shares, [4 * 13 + 11, 4 * 12 + 14]);
+    }
+
+    /// The pods of a fat tree are not split, so that only links of core switches cross partitions, half of them.
+    #[test]
+    fn pods_stay_whole() {
+        let link = Link {
+            rate: Rate::from_gbps(10),
+            latency: Span::from_us(1),
+            loss: 0.0,
+        };
+        let network = Network::build(&Topology::FatTree { k: 4, link }).expect("a network");
+        let cut = cut(&network, 2, false);
+        let crossing = (0..network.links.len()).filter(|&link| cut.is_crossing(&network, link));
+        let core = |node: u32| network.nodes[node as usize].name.starts_with("core");
+        let mut of_core = 0;
+        for link in crossing {
+            let link = &network.links[link];
+            assert!(core(link.from) || core(link.to));
+            of_core += 1;
+        }
+        assert_eq!(of_core, 16, "of 4 core switches with 8 links each");
     }
 
     /// If there are enough sub-partitions, each rack and each spine is one; otherwise neighbouring racks share one, and

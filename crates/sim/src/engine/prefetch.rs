@@ -50,7 +50,7 @@ impl Prefetch<'_> {
         let mut outs = [NONE; MAX_EVENTS];
         for (event, out) in events.iter().zip(&mut outs) {
             let (state, leaves_by) = match ports.get(event.id as usize) {
-                Some(port) => self.follow(port),
+                Some(port) => self.follow(event.id, port),
                 None => self.follow_departure(event.id - links),
             };
             *out = leaves_by;
@@ -62,7 +62,7 @@ impl Prefetch<'_> {
         if WINDOW {
             for event in events {
                 if let Some(port) = ports.get(event.id as usize) {
-                    read ^= port.prefetch_on_link();
+                    read ^= port.prefetch_on_link() ^ self.wire.crossings.prefetch(event.id);
                 }
             }
         }
@@ -74,12 +74,17 @@ impl Prefetch<'_> {
         black_box(read);
     }
 
-    /// Prefetches the receiving end's state for the port's next packet. Returns the prefetched value and the port by
-    /// which the packet, or the reply to it, leaves.
+    /// Prefetches the receiving end's state for the next packet on `link`, whose port is `port`. Returns the prefetched
+    /// value and the port by which the packet, or the reply to it, leaves.
     #[inline(always)]
-    fn follow(&self, port: &Port<Packet>) -> (u64, u32) {
-        let target = Link::of(port).target;
-        let Some(packet) = port.first_sent() else {
+    fn follow(&self, link: u32, port: &Port<Packet>) -> (u64, u32) {
+        let Link { target, special } = Link::of(port);
+        let packet = if special & Link::CROSSING == 0 {
+            port.first_sent()
+        } else {
+            self.wire.crossings.first(link)
+        };
+        let Some(packet) = packet else {
             return (0, NONE);
         };
         if target & TO_HOST == 0 {

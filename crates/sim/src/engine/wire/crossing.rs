@@ -12,6 +12,9 @@ use duetime_link::Port;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+/// Maximum number of packets of a link that [`Crossings::prefetch`] prefetches.
+const MAX_PREFETCHED: usize = 16;
+
 /// Packets in flight to another partition.
 #[derive(Debug, Default)]
 pub struct Messages {
@@ -170,6 +173,22 @@ impl Crossings {
             schedule(context, next);
         }
         (packet, out)
+    }
+
+    /// Returns the packet that arrives on `link` next, or `None` if there is none. Used for prefetching.
+    #[inline]
+    pub fn first(&self, link: u32) -> Option<Packet> {
+        let first = self.inbound.get(link as usize)?.front();
+        first.map(|message| message.packet)
+    }
+
+    /// Prefetches the packets that will arrive on `link`, at most [`MAX_PREFETCHED`].
+    #[inline]
+    pub fn prefetch(&self, link: u32) -> u64 {
+        let inbound = self.inbound.get(link as usize).into_iter().flatten();
+        inbound
+            .take(MAX_PREFETCHED)
+            .fold(0, |read, message| read ^ message.arrival.as_ps())
     }
 
     /// Returns the packets that will arrive in this partition.
