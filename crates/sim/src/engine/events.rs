@@ -25,7 +25,7 @@ const SAMPLE: u32 = 1 << 31;
 const WINDOWS: u32 = u32::MAX;
 
 /// Bytes of a full frame.
-const FULL_FRAME: u64 = 1_538;
+pub(super) const FULL_FRAME: u64 = 1_538;
 /// Approximate number of wheel slots within the reach of the queue's calendars.
 const SLOTS_IN_REACH: u64 = 8;
 

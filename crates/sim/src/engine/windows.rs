@@ -8,6 +8,7 @@
 //! Results do not depend on the windows: they are the conservative windows of several threads (`parallel`) on one
 //! thread.
 
+use super::events::FULL_FRAME;
 use super::prefetch::{self, Prefetch};
 use super::{LARGE, MEDIUM, Partition, SMALL};
 use crate::partition::Subpartitions;
@@ -16,25 +17,28 @@ use crate::topology::Network;
 use duetime_core::{Span, Time};
 use std::hint::black_box;
 
-/// Minimum mean number of links per sub-partition.
-const LINKS: usize = 32;
-/// Minimum number of full-size packets that the fastest link can send within the latency of a link. With fewer, a port
-/// is rarely used twice within a window, and sub-partitions gain nothing.
-const PACKETS: u64 = 2;
+/// Minimum mean number of full-size packets that the links of a sub-partition can carry within a window. With fewer, a
+/// window has too few events for the time that it takes to open it.
+const PACKETS: u128 = 256;
+/// Minimum number of sub-partitions. The state of fewer ones does not fit the caches either.
+const FEW: u128 = 40;
 
 /// Returns the number of sub-partitions that suits the size and latencies of a network.
 pub fn default_subpartitions(network: &Network) -> usize {
-    let links = network.links.len();
-    if links < prefetch::LARGE {
+    if network.links.len() < prefetch::LARGE {
         return 1;
     }
-    let fast = network.links.iter().map(|link| link.rate).max();
-    let packet = fast.map_or(Span::ZERO, |rate| rate.transmit(1_538));
     let latency = network.links.iter().map(|link| link.latency).min();
-    if latency.unwrap_or(Span::ZERO).as_ps() < PACKETS * packet.as_ps() {
-        return 1;
+    let bits_per_s: u128 = (network.links.iter())
+        .map(|link| u128::from(link.rate.as_bps()))
+        .sum();
+    let bits = bits_per_s * u128::from(latency.unwrap_or(Span::ZERO).as_ps()) / 1_000_000_000_000;
+    let count = bits / u128::from(8 * FULL_FRAME) / PACKETS;
+    if count < FEW {
+        1
+    } else {
+        count.min(EventQueue::MAX_SUBPARTITIONS as u128) as usize
     }
-    (links / LINKS).min(EventQueue::MAX_SUBPARTITIONS)
 }
 
 /// Windows of a partition's sub-partitions.
