@@ -65,7 +65,7 @@ impl Run {
         self.events.push(event);
     }
 
-    /// Appends an event that is due last, or before [`Run::sort_from`].
+    /// Appends an event that is due after all others, unless [`Run::sort_from`] sorts it afterwards.
     #[inline(always)]
     pub(super) fn append(&mut self, event: Event) {
         self.events.push(event);
@@ -84,6 +84,11 @@ impl Run {
     pub(super) fn insert(&mut self, store: &Store, event: Event) {
         if self.is_empty() {
             return self.restart(event);
+        }
+        if self.events.len() == self.events.capacity() && self.popped > self.events.len() / 2 {
+            // A wide bucket may never empty the run; its memory is bounded by the pending events.
+            self.events.drain(..self.popped);
+            self.popped = 0;
         }
         let mut at = self.events.len();
         let near = at.saturating_sub(NEAR).max(self.popped);
@@ -122,5 +127,27 @@ impl Run {
             }
             events[j] = event;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run in which events are always pending keeps no memory for popped events.
+    #[test]
+    fn popped_events_need_no_memory() {
+        let store = Store::new(0, 64, vec![0; 4], 0);
+        let mut run = Run::new();
+        for time in 0..10_000 {
+            let id = (time % 4) as u32;
+            run.insert(&store, Event { time, id });
+            if time >= 3 {
+                assert_eq!(run.first().map(|event| event.time), Some(time - 3));
+                run.drop_first();
+            }
+        }
+        assert_eq!(run.events().len(), 3);
+        assert!(run.events.capacity() <= 64);
     }
 }
