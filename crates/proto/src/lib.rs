@@ -205,6 +205,7 @@
 )]
 #![expect(clippy::inline_always, reason = "the packet path: measured")]
 
+mod checksum;
 pub mod d3;
 pub mod due;
 pub mod homa;

@@ -16,9 +16,9 @@
 //! the datagram but its own.
 
 use super::HEADER_BYTES;
+use crate::checksum::crc32c;
 use core::fmt;
 use core::net::SocketAddr;
-use crc32c::{crc32c, crc32c_append};
 use duetime_core::Span;
 
 /// First byte of all datagrams.
@@ -177,10 +177,7 @@ pub fn encode(datagram: &Datagram<'_>, out: &mut Vec<u8>) -> usize {
 
 /// Returns the CRC-32C of a datagram of at least a header, without its checksum.
 fn checksum(datagram: &[u8]) -> u32 {
-    crc32c_append(
-        crc32c(&datagram[..CHECKSUM.start]),
-        &datagram[CHECKSUM.end..],
-    )
+    crc32c(&[&datagram[..CHECKSUM.start], &datagram[CHECKSUM.end..]])
 }
 
 /// Parses a datagram. Accepts exactly the output of [`encode`].

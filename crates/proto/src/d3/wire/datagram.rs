@@ -17,8 +17,8 @@
 use super::lengths::{HEADER_BYTES, TRANSPORT_BYTES};
 use super::transport::{self, HAS_REQUEST, MAGIC};
 use super::{Flags, HeaderError, Packet, ROUTED_BYTES};
+use crate::checksum::crc32c;
 use core::fmt;
-use crc32c::{crc32c, crc32c_append};
 
 /// Version of the format.
 pub const VERSION: u8 = 1;
@@ -203,9 +203,8 @@ impl Reason {
 /// Returns the checksum. `headers` is the header, with its checksum field ignored, and the congestion header if
 /// present.
 fn checksum_of(headers: &[u8], payload: (&[u8], &[u8])) -> u32 {
-    let crc = crc32c(&headers[..CHECKSUM]);
-    let crc = crc32c_append(crc32c_append(crc, payload.0), payload.1);
-    crc32c_append(crc, &headers[HEADER_BYTES..])
+    let (before, after) = (&headers[..CHECKSUM], &headers[HEADER_BYTES..]);
+    crc32c(&[before, payload.0, payload.1, after])
 }
 
 /// Checks the fields against the kind: only packets have flags, a payload and a request; only acknowledgements have a
@@ -286,7 +285,7 @@ mod tests {
         assert_eq!(bytes[..40], expected);
         assert_eq!((bytes[44], &bytes[66..]), (9, &b"abc"[..]));
         let covered = [&bytes[..40], b"abc", &bytes[44..66]].concat();
-        assert_eq!(bytes[40..44], crc32c(&covered).to_be_bytes());
+        assert_eq!(bytes[40..44], crc32c::crc32c(&covered).to_be_bytes());
         assert_eq!(decode(&bytes), Ok((header, &b"abc"[..])));
     }
 
