@@ -10,6 +10,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::unix::net::UnixStream;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
+use std::thread;
 
 /// Maximum number of bytes that one system call sends to a peer.
 const MAX_RUN_BYTES: usize = 65_000;
@@ -27,6 +28,11 @@ const DATAGRAMS_PER_CLOCK: usize = 16;
 const MAX_RECEIVES: usize = 32;
 /// Maximum time for which a dropped socket sends its remaining data.
 const LINGER: Span = Span::from_secs(10);
+/// Time for which the thread polls before it sleeps. To put a thread to sleep and to wake it costs both hosts more: with
+/// polling, a flow needs a fifth less processor time per byte.
+const MAX_POLLING: Span = Span::from_us(20);
+/// The thread polls if its last wait was shorter than this.
+const SHORT_WAIT: Span = Span::from_us(50);
 /// Maximum wait for space in a full socket, in nanoseconds.
 const FULL_SOCKET_WAIT_NS: i64 = 1_000_000;
 
@@ -38,6 +44,8 @@ pub struct Driver<P: Protocol> {
     pub ecn: Option<EcnCodepoint>,
     /// Becomes readable when an application thread wakes the driver.
     pub wakeup: UnixStream,
+    /// True if the last wait was shorter than [`SHORT_WAIT`].
+    pub is_busy: bool,
 }
 
 const _: () = assert!(BUFFERS <= BATCH_SIZE);
@@ -77,7 +85,7 @@ impl<P: Protocol> Driver<P> {
                 return Ok(());
             };
             if runs.is_empty() {
-                self.sleep(next)?;
+                self.wait(next)?;
             }
         }
     }
@@ -214,22 +222,34 @@ impl<P: Protocol> Driver<P> {
         0
     }
 
-    /// Sleeps until a datagram arrives, the application wakes the driver, or `until`.
-    fn sleep(&mut self, until: Time) -> io::Result<()> {
-        let nanoseconds = until.since(self.shared.now().min(until)).as_ns();
-        let timeout = (until != Time::MAX).then(|| Timespec {
-            tv_sec: i64::try_from(nanoseconds / 1_000_000_000).unwrap_or(i64::MAX),
-            // Round up, so that fractions of a nanosecond do not cause another sleep.
-            tv_nsec: i64::try_from(nanoseconds % 1_000_000_000).unwrap_or(0) + 1,
-        });
+    /// Waits until a datagram arrives, the application wakes the driver, or `until`. Polls at first if the last wait was
+    /// short, and lets other threads run in between.
+    fn wait(&mut self, until: Time) -> io::Result<()> {
+        let started = self.shared.now();
         let mut wanted = [
             PollFd::new(&self.socket, PollFlags::IN),
             PollFd::new(&self.wakeup, PollFlags::IN),
         ];
-        match poll(&mut wanted, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
+        let mut now = started;
+        loop {
+            let polls = self.is_busy && now < until && now.since(started) < MAX_POLLING;
+            let timeout = if polls {
+                Span::ZERO
+            } else {
+                until.since(now.min(until))
+            };
+            let timeout = (until != Time::MAX || polls).then(|| timespec(timeout));
+            let ready = match poll(&mut wanted, timeout.as_ref()) {
+                Err(rustix::io::Errno::INTR) => 0,
+                ready => ready?,
+            };
+            now = self.shared.now();
+            if ready > 0 || !polls {
+                break;
+            }
+            thread::yield_now();
         }
+        self.is_busy = now.since(started) < SHORT_WAIT;
         if wanted[0].revents().contains(PollFlags::ERR) {
             self.take_reports();
         }
@@ -249,6 +269,15 @@ impl Run {
     /// Returns true if the kernel can send another datagram of `bytes` in the same call.
     fn has_room(&self, bytes: usize, max_segments: usize) -> bool {
         !self.closed && self.end - self.start + bytes <= MAX_RUN_BYTES && self.count < max_segments
+    }
+}
+
+/// Converts a timeout, rounded up to whole nanoseconds.
+fn timespec(timeout: Span) -> Timespec {
+    let nanoseconds = timeout.as_ps().div_ceil(1_000);
+    Timespec {
+        tv_sec: i64::try_from(nanoseconds / 1_000_000_000).unwrap_or(i64::MAX),
+        tv_nsec: i64::try_from(nanoseconds % 1_000_000_000).unwrap_or(0),
     }
 }
 
@@ -290,7 +319,6 @@ fn extend(runs: &mut Vec<Run>, peer: SocketAddr, bytes: usize, max_segments: usi
 mod tests {
     use super::*;
     use std::task::Poll;
-    use std::thread;
 
     /// Protocol that never does anything.
     #[derive(Debug)]

@@ -59,6 +59,7 @@ impl<P: Protocol> Socket<P> {
             state,
             ecn,
             wakeup: woken,
+            is_busy: false,
         };
         thread::Builder::new()
             .name(name.to_owned())

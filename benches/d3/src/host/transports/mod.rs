@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Rate of the interfaces that D3 and `due` are given: far above what the hosts can send, so that no grant limits them.
-pub(super) const CAPACITY: Rate = Rate::from_gbps(40);
+pub(super) const CAPACITY: Rate = Rate::from_gbps(400);
 /// Port on which receivers listen.
 const PORT: u16 = 7_000;
 /// Bytes that the application writes or reads in one call.
