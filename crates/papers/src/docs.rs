@@ -123,11 +123,11 @@ fn summary(counts: &Counts, extent: Extent) -> String {
          holds at every point that it covers; \"ours\" is its value, difference, ratio or step at the point with\n\
          the smallest margin. Something was fitted to a *calibrated* value, so it is no prediction. Looser bounds\n\
          are ours, not the papers'.\n\n\
-         Without `--full`, `duetime paper` repeats a point only while a verdict needs it: verdicts are evaluated after\n\
-         the repetitions of `--quick` (at least 4), then after twice as many, and so on, at most six times. A verdict is\n\
-         settled once its interval, stretched from 95 % to 99.9 % by Student's t, is clear of its bound. Six\n\
-         evaluations of a value at its bound settle a false verdict with a probability of 0.6 % (Bonferroni), or up to\n\
-         3 % if its runs are as skewed as an exponential distribution (simulated); further away, that is rarer still.\n\n\
+         Without `--full`, a point is repeated only while a verdict needs it: verdicts are evaluated after the\n\
+         repetitions of `--quick` (at least 4), then after twice as many, and so on, at most six times. A verdict is\n\
+         settled when its interval, stretched from 95 % to 99.9 % by Student's t, is clear of its bound. A value at its\n\
+         bound gets a false verdict with a probability of 0.6 % (Bonferroni), or up to 3 % if its runs are as skewed as\n\
+         an exponential distribution (simulated).\n\n\
          A missed verdict links to its cause in the experiment's notes, which also list what the paper leaves\n\
          open and what was chosen. All checks, with their sources in the papers, are in each `experiment.toml`.\n",
     );

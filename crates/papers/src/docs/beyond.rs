@@ -24,9 +24,9 @@ pub(super) fn beyond_md(
         "# Experiments beyond the papers\n\n\
          <!-- Made by `duetime paper beyond{extent} --write-docs docs/beyond.md`. -->\n\n\
          These experiments compare `due` ([due.md](due.md)) with CUBIC and DCTCP as Linux runs them, D2TCP, D3, in some\n\
-         experiments the [rivals](rivals.md), and the best that any transport can do ([bound.md](bound.md)). Each check is a bound of ours; {} hold. The notes of an experiment describe its setting and the cause of each miss;\n\
-         [papers/README.md](../papers/README.md) defines the metrics and explains how to run an experiment. Brackets: 95 %\n\
-         interval over seeds.\n\n\
+         experiments the [rivals](rivals.md), and the best possible ([bound.md](bound.md)). Each check is a bound of ours;\n\
+         {} hold. An experiment's notes give its setting and the cause of each miss;\n\
+         [papers/README.md](../papers/README.md) defines the metrics. Brackets: 95 % interval over seeds.\n\n\
          ## Experiments\n\n\
          | experiment | title | checks |\n|---|---|---|\n",
         Counts::of(rows).looser_bounds,
