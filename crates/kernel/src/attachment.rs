@@ -17,11 +17,9 @@ use std::path::{Path, PathBuf};
 /// Names of the congestion controls, which are maps of the object file.
 pub(crate) const CONTROLS: [&str; 2] = ["duetime_dctcp", "duetime_d2tcp"];
 /// Programs that are attached to the cgroup.
-const CGROUP_PROGRAMS: [&str; 3] = [
-    "duetime_setsockopt",
-    "duetime_getsockopt",
-    "duetime_sock_create",
-];
+const CGROUP_PROGRAMS: [&str; 3] = ["duetime_setsockopt", "duetime_sock_create", READING];
+/// Program that lets a process read the state of its deadlines.
+const READING: &str = "duetime_getsockopt";
 
 /// Path of the kernel's type information.
 pub(crate) const BTF: &str = "/sys/kernel/btf/vmlinux";
@@ -35,6 +33,9 @@ pub struct Options {
     pub cgroup: Option<PathBuf>,
     /// Policy with deadlines for programs that set none.
     pub policy: Option<Policy>,
+    /// True if processes can set deadlines but not read their state, so that `getsockopt` costs no process more than
+    /// before.
+    pub write_only: bool,
     /// True to register the congestion controls without links, as on kernels before 6.4.
     pub without_links: bool,
 }
@@ -122,7 +123,7 @@ impl Attachment {
             None if attachment.generation > 0 => attachment.set_policy(&Policy::default())?,
             None => {}
         }
-        attachment.attach_cgroup(&cgroup)?;
+        attachment.attach_cgroup(&cgroup, options.write_only)?;
         attachment.attach_controls()?;
         attachment.earlier_defaults = Some(host_default::all());
         host_default::renew();
@@ -208,12 +209,13 @@ impl Attachment {
             })
     }
 
-    fn attach_cgroup(&mut self, cgroup: &File) -> Result<(), Error> {
-        for name in CGROUP_PROGRAMS {
+    fn attach_cgroup(&mut self, cgroup: &File, write_only: bool) -> Result<(), Error> {
+        let programs = CGROUP_PROGRAMS.iter();
+        for name in programs.filter(|&&name| !write_only || name != READING) {
             let link = self
                 .object
                 .progs_mut()
-                .find(|program| program.name() == name)
+                .find(|program| program.name() == *name)
                 .expect("present in the object file")
                 .attach_cgroup(cgroup.as_raw_fd());
             self.links.push(link.map_err(|error| Error::Refused {

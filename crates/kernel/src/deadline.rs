@@ -81,7 +81,8 @@ pub fn clear(fd: BorrowedFd<'_>) -> io::Result<()> {
     option(fd, 0, 0, CLEAR)
 }
 
-/// Reads the state of a TCP socket's message. Returns the same errors as [`set`].
+/// Reads the state of a TCP socket's message. Returns the same errors as [`set`]; `EOPNOTSUPP` or `ENOPROTOOPT` also if the
+/// programs are attached [`write_only`](crate::Options::write_only).
 pub fn get(fd: BorrowedFd<'_>) -> io::Result<Status> {
     const LENGTH: libc::socklen_t = 40;
     let mut bytes = [0_u8; LENGTH as usize];

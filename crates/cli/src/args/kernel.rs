@@ -57,6 +57,9 @@ pub struct Attach {
     /// Limit the deadline option to sockets created in this cgroup [default: all sockets]
     #[arg(long, value_name = "DIRECTORY")]
     pub cgroup: Option<PathBuf>,
+    /// Programs cannot read the state of their deadlines, so that `getsockopt` costs no process more than before
+    #[arg(long)]
+    pub write_only: bool,
     /// Gain of the moving average α, as 2^-SHIFT
     #[arg(long, value_name = "SHIFT", default_value_t = 4)]
     pub gain_shift: u32,

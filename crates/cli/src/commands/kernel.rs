@@ -166,6 +166,9 @@ fn unit(args: &Attach) -> Result<(), Failure> {
             command.extend([name.into(), quoted(&absolute(path)?)]);
         }
     }
+    if args.write_only {
+        command.push("--write-only".into());
+    }
     let default = Parameters::default();
     let mut number = |name: &str, value: f64, default: f64| {
         if value.to_bits() != default.to_bits() {

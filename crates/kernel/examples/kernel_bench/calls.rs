@@ -16,7 +16,9 @@ pub fn measure(pairs: usize) -> bool {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let address = listener.local_addr().expect("bound");
     let connect = || TcpStream::connect(address).expect("connected");
-    let (mut detached, mut attached) = ([vec![], vec![]], [vec![], vec![]]);
+    let mut detached = [vec![], vec![]];
+    let mut write_only = [vec![], vec![]];
+    let mut attached = [vec![], vec![]];
     let mut deadlines = [vec![], vec![]];
     let at_once = u32::try_from(deadline::MAX_MESSAGES).expect("a few");
     for _ in 0..pairs {
@@ -26,6 +28,13 @@ pub fn measure(pairs: usize) -> bool {
             times[1].push(time(|| assert!(socket.nodelay().expect("an option"))));
         };
         plain(&mut detached);
+        let options = Options {
+            write_only: true,
+            ..Options::default()
+        };
+        let attachment = attach(&options);
+        plain(&mut write_only);
+        drop(attachment);
         let _attachment = attach(&Options::default());
         plain(&mut attached);
 
@@ -49,7 +58,9 @@ pub fn measure(pairs: usize) -> bool {
     let rows = [
         ("setsockopt(TCP_NODELAY), detached", &detached[0]),
         ("setsockopt(TCP_NODELAY), attached", &attached[0]),
+        ("setsockopt(TCP_NODELAY), write-only", &write_only[0]),
         ("getsockopt(TCP_NODELAY), detached", &detached[1]),
+        ("getsockopt(TCP_NODELAY), write-only", &write_only[1]),
         ("getsockopt(TCP_NODELAY), attached", &attached[1]),
         ("setsockopt(DUETIME_DEADLINE)", &deadlines[0]),
         ("getsockopt(DUETIME_DEADLINE)", &deadlines[1]),

@@ -3,10 +3,14 @@
 
 use crate::attach::wait_until_clean;
 use crate::machine::Machine;
+use duetime_kernel::deadline::{self, Deadline};
 use duetime_kernel::{Attachment, Options};
 use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 /// Cgroup of this test, removed on drop.
 struct Cgroup(PathBuf);
@@ -59,6 +63,30 @@ fn option_rejects_invalid_input() {
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{place}: {errors}");
     }
+    drop(attachment);
+    wait_until_clean();
+}
+
+#[test]
+fn write_only_option_cannot_be_read() {
+    let Some(_machine) = Machine::take("write-only option") else {
+        return;
+    };
+    let attachment = Attachment::attach(&Options {
+        write_only: true,
+        ..Options::default()
+    })
+    .expect("attached");
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let socket = TcpStream::connect(listener.local_addr().expect("bound")).expect("connected");
+    let message = Deadline {
+        bytes: 1_000,
+        within: Duration::from_secs(1),
+    };
+    deadline::set(socket.as_fd(), &message).expect("a deadline");
+    let refused = deadline::get(socket.as_fd()).expect_err("no program reads the option");
+    let errors = [libc::EOPNOTSUPP, libc::ENOPROTOOPT].map(Some);
+    assert!(errors.contains(&refused.raw_os_error()), "{refused}");
     drop(attachment);
     wait_until_clean();
 }

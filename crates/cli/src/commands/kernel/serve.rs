@@ -69,6 +69,7 @@ pub fn attach(args: &Attach) -> Result<(), Failure> {
         parameters: parameters(args),
         cgroup: args.cgroup.clone(),
         policy,
+        write_only: args.write_only,
         ..Options::default()
     };
     let signals = signals()?;
