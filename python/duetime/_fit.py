@@ -59,8 +59,8 @@ def fit(
     :param buffer: buffer of the switches, such as ``"250 packets"`` for each port; default: ``"4 MB"``.
     :param other_load: mean share of each host's link taken by other transfers, such as ``"2 %"`` or 0.02; default: the other
         transfers in the file. Spans and tables of calls contain none.
-    :param transports: transports of the scenario; the first is the one that the service used; default: ``tcp``, ``dctcp``,
-        ``d2tcp`` and ``d3``.
+    :param transports: transports of the scenario; the first is the one that the service used; default: ``cubic``,
+        ``dctcp``, ``d2tcp``, ``d3`` and ``due``.
     :param burst: longest gap between calls of one query of a client, such as ``"100 us"``; default: derived from the gaps.
     :raises ScenarioError: the file cannot be read or used, for example because it is truncated; has its name, line and value.
     """
