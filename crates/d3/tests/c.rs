@@ -18,6 +18,8 @@ fn c_programs_exchange_data() {
     library.check_symbols();
     let output = library.run(&Path::new(FOLDER).join("tests/exchange.c"));
     assert_eq!(output, "300000 bytes, in order\n");
+    let output = library.run(&Path::new(FOLDER).join("tests/streams.c"));
+    assert_eq!(output, "50 streams each\n");
 }
 
 #[test]
@@ -61,14 +63,13 @@ fn python_programs_exchange_data() {
     }
     assert!(server.wait().expect("ended").success());
 
-    // Waits have a limit, and end at an interrupt.
-    let waits = python("../../tests/waits.py").output();
-    let waits = waits.expect("python3 runs");
-    assert!(
-        waits.status.success(),
-        "{}",
-        String::from_utf8_lossy(&waits.stderr)
-    );
+    // Waits have a limit, and end at an interrupt. Many streams do not wait for a slow one.
+    for program in ["waits.py", "streams.py"] {
+        let run = python(&format!("../../tests/{program}")).output();
+        let run = run.expect("python3 runs");
+        let error = String::from_utf8_lossy(&run.stderr);
+        assert!(run.status.success(), "{program}: {error}");
+    }
 
     // Failures raise an exception with the library's message.
     let refused = python("client.py")

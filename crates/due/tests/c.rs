@@ -16,6 +16,8 @@ fn c_programs_exchange_messages() {
     library.check_symbols();
     let output = library.run(&Path::new(FOLDER).join("tests/exchange.c"));
     assert_eq!(output, "300000 bytes, in order\n");
+    let output = library.run(&Path::new(FOLDER).join("tests/messages.c"));
+    assert_eq!(output, "50 queries each\n");
 }
 
 #[test]
