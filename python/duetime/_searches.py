@@ -183,7 +183,7 @@ def paper(
         raise ValueError("no experiment: pass \"all\" or names from experiments()")
     if quick and full:
         raise ValueError("quick and full: pass at most one of them")
-    extent = "quick" if quick else "full" if full else "settled"
+    extent: Literal["quick", "settled", "full"] = "quick" if quick else "full" if full else "settled"
     with Reporter(progress) as reporter:
         fields_json = _native.paper(
             list(which), path_of(out), extent=extent, papers=papers, jobs=jobs, on_event=reporter.on_event
