@@ -1,7 +1,8 @@
 //! Flows that arrive at random: Poisson arrivals at every host, and background sources.
 
 use super::context::{Context, Flows, Key};
-use super::{Actions, Place, Wake, draw};
+use super::place::Place;
+use super::{Actions, Wake, draw};
 use crate::SetupError;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};

@@ -1,7 +1,6 @@
 //! Distribution of the deadlines of a workload.
 
 use super::draw::deadline_at_most;
-use super::oldi::recorded_share;
 use duetime_core::Span;
 use duetime_scenario::model::{Deadline, Spans, WorkloadKind};
 use std::collections::BTreeMap;
@@ -60,6 +59,12 @@ fn recorded(spans: &Spans) -> Mixture {
     }
     let part = |((layers, depth), count)| (count, spans.deadline, recorded_share(layers, depth));
     answers.into_iter().map(part).collect()
+}
+
+/// Returns the share of the deadline that answers at `depth` links below the root may use, in a recorded tree with
+/// `layers` layers.
+pub fn recorded_share(layers: usize, depth: usize) -> f64 {
+    (layers + 1 - depth) as f64 / layers as f64
 }
 
 /// Returns the smallest deadline that at least `share` of the draws do not exceed, found by bisection to a picosecond.

@@ -1,7 +1,8 @@
 //! Flows with given start times: synchronised bursts, permutations and endless flows.
 
 use super::context::{Context, Draft, Flows, Key};
-use super::{Actions, Place, Wake};
+use super::place::Place;
+use super::{Actions, Wake};
 use crate::SetupError;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};

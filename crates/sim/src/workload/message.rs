@@ -1,6 +1,6 @@
 //! Messages of the applications.
 
-use super::oldi::attempt;
+use super::token::attempt;
 use duetime_core::{Span, Time};
 use duetime_proto::Length;
 use duetime_results::record::{Class, FlowRecord};

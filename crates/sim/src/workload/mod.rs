@@ -16,6 +16,7 @@ mod oldi;
 mod place;
 mod priority;
 mod servers;
+mod token;
 mod trace;
 
 use crate::SetupError;
@@ -23,7 +24,7 @@ use crate::topology::Network;
 pub use actions::{Abort, Actions, Wake};
 pub use arrivals::Background;
 use context::{Call, Context};
-pub use deadlines::{Mixture, mixture, quantile};
+pub use deadlines::{Mixture, mixture, quantile, recorded_share};
 use duetime_core::Time;
 use duetime_core::random::Streams;
 use duetime_results::record::{Class, QueryRecord};
@@ -31,7 +32,7 @@ use duetime_results::{ServerRecord, TreeNode};
 use duetime_scenario::model::{Scenario, WorkloadKind};
 pub use message::Message;
 pub use offered::{Mean, Offer, Pace};
-pub use oldi::{Note, Trees, add_notes, mark_unneeded, needed, recorded_share};
+pub use oldi::{Note, Trees, add_notes, mark_unneeded, needed};
 use place::Place;
 use priority::Priorities;
 

@@ -1,7 +1,8 @@
 //! Recorded flows, which start exactly at the times of the trace.
 
 use super::context::{Context, Draft};
-use super::{Actions, Place, Wake};
+use super::place::Place;
+use super::{Actions, Wake};
 use crate::SetupError;
 use duetime_core::{Span, Time};
 use duetime_results::record::Class;

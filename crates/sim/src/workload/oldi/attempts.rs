@@ -6,10 +6,10 @@
 //! state about attempts is at the parent's host; a message tells a host to stop.
 
 use super::super::context::{Call, Context, Draft, Key};
+use super::super::token::{At, Due};
 use super::super::{Abort, Message};
 use super::estimate::Times;
 use super::plan::Plan;
-use super::token::{At, Due};
 use super::{Trees, at};
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};

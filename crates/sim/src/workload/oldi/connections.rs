@@ -3,8 +3,8 @@
 
 use super::super::Wake;
 use super::super::context::{Call, Context, Draft};
+use super::super::token::{At, Due};
 use super::plan::Plan;
-use super::token::{At, Due};
 use duetime_core::{Span, Time};
 use duetime_results::record::Class;
 

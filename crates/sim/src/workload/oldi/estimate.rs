@@ -4,7 +4,8 @@
 //! Until it has `samples` of them, response times computed from the scenario's declared distributions replace the
 //! missing ones.
 
-use super::super::{Place, draw};
+use super::super::draw;
+use super::super::place::Place;
 use super::plan::Plan;
 use crate::unloaded::Unloaded;
 use duetime_core::Span;

@@ -197,9 +197,3 @@ impl Forest {
         }
     }
 }
-
-/// Returns the share of the deadline that answers at `depth` links below the root may use, in a recorded tree with
-/// `layers` layers.
-pub fn recorded_share(layers: usize, depth: usize) -> f64 {
-    (layers + 1 - depth) as f64 / layers as f64
-}

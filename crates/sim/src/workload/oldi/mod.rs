@@ -14,14 +14,14 @@ mod roles;
 mod servers;
 mod setup;
 mod shape;
-mod token;
 
 pub use attempts::Note;
-pub use forest::recorded_share;
 pub use plan::needed;
 
 use super::context::{Call, Context, Draft};
-use super::{Actions, Message, Place, draw};
+use super::place::Place;
+use super::token::{At, Due, MAX_ROLE, attempt};
+use super::{Actions, Message, draw};
 use crate::SetupError;
 use attempts::Attempts;
 use duetime_core::random::Purpose;
@@ -32,8 +32,6 @@ use duetime_scenario::model::{self, DeadlineFrom, HedgeAfter};
 use plan::Plan;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-pub(super) use token::attempt;
-use token::{At, Due, MAX_ROLE};
 
 /// All trees of one workload. A role is tree × nodes per tree + node. The tag of a message contains the role of the
 /// child.

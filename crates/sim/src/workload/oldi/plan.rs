@@ -1,12 +1,14 @@
 //! Constant properties of the trees of a workload: their hosts, and every draw, keyed by (role, query).
 
 use super::super::context::{Call, Context, Draft, Key};
-use super::super::{Place, Wake, draw};
+use super::super::deadlines::recorded_share;
+use super::super::place::Place;
+use super::super::token::{At, Due, MAX_ROLES};
+use super::super::{Wake, draw};
 use super::estimate::Declared;
-use super::forest::{Forest, Recorded, recorded_share};
+use super::forest::{Forest, Recorded};
 use super::setup::{check, place_recorded, place_roles};
 use super::shape::Shape;
-use super::token::{At, Due, MAX_ROLES};
 use crate::SetupError;
 use duetime_core::random::Purpose;
 use duetime_core::{Bytes, Span, Time};

@@ -2,8 +2,8 @@
 
 use super::super::context::Call;
 use super::super::servers::Job;
+use super::super::token::{At, Due};
 use super::Trees;
-use super::token::{At, Due};
 use duetime_core::{Span, Time};
 use duetime_scenario::model::DeadlineFrom;
 

@@ -1,9 +1,9 @@
 //! Validation of tree workloads, and placement of their roles on hosts.
 
-use super::super::Place;
+use super::super::place::Place;
+use super::super::token::MAX_RETRIES;
 use super::forest::Forest;
 use super::shape::Shape;
-use super::token::MAX_RETRIES;
 use crate::SetupError;
 use duetime_core::random::Stream;
 use duetime_scenario::model::{self, Deadline, QueryArrival};

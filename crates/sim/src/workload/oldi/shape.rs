@@ -1,6 +1,6 @@
 //! Numbering of the nodes of a tree.
 
-use super::token::MAX_ROLES;
+use super::super::token::MAX_ROLES;
 
 /// Nodes of a tree in breadth-first order: the root is 0, and each layer follows the one above it.
 #[derive(Debug)]

@@ -34,7 +34,7 @@ const NUMBER_BITS: u32 = 28;
 pub(super) const MAX_RETRIES: u32 = 14;
 
 /// Returns the attempt in a message's tag.
-pub(in crate::workload) fn attempt(tag: u32) -> u32 {
+pub(super) fn attempt(tag: u32) -> u32 {
     tag >> ROLE_BITS
 }
 
