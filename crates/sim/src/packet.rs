@@ -1,5 +1,6 @@
 //! Packets of the simulator: 24 bytes each, without payload. Rare contents are in a side table, the extras.
 
+use duetime_core::random::mix;
 use duetime_link::Frame;
 use duetime_proto::tcp;
 
@@ -134,6 +135,11 @@ impl Frame for Packet {
     fn class(&self) -> usize {
         usize::from(self.flags() >> CLASS_SHIFT & (CLASSES - 1))
     }
+}
+
+/// Returns the connection hash for the flow that opens the connection.
+pub fn flow_hash(flow: u64) -> u32 {
+    (mix(flow, 0x0f10) >> 32) as u32
 }
 
 const _: () = assert!(size_of::<Packet>() == 24);

@@ -1,7 +1,7 @@
 //! Connects workloads and transports: submits messages, delivers them and reports deliveries to the workloads.
 
 use super::Partition;
-use super::endpoint::dispatch;
+use super::endpoints::dispatch;
 use super::hosts::Owner;
 use crate::topology::Network;
 use crate::workload::{Abort, Actions, Message, Note, Workloads};

@@ -1,7 +1,7 @@
 //! State shared by all parts of a partition.
 
-use super::endpoint::Extras;
 use super::events::Events;
+use super::extras::{Extras, Stored};
 use super::faults;
 use super::recorder::Recorder;
 use crate::packet::{NONE, Packet};
@@ -40,11 +40,34 @@ impl Context {
         self.recorder.observe(self.events.now, hash, kind);
     }
 
+    /// Stores the protocol-specific contents of a packet. Returns their index for [`Packet::extra`].
+    #[inline]
+    pub fn attach<C: Stored>(&mut self, extra: C) -> u32 {
+        C::slab_mut(&mut self.extras).insert(extra) as u32
+    }
+
+    /// Removes and returns the protocol-specific contents of a packet of the family, or `None` if it has none.
+    #[inline]
+    pub fn take<C: Stored>(&mut self, packet: &Packet) -> Option<C> {
+        if packet.extra == NONE {
+            return None;
+        }
+        Some(C::slab_mut(&mut self.extras).remove(packet.extra as usize))
+    }
+
     /// Frees the protocol-specific contents of a packet that goes no further.
     #[inline]
     pub fn discard_extra(&mut self, packet: Packet) {
         if packet.extra != NONE {
             self.extras.discard(&packet);
         }
+    }
+
+    /// Returns true if an injected fault drops the packet on `link`, because the packet carries a request.
+    pub fn loses_request(&mut self, link: u32, packet: Packet) -> bool {
+        let Some(faults) = &mut self.faults else {
+            return false;
+        };
+        self.extras.is_request(&packet) && faults.loses_request(self.setup.streams, link)
     }
 }

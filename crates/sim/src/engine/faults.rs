@@ -1,13 +1,10 @@
 //! Effects of a run's [`Faults`](crate::Faults) on the engine.
 
 use super::Partition;
-use super::context::Context;
-use super::endpoint::is_request;
 use super::hosts::Owner;
 use crate::faults::{Faults, Misbehaviour};
-use crate::packet::Packet;
 use duetime_core::Time;
-use duetime_core::random::{Purpose, Stream};
+use duetime_core::random::{Purpose, Stream, Streams};
 use duetime_proto::d3::{self, EncodedRate, MAX_HOPS};
 use rustc_hash::FxHashMap;
 
@@ -42,6 +39,15 @@ impl State {
     pub fn loses_requests(&self) -> bool {
         self.request_loss > 0.0
     }
+
+    /// Draws from the random stream of `link`. Returns true if a request is dropped there.
+    pub fn loses_request(&mut self, streams: Streams, link: u32) -> bool {
+        let stream = self
+            .streams
+            .entry(link)
+            .or_insert_with(|| streams.stream(u64::from(link), Purpose::Fault));
+        stream.chance(self.request_loss)
+    }
 }
 
 impl Partition {
@@ -60,24 +66,6 @@ impl Partition {
         self.endpoints.forget(context, &mut self.hosts, host);
         self.hosts.forget_waiting(context, host);
         self.wire.host_dies(host, context.now());
-    }
-}
-
-impl Context {
-    /// Returns true if the packet is dropped on `link` because it carries a request.
-    pub(super) fn loses_request(&mut self, link: u32, packet: Packet) -> bool {
-        let Some(faults) = &mut self.faults else {
-            return false;
-        };
-        if !is_request(&packet, &self.extras) {
-            return false;
-        }
-        let streams = &self.setup.streams;
-        let stream = faults
-            .streams
-            .entry(link)
-            .or_insert_with(|| streams.stream(u64::from(link), Purpose::Fault));
-        stream.chance(faults.request_loss)
     }
 }
 

@@ -13,7 +13,9 @@ mod host;
 pub use host::Owner;
 
 use super::context::Context;
-use super::endpoint::{Endpoints, Handle, Sender, SendingEnd};
+use super::endpoint::{Sender, SendingEnd};
+use super::endpoints::Endpoints;
+use super::family::Handle;
 use super::wire::{Link, Wire};
 use crate::packet::Packet;
 use crate::setup::Setup;

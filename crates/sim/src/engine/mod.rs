@@ -5,15 +5,19 @@
 //! [endpoints](endpoint) of the transports, and the [applications]. The [context] is shared by all parts: the clock
 //! with the pending [events], and the [recorder].
 //!
-//! To add a family of transports, write a module like `tcp` or `d3` and add a line to `endpoint::families`. To add a
-//! port discipline, add it to `wire::discipline`.
+//! To add a family of transports, write a module like `tcp` or `d3` and add a line to the list in `family`. To add a port
+//! discipline, add it to `wire::discipline`.
 
 mod applications;
+mod contents;
 pub mod context;
 mod d3;
 pub mod due;
 pub mod endpoint;
+mod endpoints;
 mod events;
+mod extras;
+mod family;
 mod faults;
 mod homa;
 mod hosts;
@@ -40,8 +44,10 @@ use applications::Applications;
 use context::Context;
 use duetime_core::Time;
 use duetime_scenario::Scenario;
-use endpoint::{Endpoints, Extras, Family, Handle, dispatch};
+use endpoints::{Endpoints, dispatch};
 use events::{Events, Single};
+use extras::Extras;
+use family::{Family, Handle};
 use hosts::{Hosts, Owner};
 use prefetch::Prefetch;
 use recorder::Recorder;

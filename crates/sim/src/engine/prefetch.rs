@@ -6,7 +6,7 @@
 //! The events are those that the queue took out of the calendar together, or those of a window (see `windows`).
 //! Prefetching modifies nothing and does not affect results.
 
-use super::endpoint::Endpoints;
+use super::endpoints::Endpoints;
 use super::hosts::Hosts;
 use super::wire::{Link, TO_HOST, Wire};
 use crate::packet::{NONE, Packet};

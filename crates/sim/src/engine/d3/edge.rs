@@ -1,7 +1,7 @@
 //! Edge allocation: runs the downlink allocator of `proto::d3` in the host behind a link.
 
-use super::port::{Answers, report};
-use super::{D3, router_options};
+use super::contents::Extra;
+use super::port::{Answers, report, router_options};
 use crate::engine::context::Context;
 use crate::output::AllocatorState;
 use crate::packet::Packet;
@@ -38,7 +38,7 @@ impl EdgeState {
         let now = context.now();
         let setup = &*context.setup;
         let config = router_options(setup);
-        let extra = context.extras.peek_mut::<D3>(packet);
+        let extra = context.extras.peek_mut::<Extra>(packet);
         let inner = extra.map(|extra| &mut extra.packet);
         let flags = inner.as_ref().map(|inner| inner.flags).unwrap_or_default();
         let request = inner.and_then(|inner| inner.request.as_mut());

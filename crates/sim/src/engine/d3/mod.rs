@@ -1,117 +1,31 @@
 //! D3 at hosts and ports: connects the state machines of `proto::d3` to the engine.
 
+mod contents;
 mod edge;
 mod port;
 mod receiving;
 mod sending;
 
+pub use contents::Extra;
 pub use edge::EdgeState;
 pub use port::PortState;
 pub use receiving::Receiving;
 pub use sending::Sending;
 
 use super::context::Context;
-use super::endpoint::{Binding, Endpoint, Listed};
-use crate::capture::Decoded;
-use crate::packet::{Packet, REVERSE};
-use crate::setup::Setup;
-use crate::workload::Message;
-use duetime_core::Time;
-use duetime_link::Frame;
+use super::endpoint::{Binding, Endpoint};
+use super::family::Family;
+use crate::packet::Packet;
 use duetime_proto::d3::{self, Config, wire::capture};
-use duetime_scenario::model::RouterProgram;
-
-/// IP protocol number for experimentation (RFC 3692), used for the datagrams of [`capture`].
-const PROTOCOL: u8 = 253;
 
 /// Family of D3 and RCPdc.
 pub enum D3 {}
-
-/// A D3 packet with the index of its endpoint, for replies; a SYN also carries the message. Flow and deadline are for
-/// the simulator's measurements at routers. Most packets are [plain](is_plain) and have no extra.
-#[derive(Debug)]
-pub struct Extra {
-    pub packet: d3::Packet,
-    reply: u32,
-    message: Option<Box<Message>>,
-    flow: u64,
-    deadline: Option<Time>,
-}
 
 impl Endpoint for D3 {
     type Config = Config;
     type Sender = Sending;
     type Receiver = Receiving;
     type Extra = Extra;
-
-    fn opening(extra: &Extra) -> Option<(u32, &Message)> {
-        Some((extra.reply, extra.message.as_deref()?))
-    }
-
-    fn decode(packet: &Packet, extra: Option<&Extra>, overhead: u32) -> Decoded {
-        let contents = extra.map_or_else(|| plain(packet, overhead), |extra| extra.packet);
-        Decoded {
-            seq: contents.seq,
-            len: contents.len,
-            protocol: PROTOCOL,
-            headers: headers(&contents),
-        }
-    }
-
-    fn is_request(extra: &Extra) -> bool {
-        extra.packet.request.is_some()
-    }
-}
-
-/// Returns the options of D3's routers in a run with D3.
-fn router_options(setup: &Setup) -> &Config {
-    match &setup.router_program {
-        Some(RouterProgram::D3(config)) => config,
-        _ => unreachable!("a run with D3"),
-    }
-}
-
-/// Returns a packet's header bytes. Rates with a fraction (`Rounding::Exact`) are rounded down, because the wire format
-/// cannot carry fractions.
-fn headers(packet: &d3::Packet) -> Vec<u8> {
-    let mut packet = *packet;
-    if let Some(request) = &mut packet.request {
-        let rates = [&mut request.desired, &mut request.previous_desired];
-        let allocations = request.allocations.iter_mut();
-        let allocations = allocations.chain(&mut request.previous_allocations);
-        for rate in allocations.chain(&mut request.feedback).chain(rates) {
-            rate.0 &= 0xff00;
-        }
-    }
-    let mut bytes = [0; capture::MAX_HEADER_BYTES];
-    let length = capture::encode(&packet, &mut bytes).unwrap_or(0);
-    bytes[..length].to_vec()
-}
-
-/// Returns true if the fields of [`Packet`] suffice for a packet: it has no request, and no flag other than its
-/// direction's.
-#[inline(always)]
-fn is_plain(packet: &d3::Packet, bits: u16) -> bool {
-    packet.request.is_none()
-        && packet.flags == flags(bits & REVERSE != 0)
-        && u32::try_from(packet.seq).is_ok()
-}
-
-/// Returns the flags of a plain packet.
-#[inline(always)]
-const fn flags(is_reverse: bool) -> d3::Flags {
-    d3::Flags(0).with(d3::Flags::ACK, is_reverse)
-}
-
-/// Returns the contents of a [plain](is_plain) packet. `overhead` is the number of bytes around the IP packet.
-#[inline(always)]
-fn plain(packet: &Packet, overhead: u32) -> d3::Packet {
-    d3::Packet {
-        seq: u64::from(packet.seq),
-        len: packet.wire_bytes() - overhead - capture::IP_BYTES,
-        flags: flags(packet.is_reverse()),
-        ..d3::Packet::default()
-    }
 }
 
 /// Creates a packet of this endpoint. `bits` holds the direction flag.
@@ -130,6 +44,6 @@ fn create(
         binding.hash,
         inner.seq as u32,
         inner.wire_bytes(config) as u16 + context.frame_overhead,
-        bits | Packet::label(D3::FAMILY as u16, binding.class),
+        bits | Packet::label(Family::D3 as u16, binding.class),
     )
 }

@@ -1,6 +1,6 @@
 //! D3 at a port (D3 §4.3, §4.4): connects the port driver of `proto::d3` to the engine.
 
-use super::{D3, Extra, router_options};
+use super::contents::Extra;
 use crate::engine::context::Context;
 use crate::output::AllocatorState;
 use crate::packet::Packet;
@@ -12,6 +12,7 @@ use duetime_proto::d3::{
     Allocator, Claim, Config, EncodedRate, Flags, Outcome, Police, PortDriver, Reading, Request,
 };
 use duetime_results::FlowEventKind;
+use duetime_scenario::model::RouterProgram;
 use std::collections::VecDeque;
 
 /// D3 state of one port, with the simulator's measurements.
@@ -69,7 +70,7 @@ impl Answers {
         outcome: Outcome,
         base: EncodedRate,
     ) {
-        let Some(&Extra { flow, deadline, .. }) = context.extras.peek::<D3>(packet) else {
+        let Some(&Extra { flow, deadline, .. }) = context.extras.peek::<Extra>(packet) else {
             return;
         };
         let Some(deadline) = deadline else {
@@ -148,7 +149,7 @@ impl PortState {
             // The packet starts at this host.
             return true;
         }
-        let claim = context.extras.peek::<D3>(packet).and_then(|extra| {
+        let claim = context.extras.peek::<Extra>(packet).and_then(|extra| {
             let request = extra.packet.request.as_ref()?;
             Some(Claim::from_request(extra.packet.flags, request.desired))
         });
@@ -193,7 +194,7 @@ impl PortState {
         {
             state.driver.sample(queue(config, port, now));
         }
-        let Some(extra) = context.extras.peek_mut::<D3>(packet) else {
+        let Some(extra) = context.extras.peek_mut::<Extra>(packet) else {
             return;
         };
         let inner = &mut extra.packet;
@@ -276,5 +277,13 @@ fn queue(config: &Config, port: &mut Port<Packet>, now: Time) -> u64 {
         port.queue_bytes()
     } else {
         port.queue_bytes_waiting()
+    }
+}
+
+/// Returns the options of D3's routers in a run with D3.
+pub(super) fn router_options(setup: &Setup) -> &Config {
+    match &setup.router_program {
+        Some(RouterProgram::D3(config)) => config,
+        _ => unreachable!("a run with D3"),
     }
 }

@@ -1,6 +1,7 @@
 //! Receiving end of a D3 flow.
 
-use super::{D3, Extra, create, is_plain, plain};
+use super::contents::{Extra, is_plain, plain};
+use super::create;
 use crate::engine::context::Context;
 use crate::engine::endpoint::{Binding, Receiver};
 use crate::packet::{Packet, REVERSE};
@@ -35,7 +36,7 @@ impl Receiver for Receiving {
     }
 
     fn input(&mut self, _binding: &mut Binding, context: &mut Context, packet: Packet) -> u32 {
-        let inner = match context.take::<D3>(&packet) {
+        let inner = match context.take::<Extra>(&packet) {
             Some(extra) => extra.packet,
             None => plain(&packet, u32::from(context.frame_overhead)),
         };
@@ -73,7 +74,7 @@ impl Receiver for Receiving {
         let inner = polled.as_ref()?;
         let mut packet = create(&self.config, binding, context, inner, REVERSE);
         if !is_plain(inner, REVERSE) {
-            packet.extra = context.attach::<D3>(Extra {
+            packet.extra = context.attach(Extra {
                 packet: *inner,
                 reply: index,
                 message: None,

@@ -1,6 +1,7 @@
 //! Sending end of a D3 flow.
 
-use super::{D3, Extra, create, is_plain, plain};
+use super::contents::{Extra, is_plain, plain};
+use super::create;
 use crate::engine::context::Context;
 use crate::engine::endpoint::{Aborted, Binding, Sender};
 use crate::packet::{NONE, Packet};
@@ -43,7 +44,7 @@ impl Sender for Sending {
     }
 
     fn input(&mut self, binding: &mut Binding, context: &mut Context, packet: Packet) {
-        let mut inner = match context.take::<D3>(&packet) {
+        let mut inner = match context.take::<Extra>(&packet) {
             Some(extra) => {
                 binding.peer = extra.reply;
                 extra.packet
@@ -88,7 +89,7 @@ impl Sender for Sending {
         let mut packet = create(&self.config, binding, context, inner, 0);
         if !is_plain(inner, 0) {
             let opens = inner.flags.contains(d3::Flags::SYN);
-            packet.extra = context.attach::<D3>(Extra {
+            packet.extra = context.attach(Extra {
                 packet: *inner,
                 reply: index,
                 message: opens.then(|| Box::new(self.message.clone())),

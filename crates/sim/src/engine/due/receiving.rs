@@ -1,9 +1,11 @@
 //! Receiving end of all messages into a host.
 
-use super::{Due, Extra, announcement, host_link};
+use super::contents::Extra;
+use super::{announcement, host_link};
 use crate::engine::context::Context;
 use crate::engine::endpoint::host_wide::{Incoming, receiver_key};
-use crate::engine::endpoint::{Binding, Listed, Receiver};
+use crate::engine::endpoint::{Binding, Receiver};
+use crate::engine::family::Family;
 use crate::packet::{Packet, REVERSE};
 use crate::setup::Setup;
 use crate::workload::Message;
@@ -44,7 +46,7 @@ impl Receiver for Receiving {
             message,
             body,
             reply,
-        }) = context.take::<Due>(&packet)
+        }) = context.take::<Extra>(&packet)
         else {
             return 0;
         };
@@ -101,9 +103,9 @@ impl Receiver for Receiving {
             tag.flow_hash,
             number.saturating_mul(self.config.payload()) as u32,
             HEADER_BYTES as u16 + context.frame_overhead,
-            REVERSE | Packet::label(Due::FAMILY as u16, 0),
+            REVERSE | Packet::label(Family::Due as u16, 0),
         );
-        packet.extra = context.attach::<Due>(Extra::Control {
+        packet.extra = context.attach(Extra::Control {
             flow: tag.message.flow,
             control,
         });

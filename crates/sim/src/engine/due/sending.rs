@@ -1,9 +1,11 @@
 //! Sending end of all messages of a host.
 
-use super::{Due, Extra, announcement, host_link};
+use super::contents::Extra;
+use super::{announcement, host_link};
 use crate::engine::context::Context;
 use crate::engine::endpoint::host_wide::Outgoing;
-use crate::engine::endpoint::{Aborted, Binding, Listed, Sender};
+use crate::engine::endpoint::{Aborted, Binding, Sender};
+use crate::engine::family::Family;
 use crate::packet::{NONE, Packet};
 use crate::workload::Message;
 use duetime_core::Time;
@@ -71,7 +73,7 @@ impl Sender for Sending {
     }
 
     fn input(&mut self, _binding: &mut Binding, context: &mut Context, packet: Packet) {
-        let Some(Extra::Control { flow, control }) = context.take::<Due>(&packet) else {
+        let Some(Extra::Control { flow, control }) = context.take::<Extra>(&packet) else {
             return;
         };
         if context.recorder.is_observing() {
@@ -126,9 +128,9 @@ impl Sender for Sending {
             tag.flow_hash,
             number as u32,
             (HEADER_BYTES + payload) as u16 + context.frame_overhead,
-            Packet::label(Due::FAMILY as u16, data.class) | Packet::tcp(ecn),
+            Packet::label(Family::Due as u16, data.class) | Packet::tcp(ecn),
         );
-        packet.extra = context.attach::<Due>(Extra::Data {
+        packet.extra = context.attach(Extra::Data {
             message: Arc::clone(&tag.message),
             body: data.body,
             reply: index,

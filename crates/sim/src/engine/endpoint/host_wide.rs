@@ -1,8 +1,8 @@
 //! Parts that families with one sender and one receiver per host share: their messages, and the keys of both ends.
 
-use super::{Connection, flow_hash};
+use super::Connection;
 use crate::engine::context::Context;
-use crate::packet::NONE;
+use crate::packet::{NONE, flow_hash};
 use crate::setup::Setup;
 use crate::workload::Message;
 use std::sync::Arc;

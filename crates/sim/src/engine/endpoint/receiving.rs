@@ -1,10 +1,11 @@
 //! Engine side of receivers, shared by all families.
 
-use super::families::Table;
 use super::sending::handle;
-use super::{Binding, Endpoint, Listed, Receiver};
+use super::{Binding, Endpoint, Receiver, Table};
 use crate::engine::Partition;
+use crate::engine::contents::Contents;
 use crate::engine::context::Context;
+use crate::engine::endpoints::{Endpoints, Listed, every};
 use crate::engine::hosts::{Hosts, Owner};
 use crate::engine::wire::Wire;
 use crate::packet::{NONE, Packet};
@@ -90,7 +91,7 @@ impl<T: Endpoint> Table<T> {
         host: u32,
         packet: &Packet,
     ) -> Option<u32> {
-        let (reply, message) = T::opening(context.extras.peek::<T>(packet)?)?;
+        let (reply, message) = context.extras.peek::<T::Extra>(packet)?.opening()?;
         let key = T::Receiver::key(&context.setup, message);
         if let Some(&known) = self.known.get(&key) {
             return Some(known);
@@ -150,7 +151,7 @@ impl<T: Endpoint> Table<T> {
 impl Partition {
     /// Passes a packet of a sender to its receiver at `host`.
     #[inline(always)]
-    pub(in crate::engine) fn data<T: Endpoint>(&mut self, host: u32, packet: Packet) {
+    pub(in crate::engine) fn data<T: Listed>(&mut self, host: u32, packet: Packet) {
         let (context, wire, hosts, table) = self.parts::<T>();
         let mut index = packet.endpoint;
         if packet.extra != NONE
@@ -181,7 +182,7 @@ impl Partition {
     }
 
     /// Handles the timer of a receiver.
-    pub(in crate::engine) fn receiver_timer<T: Endpoint>(&mut self, index: u32) {
+    pub(in crate::engine) fn receiver_timer<T: Listed>(&mut self, index: u32) {
         let (context, wire, hosts, table) = self.parts::<T>();
         let Some(end) = table.receivers.get_mut(index as usize) else {
             return;
@@ -199,10 +200,10 @@ impl Partition {
     }
 }
 
-impl super::Endpoints {
+impl Endpoints {
     /// Removes all endpoints of a host that died.
     pub fn forget(&mut self, context: &mut Context, hosts: &mut Hosts, host: u32) {
-        super::every!(T => {
+        every!(T => {
             T::table(self).forget_senders(context, hosts, host);
             T::table(self).forget_receivers(hosts, host);
         });

@@ -1,12 +1,14 @@
 //! Engine side of senders, shared by all families.
 
-use super::families::Table;
-use super::{Aborted, Binding, Endpoint, Handle, Sender, flow_hash};
+use super::{Aborted, Binding, Endpoint, Sender, Table};
 use crate::engine::Partition;
 use crate::engine::context::Context;
+use crate::engine::endpoints::Listed;
+use crate::engine::extras::Stored;
+use crate::engine::family::Handle;
 use crate::engine::hosts::{Hosts, Owner};
 use crate::engine::wire::Wire;
-use crate::packet::{NONE, Packet};
+use crate::packet::{NONE, Packet, flow_hash};
 use crate::workload::{Abort, Message};
 use duetime_core::Time;
 use duetime_results::FlowEventKind;
@@ -121,7 +123,7 @@ impl Binding {
 /// Returns the handle of a family's endpoint.
 pub(super) const fn handle<T: Endpoint>(index: u32) -> Handle {
     Handle {
-        family: T::FAMILY,
+        family: T::Extra::FAMILY,
         index,
     }
 }
@@ -184,7 +186,7 @@ impl<T: Endpoint> Table<T> {
 impl Partition {
     /// Returns the parts of the partition that an endpoint needs, and its family's table.
     #[inline(always)]
-    pub(super) fn parts<T: Endpoint>(
+    pub(super) fn parts<T: Listed>(
         &mut self,
     ) -> (&mut Context, &mut Wire, &mut Hosts, &mut Table<T>) {
         let table = T::table(&mut self.endpoints);
@@ -192,7 +194,7 @@ impl Partition {
     }
 
     /// Submits a message to its transport.
-    pub(in crate::engine) fn send_by<T: Endpoint>(
+    pub(in crate::engine) fn send_by<T: Listed>(
         &mut self,
         message: Message,
         record: u32,
@@ -212,7 +214,7 @@ impl Partition {
 
     /// Opens the persistent connection whose first message could be `message`, unless it exists.
     #[cold]
-    pub(in crate::engine) fn connect_by<T: Endpoint>(
+    pub(in crate::engine) fn connect_by<T: Listed>(
         &mut self,
         message: &Message,
         transport: u8,
@@ -230,7 +232,7 @@ impl Partition {
 
     /// Aborts an answer that is no longer wanted, if some of it is unsent.
     #[cold]
-    pub(in crate::engine) fn abort_by<T: Endpoint>(&mut self, abort: &Abort) {
+    pub(in crate::engine) fn abort_by<T: Listed>(&mut self, abort: &Abort) {
         let (context, wire, hosts, table) = self.parts::<T>();
         let ends = table.senders.iter_mut();
         let aborted = ends
@@ -253,7 +255,7 @@ impl Partition {
 
     /// Passes a packet of a receiver to its sender.
     #[inline(always)]
-    pub(in crate::engine) fn acknowledgement<T: Endpoint>(&mut self, packet: Packet) {
+    pub(in crate::engine) fn acknowledgement<T: Listed>(&mut self, packet: Packet) {
         let (context, wire, hosts, table) = self.parts::<T>();
         match table.senders.get_mut(packet.endpoint as usize) {
             Some(end) if T::Sender::is_addressed(&end.binding, &packet) => {
@@ -267,7 +269,7 @@ impl Partition {
     }
 
     /// Handles the timer of a sender.
-    pub(in crate::engine) fn sender_timer<T: Endpoint>(&mut self, index: u32) {
+    pub(in crate::engine) fn sender_timer<T: Listed>(&mut self, index: u32) {
         let (context, wire, hosts, table) = self.parts::<T>();
         let Some(end) = table.senders.get_mut(index as usize) else {
             return;

@@ -1,39 +1,23 @@
 //! Homa at hosts: connects the state machines of `proto::homa` to the engine. Each host has one sender and one receiver.
 
+mod contents;
 mod receiving;
 mod sending;
 
+pub use contents::Extra;
 pub use receiving::Receiving;
 pub use sending::Sending;
 
 use super::context::Context;
-use super::endpoint::{Binding, Connection, Endpoint, flow_hash, host_wide};
-use crate::capture::Decoded;
-use crate::packet::Packet;
+use super::endpoint::{Binding, Connection, Endpoint, host_wide};
+use crate::packet::flow_hash;
 use crate::setup::Setup;
 use crate::workload::Message;
 use duetime_core::Rate;
-use duetime_proto::homa::{Body, Config, Control, Network, Plan};
-use std::sync::Arc;
+use duetime_proto::homa::{Config, Network, Plan};
 
 /// Family of Homa.
 pub enum Homa {}
-
-/// Contents of a packet.
-#[derive(Debug)]
-pub enum Extra {
-    /// Packet of a message from the sender with index `reply`.
-    Data {
-        message: Arc<Message>,
-        body: Body,
-        reply: u32,
-    },
-    /// Packet to the sender of a message.
-    Control {
-        message: Arc<Message>,
-        control: Control,
-    },
-}
 
 impl Endpoint for Homa {
     type Config = Config;
@@ -47,20 +31,6 @@ impl Endpoint for Homa {
 
     fn hash(_binding: &Binding, message: &Message) -> u32 {
         flow_hash(message.flow)
-    }
-
-    fn opening(extra: &Extra) -> Option<(u32, &Message)> {
-        match extra {
-            Extra::Data { message, reply, .. } => Some((*reply, message)),
-            Extra::Control { .. } => None,
-        }
-    }
-
-    fn decode(packet: &Packet, _extra: Option<&Extra>, _headers: u32) -> Decoded {
-        Decoded {
-            seq: u64::from(packet.seq),
-            ..Decoded::default()
-        }
     }
 }
 

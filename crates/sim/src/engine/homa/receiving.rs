@@ -1,9 +1,11 @@
 //! Receiving end of all messages into a host.
 
-use super::{Extra, Homa, plan};
+use super::contents::Extra;
+use super::plan;
 use crate::engine::context::Context;
 use crate::engine::endpoint::host_wide::{Incoming, receiver_key};
-use crate::engine::endpoint::{Binding, Listed, Receiver};
+use crate::engine::endpoint::{Binding, Receiver};
+use crate::engine::family::Family;
 use crate::packet::{Packet, REVERSE};
 use crate::setup::Setup;
 use crate::workload::Message;
@@ -44,7 +46,7 @@ impl Receiver for Receiving {
             message,
             body,
             reply,
-        }) = context.take::<Homa>(&packet)
+        }) = context.take::<Extra>(&packet)
         else {
             return 0;
         };
@@ -93,9 +95,9 @@ impl Receiver for Receiving {
             tag.flow_hash,
             number.saturating_mul(self.config.payload()) as u32,
             HEADER_BYTES as u16 + context.frame_overhead,
-            REVERSE | Packet::label(Homa::FAMILY as u16, CONTROL_CLASS),
+            REVERSE | Packet::label(Family::Homa as u16, CONTROL_CLASS),
         );
-        packet.extra = context.attach::<Homa>(Extra::Control {
+        packet.extra = context.attach(Extra::Control {
             message: tag.message,
             control,
         });

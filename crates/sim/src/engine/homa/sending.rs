@@ -1,9 +1,11 @@
 //! Sending end of all messages of a host.
 
-use super::{Extra, Homa, plan};
+use super::contents::Extra;
+use super::plan;
 use crate::engine::context::Context;
 use crate::engine::endpoint::host_wide::Outgoing;
-use crate::engine::endpoint::{Aborted, Binding, Listed, Sender};
+use crate::engine::endpoint::{Aborted, Binding, Sender};
+use crate::engine::family::Family;
 use crate::packet::{NONE, Packet};
 use crate::workload::Message;
 use duetime_core::Time;
@@ -70,7 +72,7 @@ impl Sender for Sending {
     }
 
     fn input(&mut self, _binding: &mut Binding, context: &mut Context, packet: Packet) {
-        let Some(Extra::Control { message, control }) = context.take::<Homa>(&packet) else {
+        let Some(Extra::Control { message, control }) = context.take::<Extra>(&packet) else {
             return;
         };
         if context.recorder.is_observing() {
@@ -125,9 +127,9 @@ impl Sender for Sending {
             tag.flow_hash,
             number as u32,
             (HEADER_BYTES + payload) as u16 + context.frame_overhead,
-            Packet::label(Homa::FAMILY as u16, data.class),
+            Packet::label(Family::Homa as u16, data.class),
         );
-        packet.extra = context.attach::<Homa>(Extra::Data {
+        packet.extra = context.attach(Extra::Data {
             message: tag.message,
             body: data.body,
             reply: index,

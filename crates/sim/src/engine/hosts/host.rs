@@ -1,6 +1,6 @@
 //! A host: its NIC, its timer slots and its ready senders.
 
-use crate::engine::endpoint::Handle;
+use crate::engine::family::Handle;
 use crate::packet::{NONE, Packet};
 use duetime_core::Time;
 use duetime_core::random::Small;

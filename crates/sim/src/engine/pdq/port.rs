@@ -1,6 +1,6 @@
 //! PDQ at a port (PDQ §3.3): connects the port of `proto::pdq` to the engine.
 
-use super::Pdq;
+use super::contents::Extra;
 use crate::engine::context::Context;
 use crate::packet::Packet;
 use crate::setup::Setup;
@@ -39,7 +39,7 @@ impl PortState {
         }
         let now = context.now();
         let setup = &*context.setup;
-        let Some(extra) = context.extras.peek_mut::<Pdq>(packet) else {
+        let Some(extra) = context.extras.peek_mut::<Extra>(packet) else {
             return;
         };
         let state = state.get_or_insert_with(|| Box::new(Self::new(setup, link)));
@@ -68,7 +68,7 @@ impl PortState {
         }
         let now = context.now();
         let setup = &*context.setup;
-        let extra = context.extras.peek_mut::<Pdq>(packet)?;
+        let extra = context.extras.peek_mut::<Extra>(packet)?;
         if extra.path.last() != Some(link) {
             return None;
         }

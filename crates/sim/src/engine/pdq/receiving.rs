@@ -1,6 +1,7 @@
 //! Receiving end of a PDQ flow.
 
-use super::{Extra, Path, Pdq, packet};
+use super::contents::{Extra, Path};
+use super::packet;
 use crate::engine::context::Context;
 use crate::engine::endpoint::{Binding, Receiver};
 use crate::packet::{Packet, REVERSE};
@@ -40,7 +41,7 @@ impl Receiver for Receiving {
     }
 
     fn input(&mut self, _binding: &mut Binding, context: &mut Context, packet: Packet) -> u32 {
-        let Some(extra) = context.take::<Pdq>(&packet) else {
+        let Some(extra) = context.take::<Extra>(&packet) else {
             return 0;
         };
         self.path = extra.path;

@@ -1,6 +1,7 @@
 //! Sending end of a PDQ flow.
 
-use super::{Extra, Path, Pdq, packet};
+use super::contents::{Extra, Path};
+use super::packet;
 use crate::engine::context::Context;
 use crate::engine::endpoint::{Aborted, Binding, Sender};
 use crate::packet::{NONE, Packet};
@@ -44,7 +45,7 @@ impl Sender for Sending {
     }
 
     fn input(&mut self, binding: &mut Binding, context: &mut Context, packet: Packet) {
-        let Some(extra) = context.take::<Pdq>(&packet) else {
+        let Some(extra) = context.take::<Extra>(&packet) else {
             return;
         };
         let inner = extra.packet;

@@ -1,42 +1,25 @@
 //! pFabric at hosts and ports: connects the state machines of `proto::pfabric` and the discipline of `link` to the
 //! engine. Each host has one sender and one receiver.
 
+mod contents;
 mod queue;
 mod receiving;
 mod sending;
 
+pub use contents::Extra;
 pub use queue::RankedQueue;
 pub use receiving::Receiving;
 pub use sending::Sending;
 
-use super::endpoint::{Binding, Connection, Endpoint, flow_hash, host_wide};
-use crate::capture::Decoded;
-use crate::packet::Packet;
+use super::endpoint::{Binding, Connection, Endpoint, host_wide};
+use crate::packet::flow_hash;
 use crate::setup::Setup;
 use crate::workload::Message;
 use crate::workload::draw::{gap_at, min_gap};
-use duetime_proto::pfabric::{Ack, Body, Config, Link};
-use std::sync::Arc;
+use duetime_proto::pfabric::{Config, Link};
 
 /// Family of pFabric.
 pub enum PFabric {}
-
-/// Contents of a packet.
-#[derive(Debug)]
-pub enum Extra {
-    /// Packet of a message from the sender with index `reply`.
-    Data {
-        message: Arc<Message>,
-        body: Body,
-        /// Length of the payload in bytes.
-        len: u32,
-        /// Position of the payload in the message, in bytes.
-        seq: u64,
-        reply: u32,
-    },
-    /// Acknowledgement to the sender of a message.
-    Ack { flow: u64, ack: Ack },
-}
 
 impl Endpoint for PFabric {
     type Config = Config;
@@ -50,24 +33,6 @@ impl Endpoint for PFabric {
 
     fn hash(_binding: &Binding, message: &Message) -> u32 {
         flow_hash(message.flow)
-    }
-
-    fn opening(extra: &Extra) -> Option<(u32, &Message)> {
-        match extra {
-            Extra::Data { message, reply, .. } => Some((*reply, message)),
-            Extra::Ack { .. } => None,
-        }
-    }
-
-    fn decode(_packet: &Packet, extra: Option<&Extra>, _headers: u32) -> Decoded {
-        match extra {
-            Some(&Extra::Data { seq, len, .. }) => Decoded {
-                seq,
-                len,
-                ..Decoded::default()
-            },
-            Some(Extra::Ack { .. }) | None => Decoded::default(),
-        }
     }
 }
 

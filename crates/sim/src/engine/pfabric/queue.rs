@@ -1,7 +1,7 @@
 //! pFabric's discipline at the ports of the switches.
 
-use super::{PFabric, host_link};
-use crate::engine::endpoint::Listed;
+use super::host_link;
+use crate::engine::family::Family;
 use crate::engine::wire::discipline::Queue;
 use crate::packet::Packet;
 use crate::setup::Setup;
@@ -54,7 +54,7 @@ impl Queue for RankedQueue {
 
 /// Returns a packet's priority, 0 being the highest. A packet of pFabric carries it as its position in a stream.
 fn priority(packet: &Packet) -> u32 {
-    if packet.family() == PFabric::FAMILY as u16 {
+    if packet.family() == Family::PFabric as u16 {
         packet.seq
     } else {
         FOREIGN

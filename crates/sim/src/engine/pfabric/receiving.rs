@@ -1,9 +1,11 @@
 //! Receiving end of all messages into a host.
 
-use super::{Extra, PFabric, host_link};
+use super::contents::Extra;
+use super::host_link;
 use crate::engine::context::Context;
 use crate::engine::endpoint::host_wide::{Incoming, receiver_key};
-use crate::engine::endpoint::{Binding, Listed, Receiver};
+use crate::engine::endpoint::{Binding, Receiver};
+use crate::engine::family::Family;
 use crate::packet::{Packet, REVERSE};
 use crate::setup::Setup;
 use crate::workload::Message;
@@ -43,7 +45,7 @@ impl Receiver for Receiving {
             len,
             seq,
             reply,
-        }) = context.take::<PFabric>(&packet)
+        }) = context.take::<Extra>(&packet)
         else {
             return 0;
         };
@@ -81,9 +83,9 @@ impl Receiver for Receiving {
             tag.flow_hash,
             0,
             HEADER_BYTES as u16 + context.frame_overhead,
-            REVERSE | Packet::label(PFabric::FAMILY as u16, 0),
+            REVERSE | Packet::label(Family::PFabric as u16, 0),
         );
-        packet.extra = context.attach::<PFabric>(Extra::Ack {
+        packet.extra = context.attach(Extra::Ack {
             flow: tag.message.flow,
             ack,
         });

@@ -1,10 +1,12 @@
 //! Sending end of all messages of a host.
 
+use super::contents::Extra;
+use super::host_link;
 use super::queue::priority_of;
-use super::{Extra, PFabric, host_link};
 use crate::engine::context::Context;
 use crate::engine::endpoint::host_wide::Outgoing;
-use crate::engine::endpoint::{Aborted, Binding, Listed, Sender};
+use crate::engine::endpoint::{Aborted, Binding, Sender};
+use crate::engine::family::Family;
 use crate::packet::{NONE, Packet};
 use crate::workload::Message;
 use duetime_core::Time;
@@ -42,7 +44,7 @@ impl Sender for Sending {
     }
 
     fn input(&mut self, _binding: &mut Binding, context: &mut Context, packet: Packet) {
-        let Some(Extra::Ack { flow, ack }) = context.take::<PFabric>(&packet) else {
+        let Some(Extra::Ack { flow, ack }) = context.take::<Extra>(&packet) else {
             return;
         };
         if context.recorder.is_observing() {
@@ -91,9 +93,9 @@ impl Sender for Sending {
             tag.flow_hash,
             priority_of(data.remaining),
             (HEADER_BYTES + data.len) as u16 + context.frame_overhead,
-            Packet::label(PFabric::FAMILY as u16, 0),
+            Packet::label(Family::PFabric as u16, 0),
         );
-        packet.extra = context.attach::<PFabric>(Extra::Data {
+        packet.extra = context.attach(Extra::Data {
             message: tag.message,
             body: data.body,
             len: data.len,

@@ -2,9 +2,8 @@
 
 use super::Recorder;
 use crate::engine::context::Context;
-use crate::engine::endpoint::{decode, flow_hash};
 use crate::options::{Keep, Watch};
-use crate::packet::Packet;
+use crate::packet::{Packet, flow_hash};
 use crate::workload::Message;
 use duetime_core::{Span, Time};
 use duetime_link::Frame;
@@ -219,7 +218,7 @@ impl Context {
         let wire = &self.setup.network.links[link as usize];
         let departed = arrival - wire.latency;
         let sending = wire.rate.transmit_cost().of(packet.wire_bytes());
-        let decoded = decode(&packet, &self.extras, self.frame_overhead);
+        let decoded = self.extras.decode(&packet, self.frame_overhead);
         let Some(observed) = &mut self.recorder.observed else {
             return;
         };
@@ -272,7 +271,7 @@ impl Context {
         if self.recorder.observed.is_none() {
             return;
         }
-        let decoded = decode(&packet, &self.extras, self.frame_overhead);
+        let decoded = self.extras.decode(&packet, self.frame_overhead);
         let kind = FlowEventKind::Received {
             host,
             seq: decoded.seq,

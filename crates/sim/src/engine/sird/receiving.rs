@@ -1,10 +1,11 @@
 //! Receiving end of all messages into a host.
 
-use super::{Extra, Sird};
+use super::contents::Extra;
 use crate::engine::context::Context;
 use crate::engine::due::host_link;
 use crate::engine::endpoint::host_wide::{Incoming, receiver_key};
-use crate::engine::endpoint::{Binding, Listed, Receiver};
+use crate::engine::endpoint::{Binding, Receiver};
+use crate::engine::family::Family;
 use crate::packet::{Packet, REVERSE};
 use crate::setup::Setup;
 use crate::workload::Message;
@@ -46,7 +47,7 @@ impl Receiver for Receiving {
             body,
             unscheduled,
             reply,
-        }) = context.take::<Sird>(&packet)
+        }) = context.take::<Extra>(&packet)
         else {
             return 0;
         };
@@ -105,9 +106,9 @@ impl Receiver for Receiving {
             tag.flow_hash,
             number.saturating_mul(self.config.payload()) as u32,
             HEADER_BYTES as u16 + context.frame_overhead,
-            REVERSE | Packet::label(Sird::FAMILY as u16, 0),
+            REVERSE | Packet::label(Family::Sird as u16, 0),
         );
-        packet.extra = context.attach::<Sird>(Extra::Control {
+        packet.extra = context.attach(Extra::Control {
             flow: tag.message.flow,
             control,
         });

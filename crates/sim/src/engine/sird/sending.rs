@@ -1,10 +1,11 @@
 //! Sending end of all messages of a host.
 
-use super::{Extra, Sird};
+use super::contents::Extra;
 use crate::engine::context::Context;
 use crate::engine::due::host_link;
 use crate::engine::endpoint::host_wide::Outgoing;
-use crate::engine::endpoint::{Aborted, Binding, Listed, Sender};
+use crate::engine::endpoint::{Aborted, Binding, Sender};
+use crate::engine::family::Family;
 use crate::packet::{NONE, Packet};
 use crate::workload::Message;
 use duetime_core::Time;
@@ -69,7 +70,7 @@ impl Sender for Sending {
     }
 
     fn input(&mut self, _binding: &mut Binding, context: &mut Context, packet: Packet) {
-        let Some(Extra::Control { flow, control }) = context.take::<Sird>(&packet) else {
+        let Some(Extra::Control { flow, control }) = context.take::<Extra>(&packet) else {
             return;
         };
         if context.recorder.is_observing() {
@@ -125,9 +126,9 @@ impl Sender for Sending {
             tag.flow_hash,
             number as u32,
             (HEADER_BYTES + payload) as u16 + context.frame_overhead,
-            Packet::label(Sird::FAMILY as u16, data.class) | Packet::tcp(ecn),
+            Packet::label(Family::Sird as u16, data.class) | Packet::tcp(ecn),
         );
-        packet.extra = context.attach::<Sird>(Extra::Data {
+        packet.extra = context.attach(Extra::Data {
             message: Arc::clone(&tag.message),
             body: data.body,
             unscheduled: announcement.unscheduled,

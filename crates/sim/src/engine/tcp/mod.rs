@@ -1,40 +1,21 @@
 //! TCP at hosts: connects the state machines of `proto::tcp` to the engine.
 
+mod contents;
 mod receiving;
 mod sending;
 
+pub use contents::Extra;
 pub use receiving::Receiving;
 pub use sending::Sending;
 
 use super::endpoint::{Connection, Endpoint};
-use crate::capture::Decoded;
-use crate::packet::Packet;
 use crate::setup::Setup;
 use crate::workload::Message;
-use duetime_link::Frame;
-use duetime_proto::tcp::{Config, Flags, Sack};
+use duetime_proto::tcp::Config;
 use duetime_scenario::model;
-
-/// Bytes of the TCP and IP headers without options.
-const HEADER_BYTES: u32 = 40;
-/// IP protocol number of TCP.
-const PROTOCOL: u8 = 6;
 
 /// Family of the window protocols: TCP, DCTCP and D2TCP.
 pub enum Tcp {}
-
-/// Contents of a segment in addition to the packet's fixed fields.
-#[derive(Debug)]
-pub enum Extra {
-    /// SYN, with the sender's index and the message that opens the connection.
-    Syn { reply: u32, message: Message },
-    /// SYN-ACK, with the receiver's index.
-    SynAck { reply: u32 },
-    /// Last segment of a message.
-    Last { message: Message },
-    /// Acknowledgement with SACK blocks.
-    Sack(Sack),
-}
 
 impl Endpoint for Tcp {
     type Config = Config;
@@ -53,69 +34,4 @@ impl Endpoint for Tcp {
             message.destination,
         ))
     }
-
-    fn opening(extra: &Extra) -> Option<(u32, &Message)> {
-        match extra {
-            Extra::Syn { reply, message } => Some((*reply, message)),
-            Extra::SynAck { .. } | Extra::Last { .. } | Extra::Sack(_) => None,
-        }
-    }
-
-    fn decode(packet: &Packet, extra: Option<&Extra>, overhead: u32) -> Decoded {
-        let sack = match extra {
-            Some(Extra::Sack(sack)) => *sack,
-            _ => Sack::NONE,
-        };
-        Decoded {
-            seq: u64::from(packet.seq),
-            len: if packet.is_reverse() {
-                0
-            } else {
-                packet.wire_bytes() - overhead - HEADER_BYTES
-            },
-            protocol: PROTOCOL,
-            headers: header(packet, &sack),
-        }
-    }
-}
-
-/// Returns a TCP header (RFC 9293 §3.1) with SACK blocks as its only option (RFC 2018 §3). Both ports are derived from
-/// the connection's hash, so that a dissector matches the two directions.
-fn header(packet: &Packet, sack: &Sack) -> Vec<u8> {
-    let ports = (
-        packet.flow as u16 | 0x8000,
-        (packet.flow >> 16) as u16 & 0x7fff,
-    );
-    let (from, to, seq, acknowledged) = if packet.is_reverse() {
-        (ports.1, ports.0, 1, packet.seq)
-    } else {
-        (ports.0, ports.1, packet.seq, 1)
-    };
-    let has = |flag| packet.tcp_flags().contains(flag);
-    let bit = |set: bool, bit: u8| if set { bit } else { 0 };
-    let flags = bit(has(Flags::FIN), 1)
-        | bit(has(Flags::SYN), 2)
-        | bit(has(Flags::PUSH), 8)
-        | bit(packet.is_reverse() || !has(Flags::SYN), 16)
-        | bit(has(Flags::ECE), 64)
-        | bit(has(Flags::CWR), 128);
-    let mut bytes = Vec::with_capacity(HEADER_BYTES as usize);
-    bytes.extend(from.to_be_bytes());
-    bytes.extend(to.to_be_bytes());
-    bytes.extend(seq.to_be_bytes());
-    bytes.extend(acknowledged.to_be_bytes());
-    let words = 5 + sack.option_bytes() as u8 / 4;
-    bytes.extend([words << 4, flags, 0xff, 0xff, 0, 0, 0, 0]);
-    if !sack.is_empty() {
-        const NO_OPERATION: u8 = 1;
-        const SACK: u8 = 5;
-        bytes.extend([NO_OPERATION, NO_OPERATION, SACK, 2 + 8 * sack.len() as u8]);
-        // Start high enough in the sequence space that blocks before `seq` do not underflow.
-        let ack = 1 << 32 | u64::from(packet.seq);
-        for (start, end) in sack.blocks(ack) {
-            bytes.extend((start as u32).to_be_bytes());
-            bytes.extend((end as u32).to_be_bytes());
-        }
-    }
-    bytes
 }

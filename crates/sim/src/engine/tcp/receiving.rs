@@ -1,8 +1,9 @@
 //! Receiving end of a TCP connection.
 
-use super::{Extra, HEADER_BYTES, Tcp};
+use super::contents::{Extra, HEADER_BYTES};
 use crate::engine::context::Context;
-use crate::engine::endpoint::{Binding, Listed, Receiver};
+use crate::engine::endpoint::{Binding, Receiver};
+use crate::engine::family::Family;
 use crate::packet::{NONE, Packet, REVERSE};
 use crate::workload::Message;
 use duetime_core::{Span, Time};
@@ -79,7 +80,7 @@ impl Receiver for Receiving {
             binding.hash,
             segment.seq as u32,
             HEADER_BYTES as u16 + context.frame_overhead,
-            Packet::tcp(segment.flags) | REVERSE | Packet::label(Tcp::FAMILY as u16, binding.class),
+            Packet::tcp(segment.flags) | REVERSE | Packet::label(Family::Tcp as u16, binding.class),
         );
         if (segment.flags).intersects(tcp::Flags::SYN | tcp::Flags::SACK) {
             let (extra, more) = self.attach(context, index, segment.flags);
@@ -132,14 +133,14 @@ impl Receiving {
             let sack = self.machine.sack();
             (Extra::Sack(sack), sack.option_bytes() as u16)
         };
-        (context.attach::<Tcp>(extra), more)
+        (context.attach(extra), more)
     }
 
     /// Handles the extra of a segment that ends at stream position `end`: a SYN's is dropped, a message's last segment
     /// adds the message to the expected ones.
     #[cold]
     fn expect(&mut self, context: &mut Context, packet: &Packet, end: u64) {
-        if let Some(Extra::Last { message }) = context.take::<Tcp>(packet)
+        if let Some(Extra::Last { message }) = context.take::<Extra>(packet)
             && end > self.machine.expected()
             && !self.expected.iter().any(|(known, _)| *known == end)
         {

@@ -1,10 +1,12 @@
 //! Sending end of a TCP connection, which carries a stream of messages.
 
-use super::{Extra, HEADER_BYTES, Tcp};
+use super::Tcp;
+use super::contents::{Extra, HEADER_BYTES};
 use crate::engine::context::Context;
-use crate::engine::endpoint::{Aborted, Binding, Endpoint, Listed, Sender, flow_hash};
+use crate::engine::endpoint::{Aborted, Binding, Endpoint, Sender};
+use crate::engine::family::Family;
 use crate::output::WindowSample;
-use crate::packet::{NONE, Packet};
+use crate::packet::{NONE, Packet, flow_hash};
 use crate::workload::Message;
 use duetime_core::Time;
 use duetime_proto::tcp::{self, Segment};
@@ -121,7 +123,7 @@ impl Sender for Sending {
             binding.hash,
             segment.seq as u32,
             (HEADER_BYTES + segment.len) as u16 + context.frame_overhead,
-            segment.flags.0 | Packet::label(Tcp::FAMILY as u16, binding.class),
+            segment.flags.0 | Packet::label(Family::Tcp as u16, binding.class),
         );
         if segment.flags.intersects(tcp::Flags::SYN | tcp::Flags::PUSH) {
             packet.extra = self.attach(context, index, segment);
@@ -242,7 +244,7 @@ impl Sending {
     #[inline(never)]
     fn input_extra(&mut self, binding: &mut Binding, context: &mut Context, packet: Packet) {
         let segment = self.acknowledgement(packet);
-        let (now, extra) = (context.now(), context.take::<Tcp>(&packet));
+        let (now, extra) = (context.now(), context.take::<Extra>(&packet));
         if let Some(Extra::Sack(sack)) = extra {
             self.machine.input_sack(&self.config, now, segment, &sack);
         } else {
@@ -266,7 +268,7 @@ impl Sending {
                 flow: self.stream.opener,
                 ..message.expect("a connection opens for a message").clone()
             };
-            return context.attach::<Tcp>(Extra::Syn {
+            return context.attach(Extra::Syn {
                 reply: index,
                 message,
             });
@@ -278,7 +280,7 @@ impl Sending {
             .expect("a segment belongs to a message")
             .message
             .clone();
-        context.attach::<Tcp>(Extra::Last { message })
+        context.attach(Extra::Last { message })
     }
 
     /// Removes the first message and adds its timeouts and retransmissions to its record. Returns the record's index.

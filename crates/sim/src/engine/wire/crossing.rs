@@ -3,7 +3,7 @@
 
 use super::Link;
 use crate::engine::context::Context;
-use crate::engine::endpoint::Extra;
+use crate::engine::extras::Extra;
 use crate::packet::{NONE, Packet};
 use crate::partition::{Cut, DIVIDED};
 use crate::topology::Network;

@@ -1,0 +1,168 @@
+//! Endpoints of a partition: a table for each family in the list of [`family`](super::family).
+
+use super::context::Context;
+use super::endpoint::{Endpoint, ReceivingEnd, Sender, SendingEnd, Table};
+use super::family::{Family, Handle, families};
+use super::hosts::Owner;
+use crate::output::WindowSample;
+use crate::packet::Packet;
+use crate::setup::Setup;
+use duetime_core::Time;
+use duetime_scenario::model::Protocol;
+
+/// Family with a table in [`Endpoints`]; implemented by `endpoints!`.
+pub trait Listed: Endpoint {
+    /// Returns the family's endpoints for modification.
+    fn table(endpoints: &mut Endpoints) -> &mut Table<Self>;
+
+    /// Returns the family's endpoints for reading.
+    fn table_ref(endpoints: &Endpoints) -> &Table<Self>;
+}
+
+/// Generates the tables of a list of families and two macros: `dispatch!(family, T => …)` runs an expression for one
+/// family, `every!(T => …)` for all. The compiler checks that every protocol has a family, and warns if it has two.
+macro_rules! endpoints {
+    (($d:tt) $($family:ident: $module:ident;)+) => {
+        /// Endpoints of a partition.
+        pub struct Endpoints {
+            $($module: Table<crate::engine::$module::$family>,)+
+            /// Family by transport of the run.
+            families: Vec<Family>,
+        }
+
+        impl Endpoints {
+            /// Creates empty tables.
+            pub fn new(setup: &Setup) -> Self {
+                let mut endpoints = Self {
+                    $($module: Table::new(),)+
+                    families: Vec::new(),
+                };
+                for (number, transport) in setup.transports.iter().enumerate() {
+                    let family = match &transport.protocol {
+                        $(Protocol::$family(config) => {
+                            endpoints.$module.add(number, *config);
+                            Family::$family
+                        })+
+                    };
+                    endpoints.families.push(family);
+                }
+                endpoints
+            }
+        }
+
+        $(impl Listed for crate::engine::$module::$family {
+            #[inline(always)]
+            fn table(endpoints: &mut Endpoints) -> &mut Table<Self> {
+                &mut endpoints.$module
+            }
+
+            #[inline(always)]
+            fn table_ref(endpoints: &Endpoints) -> &Table<Self> {
+                &endpoints.$module
+            }
+        })+
+
+        macro_rules! dispatch {
+            ($d family:expr, $d T:ident => $d body:expr) => {
+                match $d family {
+                    $(crate::engine::family::Family::$family => {
+                        type $d T = crate::engine::$module::$family;
+                        $d body
+                    })+
+                }
+            };
+        }
+
+        macro_rules! every {
+            ($d T:ident => $d body:expr) => {
+                $({
+                    type $d T = crate::engine::$module::$family;
+                    $d body;
+                })+
+            };
+        }
+
+        pub(super) use {dispatch, every};
+    };
+}
+
+families!(endpoints, $);
+
+impl Endpoints {
+    /// Returns the family of a transport of the run.
+    pub fn family(&self, transport: u8) -> Family {
+        self.families[usize::from(transport)]
+    }
+
+    /// Pulls a packet from a sender in the NIC's ready queue. Returns the packet and true if the sender has more.
+    #[inline(never)]
+    pub fn pull(&mut self, context: &mut Context, sender: Handle) -> (Option<Packet>, bool) {
+        dispatch!(sender.family, T => match T::table(self).senders.get_mut(sender.index as usize) {
+            Some(end) => end.pull(context, sender.index),
+            None => (None, false),
+        })
+    }
+
+    /// Returns a sender's backlog in bytes: data that could have left in earlier round trips and is still unsent.
+    pub fn overdue(&self, sender: Handle) -> u64 {
+        let index = sender.index as usize;
+        dispatch!(sender.family, T => T::table_ref(self)
+            .senders
+            .get(index)
+            .map_or(0, |end| end.machine.overdue()))
+    }
+
+    /// Returns the congestion windows of all senders that have one.
+    pub fn windows(&self, now: Time) -> Vec<WindowSample> {
+        let mut windows = Vec::new();
+        every!(T => windows.extend(
+            T::table_ref(self)
+                .senders
+                .iter()
+                .filter_map(|(_, end)| end.machine.window(now))
+        ));
+        windows
+    }
+
+    /// Completes the records of all unfinished messages at the end of a run.
+    pub fn finish(&mut self, context: &mut Context) {
+        every!(T => for (_, end) in &mut T::table(self).senders {
+            end.machine.finish(context);
+        });
+    }
+
+    /// Prefetches the endpoint state that an arriving packet will need. The value has no meaning.
+    #[inline(always)]
+    pub fn prefetch_input(&self, packet: &Packet) -> u64 {
+        let index = packet.endpoint as usize;
+        dispatch!(Family::of(packet), T => if packet.is_reverse() {
+            T::table_ref(self).senders.get(index).map_or(0, SendingEnd::prefetch)
+        } else {
+            T::table_ref(self).receivers.get(index).map_or(0, ReceivingEnd::prefetch)
+        })
+    }
+
+    /// Prefetches the state of a sender that the NIC will pull from. The value has no meaning.
+    #[inline(always)]
+    pub fn prefetch_sender(&self, sender: Handle) -> u64 {
+        let index = sender.index as usize;
+        dispatch!(sender.family, T => T::table_ref(self)
+            .senders
+            .get(index)
+            .map_or(0, SendingEnd::prefetch))
+    }
+}
+
+impl Endpoints {
+    /// Prefetches the state of a timer's owner. The value has no meaning.
+    pub fn prefetch_owner(&self, owner: Owner) -> u64 {
+        match owner {
+            Owner::Sender(sender) => self.prefetch_sender(sender),
+            Owner::Receiver(Handle { family, index }) => dispatch!(family, T => {
+                let end = T::table_ref(self).receivers.get(index as usize);
+                end.map_or(0, ReceivingEnd::prefetch)
+            }),
+            Owner::Free | Owner::Death { .. } | Owner::Wake { .. } => 0,
+        }
+    }
+}
