@@ -6,7 +6,7 @@ use super::faults;
 use super::recorder::Recorder;
 use crate::packet::{NONE, Packet};
 use crate::setup::Setup;
-use duetime_core::Time;
+use duetime_core::{Span, Time};
 use duetime_results::FlowEventKind;
 use std::sync::Arc;
 
@@ -69,5 +69,44 @@ impl Context {
             return false;
         };
         self.extras.is_request(&packet) && faults.loses_request(self.setup.streams, link)
+    }
+    /// Handles the offer of a packet to the port of `link`, which may mark it. A host's packet leaves later by
+    /// `delayed`.
+    #[cold]
+    pub fn observe_offer(&mut self, link: u32, packet: Packet, marked: bool, delayed: Span) {
+        let network = &self.setup.network;
+        let now = self.events.now;
+        self.recorder
+            .observe_offer(network, now, (link, packet), marked, delayed);
+    }
+
+    /// Handles the departure of a packet that has waited at the port of `link` and leaves later by `delayed`.
+    #[cold]
+    pub fn observe_delay(&mut self, link: u32, packet: &Packet, delayed: Span) {
+        self.recorder.observe_delay(link, packet, delayed);
+    }
+
+    /// Records that the port of `link` drops a packet that was offered to it.
+    #[cold]
+    pub fn observe_drop(&mut self, link: u32, packet: &Packet) {
+        self.recorder.observe_drop(self.events.now, link, packet);
+    }
+
+    /// Records that a packet crossed `link` and reaches its far end at `arrival`, one latency after its departure, or
+    /// that it was lost on the link.
+    #[cold]
+    pub fn observe_crossing(&mut self, link: u32, packet: Packet, arrival: Time, lost: bool) {
+        let (setup, extras) = (&self.setup, &self.extras);
+        let now = self.events.now;
+        self.recorder
+            .observe_crossing(now, setup, extras, (link, packet), (arrival, lost));
+    }
+
+    /// Records that the transport of `host` receives a packet that the host has held for `held`.
+    pub fn observe_reception(&mut self, host: u32, packet: Packet, held: Span) {
+        let (setup, extras) = (&self.setup, &self.extras);
+        let now = self.events.now;
+        self.recorder
+            .observe_reception(now, setup, extras, (host, packet), held);
     }
 }

@@ -50,7 +50,7 @@ use extras::Extras;
 use family::{Family, Handle};
 use hosts::{Hosts, Owner};
 use prefetch::Prefetch;
-use recorder::Recorder;
+use recorder::{Mark, Recorder};
 use std::sync::Arc;
 use wire::{Arrived, Wire, WireFaults};
 
@@ -227,10 +227,23 @@ impl Partition {
                     ready.map(|sender| endpoints.overdue(sender)).sum()
                 });
             }
-            Single::Sample { position } => self.context.sample(&mut self.wire, position),
+            Single::Sample { position } => {
+                let Context {
+                    events, recorder, ..
+                } = &mut self.context;
+                let link = recorder.sampled_link(position);
+                let port = self.wire.drained(link, events.now);
+                recorder.sample(events, port, position);
+            }
             Single::Windows => {
                 let windows = self.endpoints.windows(self.context.now());
-                self.context.sample_windows(windows);
+                let Context {
+                    setup,
+                    events,
+                    recorder,
+                    ..
+                } = &mut self.context;
+                recorder.sample_windows(setup, events, windows);
             }
         }
     }
@@ -293,7 +306,13 @@ impl Partition {
     /// Takes the snapshots that are due by `reached`. Every event before `reached`, and no later one, must have been
     /// processed.
     pub fn mark(&mut self, reached: Time) {
-        self.context.recorder.mark(reached, &mut self.wire);
+        let recorder = &mut self.context.recorder;
+        while let Some((at, mark)) = recorder.next_due(reached) {
+            recorder.keep(mark, self.wire.snapshots(at));
+            if mark == Mark::Begin {
+                self.wire.restart_maxima();
+            }
+        }
     }
 
     /// Swaps the packets bound for partition `to` with the empty buffer `messages`, whose memory is reused. Returns the
@@ -319,7 +338,14 @@ impl Partition {
     pub fn finish(mut self, end: Time) -> PartRecords {
         self.context.events.now = end;
         self.endpoints.finish(&mut self.context);
-        let mut records = self.context.finish_records(&mut self.wire);
+        let ports = self.wire.snapshots(end);
+        let Context {
+            setup,
+            events,
+            recorder,
+            ..
+        } = &mut self.context;
+        let mut records = recorder.finish(setup, events, &ports, self.wire.totals());
         (records.queries, records.notes) = self.applications.finish();
         records.servers = self.applications.servers(end, &self.context.setup.network);
         records.allocators = self.wire.allocators(&self.context.setup);

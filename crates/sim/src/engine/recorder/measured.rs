@@ -5,10 +5,10 @@
 //!
 //! The counters of all ports are copied at both boundaries, so that nothing is counted per packet.
 
-use crate::engine::wire::Wire;
+use crate::packet::Packet;
 use crate::topology::Network;
 use duetime_core::Time;
-use duetime_link::Counters;
+use duetime_link::{Counters, Port};
 use duetime_results::PortRecord;
 use duetime_scenario::Scenario;
 use std::collections::VecDeque;
@@ -26,15 +26,16 @@ pub(super) struct Measured {
     after: Vec<Snapshot>,
 }
 
-#[derive(Clone, Copy, Debug)]
-enum Mark {
+/// Boundary of the measurement window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
     Begin,
     End,
 }
 
 /// Counters of a port at some time.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Snapshot {
+pub struct Snapshot {
     counters: Counters,
     /// Packets and bytes that departed.
     departed: (u64, u64),
@@ -69,33 +70,31 @@ impl Measured {
         self.marks.front().map_or(Time::MAX, |mark| mark.0)
     }
 
-    /// Takes the snapshots that are due by `reached`. Every event before `reached`, and no later one, must have been
-    /// processed.
-    pub(super) fn mark(&mut self, reached: Time, wire: &mut Wire) {
-        while let Some((at, mark)) = self.marks.pop_front_if(|(at, _)| *at <= reached) {
-            let snapshots = snapshot(wire, at);
-            match mark {
-                Mark::Begin => {
-                    self.before = snapshots;
-                    wire.restart_maxima();
-                }
-                Mark::End => self.after = snapshots,
-            }
+    /// Removes and returns the next boundary, with its time, if it is due by `reached`.
+    pub(super) fn next_due(&mut self, reached: Time) -> Option<(Time, Mark)> {
+        self.marks.pop_front_if(|(at, _)| *at <= reached)
+    }
+
+    /// Keeps the counters of all ports at a boundary.
+    pub(super) fn keep(&mut self, mark: Mark, snapshots: Vec<Snapshot>) {
+        match mark {
+            Mark::Begin => self.before = snapshots,
+            Mark::End => self.after = snapshots,
         }
     }
 
-    /// Returns the records of all active ports: first over the measurement window, then over the whole run.
+    /// Returns the records of all active ports: first over the measurement window, then over the whole run. `whole` has
+    /// the counters at `end`, the end of the run.
     pub(super) fn port_records(
         &self,
         end: Time,
-        wire: &mut Wire,
+        whole: &[Snapshot],
         network: &Network,
     ) -> [Vec<(u32, PortRecord)>; 2] {
-        let whole = snapshot(wire, end);
         // A run may end before its duration or even before its warm-up.
         let until = self.until.map_or(end, |until| until.min(end));
         let after = match &self.after[..] {
-            [] => &whole[..],
+            [] => whole,
             snapshots => snapshots,
         };
         let measured = if self.from < end {
@@ -103,7 +102,7 @@ impl Measured {
         } else {
             Vec::new()
         };
-        let mut all = whole.clone();
+        let mut all = whole.to_vec();
         for (all, before) in all.iter_mut().zip(&self.before) {
             let max = &mut all.counters.queue_max_bytes;
             *max = before.counters.queue_max_bytes.max(*max);
@@ -111,13 +110,6 @@ impl Measured {
         let whole = records_between(network, &[], &all, Time::ZERO, end);
         [measured, whole]
     }
-}
-
-/// Copies the counters of all ports at time `at`.
-fn snapshot(wire: &mut Wire, at: Time) -> Vec<Snapshot> {
-    (0..wire.links() as u32)
-        .map(|link| Snapshot::take(wire, link, at))
-        .collect()
 }
 
 fn records_between(
@@ -161,9 +153,9 @@ fn records_between(
 }
 
 impl Snapshot {
-    fn take(wire: &mut Wire, link: u32, at: Time) -> Self {
-        let lost = wire.lost(link);
-        let port = wire.drained(link, at);
+    /// Copies the counters of a port at time `at`. Packets that have left by then must have been removed from the port.
+    /// `lost` is the number of packets and bytes lost on the link.
+    pub fn take(port: &Port<Packet>, lost: (u64, u64), at: Time) -> Self {
         let counters = port.counters();
         Self {
             departed: (

@@ -5,18 +5,19 @@ mod observe;
 mod records;
 mod series;
 
+pub use measured::{Mark, Snapshot};
 pub use observe::Observed;
 pub use records::{Finish, PartRecords, merge};
 
-use super::context::Context;
 use super::events::Events;
-use super::wire::Wire;
 use crate::output::WindowSample;
+use crate::packet::Packet;
 use crate::partition::Cut;
 use crate::setup::Setup;
 use crate::workload::Message;
 use duetime_core::{Span, Time};
-use duetime_results::{Class, FlowEventKind};
+use duetime_link::Port;
+use duetime_results::{Class, FlowEventKind, Totals};
 use duetime_scenario::Scenario;
 use measured::Measured;
 use rustc_hash::FxHashSet;
@@ -133,46 +134,61 @@ impl Recorder {
         self.measured.next_mark()
     }
 
-    /// Takes the snapshots that are due by `reached`. Every event before `reached`, and no later one, must have been
-    /// processed.
-    pub fn mark(&mut self, reached: Time, wire: &mut Wire) {
-        self.measured.mark(reached, wire);
+    /// Removes and returns the next boundary of the measurement window, with its time, if it is due by `reached`. Its
+    /// snapshots are passed to [`Self::keep`].
+    pub fn next_due(&mut self, reached: Time) -> Option<(Time, Mark)> {
+        self.measured.next_due(reached)
     }
-}
 
-impl Context {
-    /// Samples the link with index `position` among those sampled by this partition.
-    pub fn sample(&mut self, wire: &mut Wire, position: u32) {
-        self.recorder
-            .series
-            .sample(&mut self.events, wire, position);
+    /// Keeps the counters of all ports at a boundary of the measurement window.
+    pub fn keep(&mut self, mark: Mark, snapshots: Vec<Snapshot>) {
+        self.measured.keep(mark, snapshots);
+    }
+
+    /// Returns the link with index `position` among those sampled by this partition.
+    pub fn sampled_link(&self, position: u32) -> u32 {
+        self.series.link(position)
+    }
+
+    /// Samples the link with index `position` among those sampled by this partition. Packets that have left must have
+    /// been removed from its port.
+    pub fn sample(&mut self, events: &mut Events, port: &Port<Packet>, position: u32) {
+        self.series.sample(events, port, position);
     }
 
     /// Records samples of the windows and schedules the next ones.
-    pub fn sample_windows(&mut self, windows: Vec<WindowSample>) {
-        self.recorder.records.windows.extend(windows);
-        self.recorder
-            .schedule_windows(&self.setup, &mut self.events);
+    pub fn sample_windows(
+        &mut self,
+        setup: &Setup,
+        events: &mut Events,
+        windows: Vec<WindowSample>,
+    ) {
+        self.records.windows.extend(windows);
+        self.schedule_windows(setup, events);
     }
 
-    /// Completes and returns the records of flows and ports at the end of the run.
-    pub fn finish_records(&mut self, wire: &mut Wire) -> PartRecords {
-        let end = self.events.now;
-        let recorder = &mut self.recorder;
-        let mut records = std::mem::take(&mut recorder.records);
-        records.traces = recorder
-            .observed
-            .take()
-            .map_or_else(Vec::new, |observed| observed.into_traces());
-        records.series = recorder.series.take();
+    /// Completes and returns the records of flows and ports at the end of the run. `ports` has the counters of all ports
+    /// then, and `totals` those of packets and bytes.
+    pub fn finish(
+        &mut self,
+        setup: &Setup,
+        events: &Events,
+        ports: &[Snapshot],
+        totals: Totals,
+    ) -> PartRecords {
+        let end = events.now;
+        let mut records = std::mem::take(&mut self.records);
+        let observed = self.observed.take();
+        records.traces = observed.map_or_else(Vec::new, |observed| observed.into_traces());
+        records.series = self.series.take();
         [records.ports, records.whole_ports] =
-            recorder
-                .measured
-                .port_records(end, wire, &self.setup.network);
-        records.totals = wire.totals();
-        records.totals.end = end;
+            self.measured.port_records(end, ports, &setup.network);
         // Every packet-hop is one event; `processed` counts the others.
-        records.totals.events = self.events.processed + records.totals.packet_hops;
+        records.totals = Totals {
+            end,
+            events: events.processed + totals.packet_hops,
+            ..totals
+        };
         records
     }
 }

@@ -1,9 +1,11 @@
 //! Packet-by-packet traces of watched flows and captured links. A watched run has one partition.
 
 use super::Recorder;
-use crate::engine::context::Context;
+use crate::engine::extras::Extras;
 use crate::options::{Keep, Watch};
 use crate::packet::{Packet, flow_hash};
+use crate::setup::Setup;
+use crate::topology::Network;
 use crate::workload::Message;
 use duetime_core::{Span, Time};
 use duetime_link::Frame;
@@ -155,19 +157,23 @@ impl Recorder {
             observed.connect(index, hash);
         }
     }
-}
 
-impl Context {
-    /// Handles the offer of a packet to the port of `link`, which may mark it. A host's packet leaves later by
-    /// `delayed`.
+    /// Handles the offer of a packet to the port of `link` at `now`. The port may have marked the packet, and a host's
+    /// packet leaves later by `delayed`.
     #[cold]
-    pub fn observe_offer(&mut self, link: u32, packet: Packet, marked: bool, delayed: Span) {
+    pub fn observe_offer(
+        &mut self,
+        network: &Network,
+        now: Time,
+        (link, packet): (u32, Packet),
+        marked: bool,
+        delayed: Span,
+    ) {
         if marked {
-            self.observe(packet.flow, FlowEventKind::Marked { link });
+            self.observe(now, packet.flow, FlowEventKind::Marked { link });
         }
-        let network = &self.setup.network;
         let from = network.nodes[network.links[link as usize].from as usize].host;
-        let Some(observed) = &mut self.recorder.observed else {
+        let Some(observed) = &mut self.observed else {
             return;
         };
         if let Some(host) = from {
@@ -180,7 +186,7 @@ impl Context {
                 .or_default()
                 .push_back(Waiting {
                     packet,
-                    offered_at: self.events.now,
+                    offered_at: now,
                     delayed,
                 });
         }
@@ -189,7 +195,7 @@ impl Context {
     /// Handles the departure of a packet that has waited at the port of `link` and leaves later by `delayed`.
     #[cold]
     pub fn observe_delay(&mut self, link: u32, packet: &Packet, delayed: Span) {
-        if let Some(observed) = &mut self.recorder.observed
+        if let Some(observed) = &mut self.observed
             && let Some(waiting) = observed.waiting.get_mut(&(link, packet.flow))
             && let Some(offer) = (waiting.iter_mut()).find(|offer| is_same(&offer.packet, packet))
         {
@@ -197,10 +203,10 @@ impl Context {
         }
     }
 
-    /// Records that the port of `link` drops a packet that was offered to it.
+    /// Records that the port of `link` drops, at `now`, a packet that was offered to it.
     #[cold]
-    pub fn observe_drop(&mut self, link: u32, packet: &Packet) {
-        if let Some(observed) = &mut self.recorder.observed
+    pub fn observe_drop(&mut self, now: Time, link: u32, packet: &Packet) {
+        if let Some(observed) = &mut self.observed
             && let Some(waiting) = observed.waiting.get_mut(&(link, packet.flow))
             && let Some(index) = waiting
                 .iter()
@@ -208,18 +214,25 @@ impl Context {
         {
             waiting.remove(index);
         }
-        self.observe(packet.flow, FlowEventKind::Dropped { link });
+        self.observe(now, packet.flow, FlowEventKind::Dropped { link });
     }
 
     /// Records that a packet crossed `link` and reaches its far end at `arrival`, one latency after its departure, or
     /// that it was lost on the link.
     #[cold]
-    pub fn observe_crossing(&mut self, link: u32, packet: Packet, arrival: Time, lost: bool) {
-        let wire = &self.setup.network.links[link as usize];
+    pub fn observe_crossing(
+        &mut self,
+        now: Time,
+        setup: &Setup,
+        extras: &Extras,
+        (link, packet): (u32, Packet),
+        (arrival, lost): (Time, bool),
+    ) {
+        let wire = &setup.network.links[link as usize];
         let departed = arrival - wire.latency;
         let sending = wire.rate.transmit_cost().of(packet.wire_bytes());
-        let decoded = self.extras.decode(&packet, self.frame_overhead);
-        let Some(observed) = &mut self.recorder.observed else {
+        let decoded = extras.decode(&packet, setup.frame_overhead);
+        let Some(observed) = &mut self.observed else {
             return;
         };
         if observed.taps.contains(&link) {
@@ -229,10 +242,10 @@ impl Context {
                 .copied()
                 .unwrap_or_default();
             // Framing is not part of the IP packet.
-            let ip = packet.without_framing(self.frame_overhead);
+            let ip = packet.without_framing(setup.frame_overhead);
             let bytes = crate::capture::ip_packet(&ip, &decoded, source, observed.snap_length);
             let original_bytes = ip.wire_bytes();
-            self.recorder.records.captures.push(CapturedPacket {
+            self.records.captures.push(CapturedPacket {
                 link,
                 at: departed,
                 original_bytes,
@@ -245,7 +258,7 @@ impl Context {
             .get_mut(&(link, packet.flow))
             .and_then(|waiting| waiting.pop_front_if(|first| is_same(&first.packet, &packet)));
         if lost {
-            return self.observe(packet.flow, FlowEventKind::Lost { link });
+            return self.observe(now, packet.flow, FlowEventKind::Lost { link });
         }
         let [waited, delayed] = offer.map_or([Span::ZERO; 2], |offer| {
             let waited = departed.since(offer.offered_at).saturating_sub(sending);
@@ -261,24 +274,29 @@ impl Context {
             sending,
             latency: wire.latency,
         };
-        self.recorder.observe(departed, packet.flow, kind);
+        self.observe(departed, packet.flow, kind);
     }
-}
 
-impl Context {
-    /// Records that the transport of `host` receives a packet that the host has held for `held`.
-    pub fn observe_reception(&mut self, host: u32, packet: Packet, held: Span) {
-        if self.recorder.observed.is_none() {
+    /// Records that the transport of `host` receives a packet at `now`, after the host has held it for `held`.
+    pub fn observe_reception(
+        &mut self,
+        now: Time,
+        setup: &Setup,
+        extras: &Extras,
+        (host, packet): (u32, Packet),
+        held: Span,
+    ) {
+        if self.observed.is_none() {
             return;
         }
-        let decoded = self.extras.decode(&packet, self.frame_overhead);
+        let decoded = extras.decode(&packet, setup.frame_overhead);
         let kind = FlowEventKind::Received {
             host,
             seq: decoded.seq,
             len: decoded.len,
             held,
         };
-        self.observe(packet.flow, kind);
+        self.observe(now, packet.flow, kind);
     }
 }
 

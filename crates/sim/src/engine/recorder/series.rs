@@ -1,10 +1,11 @@
 //! Sampled series of queue lengths and throughput.
 
 use crate::engine::events::Events;
-use crate::engine::wire::Wire;
+use crate::packet::Packet;
 use crate::partition::Cut;
 use crate::setup::Setup;
 use duetime_core::{Span, Time};
+use duetime_link::Port;
 use duetime_results::SeriesSample;
 use duetime_scenario::Scenario;
 
@@ -57,10 +58,15 @@ impl Sampler {
         }
     }
 
-    /// Samples a link and schedules its next sample.
-    pub(super) fn sample(&mut self, events: &mut Events, wire: &mut Wire, position: u32) {
-        let (link, index, before) = self.links[position as usize];
-        let port = wire.drained(link, events.now);
+    /// Returns the link with index `position` among those sampled by this partition.
+    pub(super) fn link(&self, position: u32) -> u32 {
+        self.links[position as usize].0
+    }
+
+    /// Samples a link, whose port is `port`, and schedules its next sample. Packets that have left must have been removed
+    /// from the port.
+    pub(super) fn sample(&mut self, events: &mut Events, port: &Port<Packet>, position: u32) {
+        let (_, index, before) = self.links[position as usize];
         let sent = port.departed_bytes();
         self.samples.push(SeriesSample {
             link: index,

@@ -16,6 +16,7 @@ pub use program::Program;
 use reception::Reception;
 
 use super::context::Context;
+use super::recorder::Snapshot;
 use crate::output::AllocatorState;
 use crate::packet::{NONE, Packet};
 use crate::partition::{Cut, Subpartitions};
@@ -152,6 +153,16 @@ impl Wire {
         &self.ports[link as usize]
     }
 
+    /// Returns the counters of all ports at time `at`.
+    pub fn snapshots(&mut self, at: Time) -> Vec<Snapshot> {
+        (0..self.links() as u32)
+            .map(|link| {
+                let lost = self.losses.get(&link).copied().unwrap_or_default();
+                Snapshot::take(self.drained(link, at), lost, at)
+            })
+            .collect()
+    }
+
     /// Returns the port of `link` after removing the packets that left by `now`.
     pub fn drained(&mut self, link: u32, now: Time) -> &Port<Packet> {
         let port = &mut self.ports[link as usize];
@@ -162,11 +173,6 @@ impl Wire {
     /// Restarts the maximum queue lengths of all ports.
     pub fn restart_maxima(&mut self) {
         self.ports.iter_mut().for_each(Port::restart_maximum);
-    }
-
-    /// Returns the packets and bytes lost on `link` so far.
-    pub fn lost(&self, link: u32) -> (u64, u64) {
-        self.losses.get(&link).copied().unwrap_or_default()
     }
 
     /// Returns the host at the near end of `link`, or `None` if a switch is there.
