@@ -1,7 +1,7 @@
 //! A port discipline that serves the first packet of the highest class, and that drops the last packet of the lowest
 //! class when the queue is full, whichever packet arrives.
 
-use crate::engine::wire::discipline::Queue;
+use crate::engine::wire::Queue;
 use crate::packet::Packet;
 use crate::setup::Setup;
 use duetime_core::Time;

@@ -1,7 +1,7 @@
 //! Receiving end of a D3 flow.
 
 use super::contents::{Extra, is_plain, plain};
-use super::create;
+use super::packets::create;
 use crate::engine::context::Context;
 use crate::engine::endpoint::{Binding, Receiver};
 use crate::packet::{Packet, REVERSE};

@@ -1,7 +1,7 @@
 //! Sending end of a D3 flow.
 
 use super::contents::{Extra, is_plain, plain};
-use super::create;
+use super::packets::create;
 use crate::engine::context::Context;
 use crate::engine::endpoint::{Aborted, Binding, Sender};
 use crate::packet::{NONE, Packet};

@@ -1,7 +1,7 @@
 //! Receiving end of all messages into a host.
 
 use super::contents::Extra;
-use super::{announcement, host_link};
+use super::inputs::{announcement, host_link};
 use crate::engine::context::Context;
 use crate::engine::endpoint::host_wide::{Incoming, receiver_key};
 use crate::engine::endpoint::{Binding, Receiver};

@@ -1,7 +1,7 @@
 //! Sending end of all messages of a host.
 
 use super::contents::Extra;
-use super::{announcement, host_link};
+use super::inputs::{announcement, host_link};
 use crate::engine::context::Context;
 use crate::engine::endpoint::host_wide::Outgoing;
 use crate::engine::endpoint::{Aborted, Binding, Sender};

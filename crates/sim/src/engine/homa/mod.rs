@@ -1,6 +1,7 @@
 //! Homa at hosts: connects the state machines of `proto::homa` to the engine. Each host has one sender and one receiver.
 
 mod contents;
+mod plan;
 mod receiving;
 mod sending;
 
@@ -8,13 +9,11 @@ pub use contents::Extra;
 pub use receiving::Receiving;
 pub use sending::Sending;
 
-use super::context::Context;
 use super::endpoint::{Binding, Connection, Endpoint, host_wide};
 use crate::packet::flow_hash;
 use crate::setup::Setup;
 use crate::workload::Message;
-use duetime_core::Rate;
-use duetime_proto::homa::{Config, Network, Plan};
+use duetime_proto::homa::Config;
 
 /// Family of Homa.
 pub enum Homa {}
@@ -32,20 +31,4 @@ impl Endpoint for Homa {
     fn hash(_binding: &Binding, message: &Message) -> u32 {
         flow_hash(message.flow)
     }
-}
-
-/// Returns the plan of all hosts of a transport. `RTTbytes` is a constant of the network (Homa §3.2), so it is that of the
-/// fastest host's link.
-fn plan(context: &Context, config: &Config, message: &Message) -> Plan {
-    let setup = &context.setup;
-    let rate = |&link: &u32| setup.network.links[link as usize].rate;
-    let rates = setup.network.uplink.iter().map(rate);
-    let transport = usize::from(host_wide::transport(setup, message));
-    let network = Network {
-        rate: rates.max().unwrap_or(Rate::from_gbps(1)),
-        round_trip: setup.base_round_trip,
-        framing_bytes: u32::from(context.frame_overhead),
-        classes: setup.transports[transport].priorities,
-    };
-    Plan::new(config, &network, &setup.message_sizes)
 }

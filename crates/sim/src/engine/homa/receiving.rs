@@ -1,7 +1,7 @@
 //! Receiving end of all messages into a host.
 
 use super::contents::Extra;
-use super::plan;
+use super::plan::plan;
 use crate::engine::context::Context;
 use crate::engine::endpoint::host_wide::{Incoming, receiver_key};
 use crate::engine::endpoint::{Binding, Receiver};

@@ -1,7 +1,7 @@
 //! Sending end of all messages of a host.
 
 use super::contents::Extra;
-use super::plan;
+use super::plan::plan;
 use crate::engine::context::Context;
 use crate::engine::endpoint::host_wide::Outgoing;
 use crate::engine::endpoint::{Aborted, Binding, Sender};

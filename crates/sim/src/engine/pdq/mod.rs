@@ -1,6 +1,7 @@
 //! PDQ at hosts and ports: connects the state machines of `proto::pdq` to the engine.
 
 mod contents;
+mod packets;
 mod port;
 mod receiving;
 mod sending;
@@ -10,10 +11,7 @@ pub use port::PortState;
 pub use receiving::Receiving;
 pub use sending::Sending;
 
-use super::context::Context;
-use super::endpoint::{Binding, Endpoint};
-use super::family::Family;
-use crate::packet::Packet;
+use super::endpoint::Endpoint;
 use duetime_proto::pdq::Config;
 
 /// Family of PDQ.
@@ -24,18 +22,4 @@ impl Endpoint for Pdq {
     type Sender = Sending;
     type Receiver = Receiving;
     type Extra = Extra;
-}
-
-/// Creates a packet of this endpoint. `bits` holds the direction flag.
-fn packet(binding: &Binding, context: &mut Context, extra: Extra, bits: u16) -> Packet {
-    let mut packet = Packet::new(
-        binding.remote,
-        binding.peer,
-        binding.hash,
-        extra.packet.seq as u32,
-        extra.packet.wire_bytes() as u16 + context.frame_overhead,
-        bits | Packet::label(Family::Pdq as u16, binding.class),
-    );
-    packet.extra = context.attach(extra);
-    packet
 }

@@ -1,7 +1,7 @@
 //! Receiving end of a PDQ flow.
 
 use super::contents::{Extra, Path};
-use super::packet;
+use super::packets::create;
 use crate::engine::context::Context;
 use crate::engine::endpoint::{Binding, Receiver};
 use crate::packet::{Packet, REVERSE};
@@ -81,7 +81,7 @@ impl Receiver for Receiving {
             flow: self.message.flow,
             path: self.path,
         };
-        Some(packet(binding, context, extra, REVERSE))
+        Some(create(binding, context, extra, REVERSE))
     }
 
     fn can_transmit(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Sending end of a PDQ flow.
 
 use super::contents::{Extra, Path};
-use super::packet;
+use super::packets::create;
 use crate::engine::context::Context;
 use crate::engine::endpoint::{Aborted, Binding, Sender};
 use crate::packet::{NONE, Packet};
@@ -91,7 +91,7 @@ impl Sender for Sending {
             flow: self.message.flow,
             path: Path::default(),
         };
-        Some(packet(binding, context, extra, 0))
+        Some(create(binding, context, extra, 0))
     }
 
     fn can_transmit(&self) -> bool {

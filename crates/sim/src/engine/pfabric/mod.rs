@@ -2,6 +2,7 @@
 //! engine. Each host has one sender and one receiver.
 
 mod contents;
+mod host_link;
 mod queue;
 mod receiving;
 mod sending;
@@ -15,8 +16,7 @@ use super::endpoint::{Binding, Connection, Endpoint, host_wide};
 use crate::packet::flow_hash;
 use crate::setup::Setup;
 use crate::workload::Message;
-use crate::workload::draw::{gap_at, min_gap};
-use duetime_proto::pfabric::{Config, Link};
+use duetime_proto::pfabric::Config;
 
 /// Family of pFabric.
 pub enum PFabric {}
@@ -33,18 +33,5 @@ impl Endpoint for PFabric {
 
     fn hash(_binding: &Binding, message: &Message) -> u32 {
         flow_hash(message.flow)
-    }
-}
-
-/// Returns a host's link and the network behind it, for the state machines and the queues. The bandwidth-delay product
-/// covers the median of the hosts' random delays, timeouts its 99th percentile.
-fn host_link(setup: &Setup, link: u32) -> Link {
-    let (_, jitter) = &setup.receive;
-    let median = gap_at(jitter, 0.5);
-    Link {
-        rate: setup.network.links[link as usize].rate,
-        round_trip: setup.base_round_trip + median.saturating_sub(min_gap(jitter)) * 2,
-        host_delay: gap_at(jitter, 0.99).saturating_sub(median) * 2,
-        framing_bytes: u32::from(setup.frame_overhead),
     }
 }

@@ -1,8 +1,8 @@
 //! pFabric's discipline at the ports of the switches.
 
-use super::host_link;
+use super::host_link::host_link;
 use crate::engine::family::Family;
-use crate::engine::wire::discipline::Queue;
+use crate::engine::wire::Queue;
 use crate::packet::Packet;
 use crate::setup::Setup;
 use duetime_core::Time;

@@ -1,7 +1,7 @@
 //! Receiving end of all messages into a host.
 
 use super::contents::Extra;
-use super::host_link;
+use super::host_link::host_link;
 use crate::engine::context::Context;
 use crate::engine::endpoint::host_wide::{Incoming, receiver_key};
 use crate::engine::endpoint::{Binding, Receiver};

@@ -1,7 +1,7 @@
 //! Sending end of all messages of a host.
 
 use super::contents::Extra;
-use super::host_link;
+use super::host_link::host_link;
 use super::queue::priority_of;
 use crate::engine::context::Context;
 use crate::engine::endpoint::host_wide::Outgoing;

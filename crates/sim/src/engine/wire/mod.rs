@@ -2,9 +2,10 @@
 
 mod arriving;
 mod crossing;
-pub mod discipline;
+mod discipline;
 mod link;
 mod program;
+mod queue;
 mod reception;
 mod sending;
 
@@ -13,6 +14,7 @@ pub use crossing::Messages;
 pub use link::{Link, TO_HOST};
 use program::Place;
 pub use program::Program;
+pub use queue::Queue;
 use reception::Reception;
 
 use super::context::Context;

@@ -1,0 +1,27 @@
+//! Packets of D3's senders and receivers.
+
+use crate::engine::context::Context;
+use crate::engine::endpoint::Binding;
+use crate::engine::family::Family;
+use crate::packet::Packet;
+use duetime_proto::d3::{self, Config, wire::capture};
+
+/// Creates a packet of this endpoint. `bits` holds the direction flag.
+#[inline(always)]
+pub(super) fn create(
+    config: &Config,
+    binding: &Binding,
+    context: &Context,
+    inner: &d3::Packet,
+    bits: u16,
+) -> Packet {
+    debug_assert_eq!(config.wire.header_bytes, capture::IP_BYTES);
+    Packet::new(
+        binding.remote,
+        binding.peer,
+        binding.hash,
+        inner.seq as u32,
+        inner.wire_bytes(config) as u16 + context.frame_overhead,
+        bits | Packet::label(Family::D3 as u16, binding.class),
+    )
+}
