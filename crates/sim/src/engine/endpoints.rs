@@ -3,7 +3,6 @@
 use super::context::Context;
 use super::endpoint::{Endpoint, ReceivingEnd, Sender, SendingEnd, Table};
 use super::family::{Family, Handle, families};
-use super::hosts::Owner;
 use crate::output::WindowSample;
 use crate::packet::Packet;
 use crate::setup::Setup;
@@ -151,18 +150,12 @@ impl Endpoints {
             .get(index)
             .map_or(0, SendingEnd::prefetch))
     }
-}
-
-impl Endpoints {
-    /// Prefetches the state of a timer's owner. The value has no meaning.
-    pub fn prefetch_owner(&self, owner: Owner) -> u64 {
-        match owner {
-            Owner::Sender(sender) => self.prefetch_sender(sender),
-            Owner::Receiver(Handle { family, index }) => dispatch!(family, T => {
-                let end = T::table_ref(self).receivers.get(index as usize);
-                end.map_or(0, ReceivingEnd::prefetch)
-            }),
-            Owner::Free | Owner::Death { .. } | Owner::Wake { .. } => 0,
-        }
+    /// Prefetches the state of a receiver. The value has no meaning.
+    pub fn prefetch_receiver(&self, receiver: Handle) -> u64 {
+        let index = receiver.index as usize;
+        dispatch!(receiver.family, T => T::table_ref(self)
+            .receivers
+            .get(index)
+            .map_or(0, ReceivingEnd::prefetch))
     }
 }

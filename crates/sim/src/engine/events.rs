@@ -6,7 +6,6 @@
 //! on the number of partitions (see `queue`).
 
 use super::wheel::Wheel;
-use super::windows::Windows;
 use crate::partition::Subpartitions;
 use crate::queue::{EventQueue, order};
 use crate::setup::Setup;
@@ -48,7 +47,6 @@ pub struct Events {
     wheel: Wheel,
     /// Largest distance from the next event at which single events are moved into the queue.
     reach: Span,
-    pub(super) windows: Windows,
     density: Density,
     /// Number of processed events, packet-hops excluded.
     pub(super) processed: u64,
@@ -111,7 +109,6 @@ impl Events {
                 ..Density::default()
             },
             queue,
-            windows: Windows::new(subpartitions),
             processed: 0,
             links,
             of_target: (network.links.iter())

@@ -2,8 +2,9 @@
 
 use crate::packet::Packet;
 
-/// Passes the list of families to the macro `generate`, preceded by `dollar`, which must be a dollar sign. Each line has the
-/// name of the family, which is also that of its endpoint type and of its [`Protocol`], and the name of its module.
+/// Passes the list of families to the macro `generate`, preceded by `dollar`, which must be a dollar sign. Each line
+/// has the name of the family, which is also that of its endpoint type and of its [`Protocol`], and the name of its
+/// module.
 ///
 /// [`Protocol`]: duetime_scenario::model::Protocol
 macro_rules! families {

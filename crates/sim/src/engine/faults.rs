@@ -1,9 +1,6 @@
-//! Effects of a run's [`Faults`](crate::Faults) on the engine.
+//! State of a run's [`Faults`] in a partition.
 
-use super::Partition;
-use super::hosts::Owner;
 use crate::faults::{Faults, Misbehaviour};
-use duetime_core::Time;
 use duetime_core::random::{Purpose, Stream, Streams};
 use duetime_proto::d3::{self, EncodedRate, MAX_HOPS};
 use rustc_hash::FxHashMap;
@@ -48,28 +45,7 @@ impl State {
             .or_insert_with(|| streams.stream(u64::from(link), Purpose::Fault));
         stream.chance(self.request_loss)
     }
-}
 
-impl Partition {
-    /// Schedules the deaths of this partition's hosts as host timers.
-    pub(super) fn schedule_deaths(&mut self, faults: &Faults, owned: &dyn Fn(u32) -> bool) {
-        for death in faults.deaths.iter().filter(|death| owned(death.host)) {
-            let at = Time::ZERO + death.at;
-            let slot = self.hosts.take_slot(death.host, Owner::Death { at });
-            self.context.events.schedule_timer(at, death.host, slot);
-        }
-    }
-
-    /// Handles the death of a host: all its state is lost.
-    pub(super) fn die(&mut self, host: u32) {
-        let context = &mut self.context;
-        self.endpoints.forget(context, &mut self.hosts, host);
-        self.hosts.forget_waiting(context, host);
-        self.wire.host_dies(host, context.now());
-    }
-}
-
-impl State {
     /// Falsifies the rate request in a packet that a misbehaving host sends.
     pub fn falsify_request(&mut self, host: u32, flow: u64, packet: &mut d3::Packet) {
         let (Some(how), Some(request)) = (self.misbehaving.get(&host), &mut packet.request) else {

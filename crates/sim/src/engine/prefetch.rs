@@ -7,7 +7,7 @@
 //! Prefetching modifies nothing and does not affect results.
 
 use super::endpoints::Endpoints;
-use super::hosts::Hosts;
+use super::hosts::{Hosts, Owner};
 use super::wire::{Link, TO_HOST, Wire};
 use crate::packet::{NONE, Packet};
 use crate::queue::{Event, EventQueue};
@@ -16,10 +16,6 @@ use duetime_core::Time;
 use duetime_link::Port;
 use std::hint::black_box;
 
-/// Minimum number of links for prefetching the packet of the next event.
-pub(super) const MEDIUM: usize = 512;
-/// Minimum number of links for which [`Prefetch::read`] pays, or sub-partitions where latencies allow them.
-pub(super) const LARGE: usize = 8_192;
 /// Maximum number of events to follow together.
 pub(super) const MAX_EVENTS: usize = 24;
 
@@ -110,5 +106,14 @@ impl Prefetch<'_> {
         let sender = self.hosts.upcoming_sender(from & !TO_HOST);
         let state = sender.map_or(0, |sender| self.endpoints.prefetch_sender(sender));
         (state, link)
+    }
+}
+
+/// Prefetches the state of a timer's owner. The value has no meaning.
+pub(super) fn owner(endpoints: &Endpoints, owner: Owner) -> u64 {
+    match owner {
+        Owner::Sender(sender) => endpoints.prefetch_sender(sender),
+        Owner::Receiver(receiver) => endpoints.prefetch_receiver(receiver),
+        Owner::Free | Owner::Death { .. } | Owner::Wake { .. } => 0,
     }
 }

@@ -1,4 +1,4 @@
-//! Runs a large network one sub-partition at a time.
+//! Windows in which a large network runs one sub-partition at a time.
 //!
 //! The state of a switch with its hosts fits the processor's first cache; the state of a thousand switches does not fit
 //! the last. So each sub-partition, which is a rack or a switch if there are not too many, runs alone for as long as no
@@ -9,13 +9,13 @@
 //! thread.
 
 use super::events::FULL_FRAME;
-use super::prefetch::{self, Prefetch};
-use super::{LARGE, MEDIUM, Partition, SMALL};
+use super::size::LARGE_LINKS;
+use crate::options::Options;
 use crate::partition::Subpartitions;
 use crate::queue::{Event, EventQueue};
+use crate::setup::Setup;
 use crate::topology::Network;
 use duetime_core::{Span, Time};
-use std::hint::black_box;
 
 /// Minimum mean number of full-size packets that the links of a sub-partition can carry within a window. With fewer, a
 /// window has too few events for the time that it takes to open it.
@@ -23,9 +23,19 @@ const PACKETS: u128 = 256;
 /// Minimum number of sub-partitions. The state of fewer ones does not fit the caches either.
 const FEW: u128 = 40;
 
+/// Returns the number of sub-partitions of each partition. `observed` is true if packets are watched, which requires
+/// one.
+pub fn subpartitions(setup: &Setup, options: &Options, observed: bool) -> usize {
+    match options.subpartitions {
+        _ if observed || options.windows.is_some() => 1,
+        0 => default_subpartitions(&setup.network),
+        count => count.min(EventQueue::MAX_SUBPARTITIONS),
+    }
+}
+
 /// Returns the number of sub-partitions that suits the size and latencies of a network.
-pub fn default_subpartitions(network: &Network) -> usize {
-    if network.links.len() < prefetch::LARGE {
+fn default_subpartitions(network: &Network) -> usize {
+    if network.links.len() < LARGE_LINKS {
         return 1;
     }
     let latency = network.links.iter().map(|link| link.latency).min();
@@ -46,9 +56,9 @@ pub(super) struct Windows {
     /// Neighbours of each sub-partition that have a link into it, with the shortest latency of these links.
     neighbours: Vec<Vec<(u16, Span)>>,
     /// Time before which all events of each sub-partition have been processed.
-    clocks: Vec<Time>,
+    pub(super) clocks: Vec<Time>,
     /// Events of the current window; empty between windows.
-    due: Vec<Event>,
+    pub(super) due: Vec<Event>,
 }
 
 impl Windows {
@@ -61,86 +71,12 @@ impl Windows {
     }
 
     /// Returns the end of a sub-partition's window: the earliest time at which another sub-partition may affect it.
-    fn horizon(&self, subpartition: usize) -> Time {
+    pub(super) fn horizon(&self, subpartition: usize) -> Time {
         self.neighbours[subpartition]
             .iter()
             .map(|&(from, latency)| self.clocks[usize::from(from)] + latency)
             .min()
             .unwrap_or(Time::MAX)
-    }
-}
-
-impl Partition {
-    /// Processes every event before `end`.
-    pub fn run_before(&mut self, end: Time) {
-        if self.context.events.windows.clocks.len() > 1 {
-            return self.run_in_windows(end);
-        }
-        loop {
-            let until = self.complete_queue(end);
-            self.context.events.adapt_width(self.wire.packet_hops());
-            match self.wire.links() {
-                prefetch::LARGE.. => self.run::<LARGE, true>(until),
-                prefetch::MEDIUM.. => self.run::<MEDIUM, true>(until),
-                _ => self.run::<SMALL, true>(until),
-            }
-            if until == end {
-                return;
-            }
-        }
-    }
-
-    /// Moves the single events that are due before `end` into the queue, as far as the calendar reaches. Returns the
-    /// time before which the queue is complete. Prefetches the owners of all moved timers together, because their state
-    /// has been idle for long.
-    fn complete_queue(&mut self, end: Time) -> Time {
-        let (hosts, endpoints) = (&self.hosts, &self.endpoints);
-        self.context.events.complete_queue(end, |host, slot| {
-            black_box(endpoints.prefetch_owner(hosts.owner(host, slot)));
-        })
-    }
-
-    fn run_in_windows(&mut self, end: Time) {
-        loop {
-            let next = self.next_event();
-            if next >= end {
-                return;
-            }
-            let end = self.complete_queue(end);
-            // No sub-partition sends anything before the next event of the partition.
-            let clocks = &mut self.context.events.windows.clocks;
-            for clock in &mut *clocks {
-                *clock = next.max(*clock);
-            }
-            for subpartition in 0..clocks.len() {
-                let events = &mut self.context.events;
-                let horizon = events.windows.horizon(subpartition).min(end);
-                events.windows.clocks[subpartition] = horizon;
-                if events.queue.next_time_of(subpartition) < horizon.as_ps() {
-                    events.queue.enter(subpartition);
-                    self.prefetch_window(horizon);
-                    self.run::<SMALL, false>(horizon);
-                }
-            }
-        }
-    }
-
-    /// Prefetches the state that the events of the open sub-partition before `horizon` need.
-    fn prefetch_window(&mut self, horizon: Time) {
-        let events = &mut self.context.events;
-        let mut due = std::mem::take(&mut events.windows.due);
-        events.queue.append_due(horizon.as_ps(), &mut due);
-        let prefetch = Prefetch {
-            setup: &self.context.setup,
-            wire: &self.wire,
-            hosts: &self.hosts,
-            endpoints: &self.endpoints,
-        };
-        for events in due.chunks(prefetch::MAX_EVENTS) {
-            prefetch.read::<true>(&self.context.events.queue, events);
-        }
-        due.clear();
-        self.context.events.windows.due = due;
     }
 }
 

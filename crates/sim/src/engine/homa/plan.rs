@@ -6,8 +6,8 @@ use crate::workload::Message;
 use duetime_core::Rate;
 use duetime_proto::homa::{Config, Network, Plan};
 
-/// Returns the plan of all hosts of a transport. `RTTbytes` is a constant of the network (Homa §3.2), so it is that of the
-/// fastest host's link.
+/// Returns the plan of all hosts of a transport. `RTTbytes` is a constant of the network (Homa §3.2), so it is that of
+/// the fastest host's link.
 pub(super) fn plan(context: &Context, config: &Config, message: &Message) -> Plan {
     let setup = &context.setup;
     let rate = |&link: &u32| setup.network.links[link as usize].rate;

@@ -167,8 +167,8 @@ impl Recorder {
         self.schedule_windows(setup, events);
     }
 
-    /// Completes and returns the records of flows and ports at the end of the run. `ports` has the counters of all ports
-    /// then, and `totals` those of packets and bytes.
+    /// Completes and returns the records of flows and ports at the end of the run. `ports` has the counters of all
+    /// ports then, and `totals` those of packets and bytes.
     pub fn finish(
         &mut self,
         setup: &Setup,

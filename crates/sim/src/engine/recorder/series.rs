@@ -63,8 +63,8 @@ impl Sampler {
         self.links[position as usize].0
     }
 
-    /// Samples a link, whose port is `port`, and schedules its next sample. Packets that have left must have been removed
-    /// from the port.
+    /// Samples a link, whose port is `port`, and schedules its next sample. Packets that have left must have been
+    /// removed from the port.
     pub(super) fn sample(&mut self, events: &mut Events, port: &Port<Packet>, position: u32) {
         let (_, index, before) = self.links[position as usize];
         let sent = port.departed_bytes();

@@ -1,29 +1,17 @@
-//! Engine side of receivers, shared by all families.
+//! Receivers of a partition: calls of the families' receivers, their timers, and the NIC. Shared by all families.
 
+use super::Partition;
 use super::sending::handle;
-use super::{Binding, Endpoint, Receiver, Table};
-use crate::engine::Partition;
 use crate::engine::contents::Contents;
 use crate::engine::context::Context;
-use crate::engine::endpoints::{Endpoints, Listed, every};
+use crate::engine::endpoint::{Binding, Endpoint, Receiver, ReceivingEnd, Table};
+use crate::engine::endpoints::Listed;
 use crate::engine::hosts::{Hosts, Owner};
 use crate::engine::wire::Wire;
 use crate::packet::{NONE, Packet};
 use crate::workload::Message;
 use duetime_core::Time;
 use duetime_link::Frame;
-
-/// A receiver at its host.
-#[repr(C)]
-pub struct ReceivingEnd<R> {
-    binding: Binding,
-    /// Time at which the state of a closed receiver is removed, or [`Time::MAX`].
-    forget_at: Time,
-    machine: R,
-    key: u64,
-    /// True while packets that open a connection with this key are delivered to this receiver.
-    is_known: bool,
-}
 
 impl<R: Receiver> ReceivingEnd<R> {
     /// Sends the receiver's pending packets and arms its timer. `received` is true after a packet arrived.
@@ -53,18 +41,12 @@ impl<R: Receiver> ReceivingEnd<R> {
         let due = self.machine.next_timeout().min(self.forget_at);
         self.binding.arm(context, due);
     }
-
-    /// Prefetches the state that `input` will read. The value has no meaning.
-    #[inline]
-    pub fn prefetch(&self) -> u64 {
-        self.machine.prefetch() ^ self.binding.timer_due.as_ps() ^ u64::from(self.binding.hash)
-    }
 }
 
 impl<T: Endpoint> Table<T> {
     fn remove_receiver(&mut self, hosts: &mut Hosts, index: u32) {
         let end = self.receivers.remove(index as usize);
-        end.binding.release(hosts);
+        hosts.free_slot(end.binding.host, end.binding.slot);
         if end.is_known {
             self.known.remove(&end.key);
         }
@@ -130,8 +112,8 @@ impl<T: Endpoint> Table<T> {
         let transport = context.setup.workload_transport[usize::from(message.workload)];
         let machine = T::Receiver::open(context, self.config(transport), message);
         let index = self.receivers.vacant_key() as u32;
-        let owner = Owner::Receiver(handle::<T>(index));
-        let binding = Binding::new(hosts, host, message.source, owner, packet.flow);
+        let slot = hosts.take_slot(host, Owner::Receiver(handle::<T>(index)));
+        let binding = Binding::new(host, slot, message.source, packet.flow);
         self.receivers.insert(ReceivingEnd {
             binding: Binding {
                 peer: reply,
@@ -151,7 +133,7 @@ impl<T: Endpoint> Table<T> {
 impl Partition {
     /// Passes a packet of a sender to its receiver at `host`.
     #[inline(always)]
-    pub(in crate::engine) fn data<T: Listed>(&mut self, host: u32, packet: Packet) {
+    pub(super) fn data<T: Listed>(&mut self, host: u32, packet: Packet) {
         let (context, wire, hosts, table) = self.parts::<T>();
         let mut index = packet.endpoint;
         if packet.extra != NONE
@@ -182,7 +164,7 @@ impl Partition {
     }
 
     /// Handles the timer of a receiver.
-    pub(in crate::engine) fn receiver_timer<T: Listed>(&mut self, index: u32) {
+    pub(super) fn receiver_timer<T: Listed>(&mut self, index: u32) {
         let (context, wire, hosts, table) = self.parts::<T>();
         let Some(end) = table.receivers.get_mut(index as usize) else {
             return;
@@ -197,15 +179,5 @@ impl Partition {
             end.machine.timeout(&end.binding, context);
         }
         end.follow_up::<T>(context, wire, hosts, index, false);
-    }
-}
-
-impl Endpoints {
-    /// Removes all endpoints of a host that died.
-    pub fn forget(&mut self, context: &mut Context, hosts: &mut Hosts, host: u32) {
-        every!(T => {
-            T::table(self).forget_senders(context, hosts, host);
-            T::table(self).forget_receivers(hosts, host);
-        });
     }
 }

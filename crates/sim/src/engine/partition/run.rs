@@ -1,0 +1,238 @@
+//! Event loop of a partition: all events of a small network in order, or those of a large one window by window (see
+//! `windows`).
+
+use super::Partition;
+use crate::engine::context::Context;
+use crate::engine::endpoints::dispatch;
+use crate::engine::events::Single;
+use crate::engine::family::{Family, Handle};
+use crate::engine::hosts::Owner;
+use crate::engine::prefetch::{self, Prefetch};
+use crate::engine::size::{LARGE, LARGE_LINKS, MEDIUM, MEDIUM_LINKS, SMALL};
+use crate::engine::wire::Arrived;
+use crate::packet::{NONE, Packet};
+use duetime_core::Time;
+use std::hint::black_box;
+
+impl Partition {
+    /// Processes every event before `end`.
+    pub fn run_before(&mut self, end: Time) {
+        if self.windows.clocks.len() > 1 {
+            return self.run_in_windows(end);
+        }
+        loop {
+            let until = self.complete_queue(end);
+            self.context.events.adapt_width(self.wire.packet_hops());
+            match self.wire.links() {
+                LARGE_LINKS.. => self.run::<LARGE, true>(until),
+                MEDIUM_LINKS.. => self.run::<MEDIUM, true>(until),
+                _ => self.run::<SMALL, true>(until),
+            }
+            if until == end {
+                return;
+            }
+        }
+    }
+
+    /// Moves the single events that are due before `end` into the queue, as far as the calendar reaches. Returns the
+    /// time before which the queue is complete. Prefetches the owners of all moved timers together, because their state
+    /// has been idle for long.
+    fn complete_queue(&mut self, end: Time) -> Time {
+        let (hosts, endpoints) = (&self.hosts, &self.endpoints);
+        self.context.events.complete_queue(end, |host, slot| {
+            black_box(prefetch::owner(endpoints, hosts.owner(host, slot)));
+        })
+    }
+
+    fn run_in_windows(&mut self, end: Time) {
+        loop {
+            let next = self.next_event();
+            if next >= end {
+                return;
+            }
+            let end = self.complete_queue(end);
+            // No sub-partition sends anything before the next event of the partition.
+            let clocks = &mut self.windows.clocks;
+            for clock in &mut *clocks {
+                *clock = next.max(*clock);
+            }
+            for subpartition in 0..clocks.len() {
+                let horizon = self.windows.horizon(subpartition).min(end);
+                self.windows.clocks[subpartition] = horizon;
+                let events = &mut self.context.events;
+                if events.queue.next_time_of(subpartition) < horizon.as_ps() {
+                    events.queue.enter(subpartition);
+                    self.prefetch_window(horizon);
+                    self.run::<SMALL, false>(horizon);
+                }
+            }
+        }
+    }
+
+    /// Prefetches the state that the events of the open sub-partition before `horizon` need.
+    fn prefetch_window(&mut self, horizon: Time) {
+        let mut due = std::mem::take(&mut self.windows.due);
+        let queue = &self.context.events.queue;
+        queue.append_due(horizon.as_ps(), &mut due);
+        let prefetch = Prefetch {
+            setup: &self.context.setup,
+            wire: &self.wire,
+            hosts: &self.hosts,
+            endpoints: &self.endpoints,
+        };
+        for events in due.chunks(prefetch::MAX_EVENTS) {
+            prefetch.read::<true>(queue, events);
+        }
+        due.clear();
+        self.windows.due = due;
+    }
+
+    #[inline(never)]
+    fn run<const SIZE: u8, const ALONE: bool>(&mut self, end: Time) {
+        let links = self.wire.links() as u32;
+        self.context.events.queue.set_end(end.as_ps());
+        #[cfg(debug_assertions)]
+        let mut last = 0;
+        loop {
+            let Context { setup, events, .. } = &mut self.context;
+            let queue = &mut events.queue;
+            let (time, id) = if SIZE == LARGE {
+                queue.pop_prefetched(|queue| {
+                    let prefetch = Prefetch {
+                        setup,
+                        wire: &self.wire,
+                        hosts: &self.hosts,
+                        endpoints: &self.endpoints,
+                    };
+                    prefetch.read::<false>(queue, queue.current());
+                })
+            } else {
+                queue.pop::<ALONE>()
+            };
+            #[cfg(debug_assertions)]
+            if id != NONE {
+                assert!(time >= last, "{time} ps after {last} ps");
+                last = time;
+            }
+            if SIZE == MEDIUM
+                && let Some(port) = self.wire.ports().get(queue.likely_next::<ALONE>() as usize)
+            {
+                black_box(port.prefetch_first());
+            }
+            // The bound is written as in `Wire::arrival`, so that the compiler drops its check there.
+            if (id as usize) < self.wire.links() {
+                events.now = Time::from_ps(time);
+                let arrived = self.wire.arrival::<ALONE>(&mut self.context, id);
+                if let Some(Arrived { host, packet, more }) = arrived {
+                    self.receive(host, packet);
+                    if more {
+                        self.receive_rest::<ALONE>(id);
+                    }
+                }
+                continue;
+            }
+            if id == NONE {
+                return;
+            }
+            events.now = Time::from_ps(time);
+            events.processed += 1;
+            if id < 2 * links {
+                let Self {
+                    context,
+                    wire,
+                    hosts,
+                    endpoints,
+                    ..
+                } = self;
+                hosts.departure(context, wire, endpoints, id - links);
+            } else {
+                let single = events.retire(id);
+                self.process(&single);
+            }
+        }
+    }
+
+    /// Passes a packet that reached `host` to its endpoint.
+    #[inline(always)]
+    fn receive(&mut self, host: u32, packet: Packet) {
+        dispatch!(Family::of(&packet), T => if packet.is_reverse() {
+            self.acknowledgement::<T>(packet);
+        } else {
+            self.data::<T>(host, packet);
+        });
+    }
+
+    /// Passes the remaining packets that `link` has delivered by now to the host's endpoints.
+    #[inline(never)]
+    fn receive_rest<const ALONE: bool>(&mut self, link: u32) {
+        while let Some(Arrived { host, packet, more }) =
+            self.wire.arrival::<ALONE>(&mut self.context, link)
+        {
+            self.receive(host, packet);
+            if !more {
+                return;
+            }
+        }
+    }
+
+    /// Performs the action of a single event.
+    fn process(&mut self, single: &Single) {
+        match *single {
+            Single::Timer { host, slot } => self.timer(host, slot),
+            Single::Program { link } => {
+                let (hosts, endpoints) = (&self.hosts, &self.endpoints);
+                self.wire.tick(&mut self.context, link, |host| {
+                    let ready = hosts.ready(host);
+                    ready.map(|sender| endpoints.overdue(sender)).sum()
+                });
+            }
+            Single::Sample { position } => {
+                let Context {
+                    events, recorder, ..
+                } = &mut self.context;
+                let link = recorder.sampled_link(position);
+                let port = self.wire.drained(link, events.now);
+                recorder.sample(events, port, position);
+            }
+            Single::Windows => {
+                let windows = self.endpoints.windows(self.context.now());
+                let Context {
+                    setup,
+                    events,
+                    recorder,
+                    ..
+                } = &mut self.context;
+                recorder.sample_windows(setup, events, windows);
+            }
+        }
+    }
+
+    /// Handles a timer of `host` that is due.
+    fn timer(&mut self, host: u32, slot: u32) {
+        match self.hosts.owner(host, slot) {
+            Owner::Free => {}
+            Owner::Sender(Handle { family, index }) => {
+                dispatch!(family, T => self.sender_timer::<T>(index));
+            }
+            Owner::Receiver(Handle { family, index }) => {
+                dispatch!(family, T => self.receiver_timer::<T>(index));
+            }
+            Owner::Death { at } => {
+                if at == self.context.now() {
+                    self.hosts.free_slot(host, slot);
+                    self.die(host);
+                }
+            }
+            Owner::Wake {
+                workload,
+                token,
+                at,
+            } => {
+                if at == self.context.now() {
+                    self.hosts.free_slot(host, slot);
+                    self.wake(host, workload, token);
+                }
+            }
+        }
+    }
+}
