@@ -150,6 +150,7 @@ impl Endpoints {
             .get(index)
             .map_or(0, SendingEnd::prefetch))
     }
+
     /// Prefetches the state of a receiver. The value has no meaning.
     pub fn prefetch_receiver(&self, receiver: Handle) -> u64 {
         let index = receiver.index as usize;
