@@ -28,7 +28,8 @@ impl Contents for Extra {
     }
 
     fn decode(packet: &Packet, extra: Option<&Self>, overhead: u32) -> Decoded {
-        let contents = extra.map_or_else(|| plain(packet, overhead), |extra| extra.packet);
+        let header_bytes = overhead + capture::IP_BYTES;
+        let contents = extra.map_or_else(|| plain(packet, header_bytes), |extra| extra.packet);
         Decoded {
             seq: contents.seq,
             len: contents.len,
@@ -74,12 +75,12 @@ const fn flags(is_reverse: bool) -> d3::Flags {
     d3::Flags(0).with(d3::Flags::ACK, is_reverse)
 }
 
-/// Returns the contents of a [plain](is_plain) packet. `overhead` is the number of bytes around the IP packet.
+/// Returns the contents of a [plain](is_plain) packet. `headers` is the number of its bytes other than payload.
 #[inline(always)]
-pub(super) fn plain(packet: &Packet, overhead: u32) -> d3::Packet {
+pub(super) fn plain(packet: &Packet, headers: u32) -> d3::Packet {
     d3::Packet {
         seq: u64::from(packet.seq),
-        len: packet.wire_bytes() - overhead - capture::IP_BYTES,
+        len: packet.wire_bytes() - headers,
         flags: flags(packet.is_reverse()),
         ..d3::Packet::default()
     }

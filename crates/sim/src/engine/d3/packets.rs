@@ -4,7 +4,13 @@ use crate::engine::context::Context;
 use crate::engine::endpoint::Binding;
 use crate::engine::family::Family;
 use crate::packet::Packet;
-use duetime_proto::d3::{self, Config, wire::capture};
+use duetime_proto::d3::{self, Config};
+
+/// Returns the number of bytes of a packet of `config` without request and payload, with the bytes around the IP packet.
+#[inline(always)]
+pub(super) fn header_bytes(config: &Config, context: &Context) -> u32 {
+    config.wire.header_bytes + u32::from(context.frame_overhead)
+}
 
 /// Creates a packet of this endpoint. `bits` holds the direction flag.
 #[inline(always)]
@@ -15,7 +21,6 @@ pub(super) fn create(
     inner: &d3::Packet,
     bits: u16,
 ) -> Packet {
-    debug_assert_eq!(config.wire.header_bytes, capture::IP_BYTES);
     Packet::new(
         binding.remote,
         binding.peer,

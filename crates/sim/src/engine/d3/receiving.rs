@@ -1,7 +1,7 @@
 //! Receiving end of a D3 flow.
 
 use super::contents::{Extra, is_plain, plain};
-use super::packets::create;
+use super::packets::{create, header_bytes};
 use crate::engine::context::Context;
 use crate::engine::endpoint::{Binding, Receiver};
 use crate::packet::{Packet, REVERSE};
@@ -38,7 +38,7 @@ impl Receiver for Receiving {
     fn input(&mut self, _binding: &mut Binding, context: &mut Context, packet: Packet) -> u32 {
         let inner = match context.take::<Extra>(&packet) {
             Some(extra) => extra.packet,
-            None => plain(&packet, u32::from(context.frame_overhead)),
+            None => plain(&packet, header_bytes(&self.config, context)),
         };
         let newly = self.machine.input(&inner).bytes;
         let delivered = self.machine.delivered();

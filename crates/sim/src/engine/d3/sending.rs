@@ -1,7 +1,7 @@
 //! Sending end of a D3 flow.
 
 use super::contents::{Extra, is_plain, plain};
-use super::packets::create;
+use super::packets::{create, header_bytes};
 use crate::engine::context::Context;
 use crate::engine::endpoint::{Aborted, Binding, Sender};
 use crate::packet::{NONE, Packet};
@@ -49,7 +49,7 @@ impl Sender for Sending {
                 binding.peer = extra.reply;
                 extra.packet
             }
-            None => plain(&packet, u32::from(context.frame_overhead)),
+            None => plain(&packet, header_bytes(&self.config, context)),
         };
         if let Some(faults) = &mut context.faults {
             faults.falsify_feedback(binding.host, self.message.flow, &mut inner);

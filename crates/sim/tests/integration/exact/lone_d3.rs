@@ -11,6 +11,9 @@ const SIZES: [u64; 10] = [
     1, 1_438, 1_439, 1_460, 1_461, 5_000, 30_000, 100_000, 300_001, 1_000_000,
 ];
 
+/// Bytes of a request, and of a FIN's congestion header.
+const CONGESTION_HEADER: u64 = 22;
+
 /// Returns options with rates rounded down and a constant capacity, so that grants can be computed in advance.
 fn plain() -> d3::Config {
     d3::Config::default().with(|c| {
@@ -24,6 +27,8 @@ fn plain() -> d3::Config {
 
 /// Sending host as described by the paper (D3 §4.1, §5), for a flow without competition.
 struct Sender {
+    /// Bytes of a packet without congestion header and payload.
+    header: u64,
     /// Bytes per microsecond of one encoded unit, as a power of two.
     scale: i32,
     /// Rate of the whole path, in units.
@@ -58,7 +63,7 @@ impl Sender {
 
     /// Sends `len` bytes. With a request or the FIN, the packet and its answer have the congestion header.
     fn send(&mut self, at: u64, len: u64, request: bool, fin: bool) {
-        let header = if request || fin { 62 } else { 40 };
+        let header = self.header(request || fin);
         let arrived = self.forward.carry(at, header + len);
         let answered = self.back.carry(arrived, header);
         if request {
@@ -71,24 +76,39 @@ impl Sender {
         }
     }
 
+    fn header(&self, is_long: bool) -> u64 {
+        self.header + if is_long { CONGESTION_HEADER } else { 0 }
+    }
+
+    /// Returns the maximum payload of a packet.
+    fn payload(&self, is_long: bool) -> u64 {
+        1_500 - self.header(is_long)
+    }
+
     /// Returns the bytes on the wire of all remaining data as one burst, with the FIN on the last packet if it fits.
     fn burst(&self) -> u64 {
-        let last = (self.left - 1) % 1_460 + 1;
-        self.left + self.left.div_ceil(1_460) * 40 + if last <= 1_438 { 22 } else { 0 }
+        let payload = self.payload(false);
+        let last = (self.left - 1) % payload + 1;
+        let fin = if last <= self.payload(true) {
+            CONGESTION_HEADER
+        } else {
+            0
+        };
+        self.left + self.left.div_ceil(payload) * self.header + fin
     }
 
     /// Sends the next packet at `at`. Returns false if no packet may leave.
     fn step(&mut self, at: u64, due: &mut bool) -> bool {
         if std::mem::take(due) && self.burst() > self.budget {
             // More than this round trip can send: the first packet carries the request for the next.
-            let len = self.left.min(1_438);
-            let fits = self.budget >= 62 + len;
+            let len = self.left.min(self.payload(true));
+            let fits = self.budget >= self.header(true) + len;
             self.send(at, if fits { len } else { 0 }, true, false);
             return true;
         }
-        let len = self.left.min(1_460);
-        let fin = self.request.is_none() && len == self.left && len <= 1_438;
-        if self.budget < len + if fin { 62 } else { 40 } {
+        let len = self.left.min(self.payload(false));
+        let fin = self.request.is_none() && len == self.left && len <= self.payload(true);
+        if self.budget < len + self.header(fin) {
             return false;
         }
         self.send(at, len, false, fin);
@@ -98,11 +118,17 @@ impl Sender {
 
 /// Returns the delivery time of `bytes` submitted at `start`. The SYN requests and gets `first` units.
 fn delivery(links: &[Link], start: u64, bytes: u64, first: u64) -> u64 {
+    delivery_with(40, links, start, bytes, first)
+}
+
+/// Same as [`delivery`] for packets with `header` bytes instead of 40.
+fn delivery_with(header: u64, links: &[Link], start: u64, bytes: u64, first: u64) -> u64 {
     let slowest = links.iter().map(|link| link.rate.as_bps()).min().unwrap() as f64 / 8e6;
     let scale = (slowest / 64.0).log2().floor() as i32;
     let [forward, back] = Line::both(links, 0);
     let full = (slowest / f64::from(scale).exp2()).floor() as u64;
     let mut sender = Sender {
+        header,
         scale,
         full,
         left: bytes,
@@ -113,7 +139,8 @@ fn delivery(links: &[Link], start: u64, bytes: u64, first: u64) -> u64 {
         request: None,
         delivered: 0,
     };
-    let mut feedback_at = sender.back.carry(sender.forward.carry(start, 62), 62);
+    let syn = sender.header(true);
+    let mut feedback_at = sender.back.carry(sender.forward.carry(start, syn), syn);
     sender.rtt = feedback_at - start;
     sender.grant(first);
     let mut due = true;
@@ -134,8 +161,18 @@ fn delivery(links: &[Link], start: u64, bytes: u64, first: u64) -> u64 {
 }
 
 fn simulated(links: &[Link], start: u64, bytes: u64, deadline: Option<Span>) -> u64 {
+    simulated_with(plain(), links, start, bytes, deadline)
+}
+
+fn simulated_with(
+    config: d3::Config,
+    links: &[Link],
+    start: u64,
+    bytes: u64,
+    deadline: Option<Span>,
+) -> u64 {
     let kind = flows(&[(Span::from_ps(start), 0, 1, bytes, deadline)]);
-    let records = run(&scenario(chain(links), Protocol::D3(plain()), vec![kind])).records;
+    let records = run(&scenario(chain(links), Protocol::D3(config), vec![kind])).records;
     assert_eq!(
         (records.flows[0].retransmits, records.flows[0].timeouts),
         (0, 0)
@@ -174,6 +211,19 @@ fn every_size_over_every_chain_without_deadline() {
                 "{bytes} B over {links:?}"
             );
         }
+    }
+}
+
+/// Over UDP, packets have longer headers (`duetime lab compare`).
+#[test]
+fn every_size_with_headers_of_udp() {
+    let header = 72;
+    let config = plain().with(|c| c.wire.header_bytes = header);
+    for bytes in SIZES {
+        let links = [gigabit(); 2];
+        let got = simulated_with(config, &links, 0, bytes, None);
+        let expected = delivery_with(header.into(), &links, 0, bytes, 0);
+        assert_eq!(got, expected, "{bytes} B");
     }
 }
 
