@@ -12,8 +12,13 @@ pub trait Contents: Debug + Sized {
     fn opening(&self) -> Option<(u32, &Message)>;
 
     /// Returns the packet as a capture would show it; `contents` is `None` for a packet without any. `headers` is the
-    /// number of bytes around the IP packet.
-    fn decode(packet: &Packet, contents: Option<&Self>, headers: u32) -> Decoded;
+    /// number of bytes around the IP packet. Defaults to the position in [`Packet::seq`], without headers and payload.
+    fn decode(packet: &Packet, _contents: Option<&Self>, _headers: u32) -> Decoded {
+        Decoded {
+            seq: u64::from(packet.seq),
+            ..Decoded::default()
+        }
+    }
 
     /// Returns true if the packet carries a request to routers. Fault injection can drop such requests.
     fn is_request(&self) -> bool {

@@ -1,8 +1,6 @@
 //! Contents of `due`'s packets.
 
-use crate::capture::Decoded;
 use crate::engine::contents::Contents;
-use crate::packet::Packet;
 use crate::workload::Message;
 use duetime_proto::due::{Body, Control};
 use std::sync::Arc;
@@ -25,13 +23,6 @@ impl Contents for Extra {
         match self {
             Self::Data { message, reply, .. } => Some((*reply, message)),
             Self::Control { .. } => None,
-        }
-    }
-
-    fn decode(packet: &Packet, _extra: Option<&Self>, _headers: u32) -> Decoded {
-        Decoded {
-            seq: u64::from(packet.seq),
-            ..Decoded::default()
         }
     }
 }
