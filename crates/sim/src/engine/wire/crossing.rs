@@ -23,6 +23,7 @@ pub struct Messages {
     extras: Vec<Option<Extra>>,
 }
 
+#[cfg(feature = "threads")]
 impl Messages {
     /// Returns the number of packets.
     pub fn len(&self) -> usize {
