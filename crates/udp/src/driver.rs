@@ -28,10 +28,10 @@ const DATAGRAMS_PER_CLOCK: usize = 16;
 const MAX_RECEIVES: usize = 32;
 /// Maximum time for which a dropped socket sends its remaining data.
 const LINGER: Span = Span::from_secs(10);
-/// Time for which the thread polls before it sleeps. To put a thread to sleep and to wake it costs both hosts more: with
-/// polling, a flow needs a fifth less processor time per byte.
+/// Maximum time for which the thread polls before it sleeps. Sleeping and waking take processor time on both hosts; with
+/// polling, a flow needs a fifth less per byte.
 const MAX_POLLING: Span = Span::from_us(20);
-/// The thread polls if its last wait was shorter than this.
+/// Length of the last wait below which the thread polls.
 const SHORT_WAIT: Span = Span::from_us(50);
 /// Maximum wait for space in a full socket, in nanoseconds.
 const FULL_SOCKET_WAIT_NS: i64 = 1_000_000;

@@ -28,6 +28,7 @@ impl Contents for Extra {
     }
 
     fn decode(packet: &Packet, extra: Option<&Self>, overhead: u32) -> Decoded {
+        // Captures contain packets with the simulator's headers, not those of UDP.
         let header_bytes = overhead + capture::IP_BYTES;
         let contents = extra.map_or_else(|| plain(packet, header_bytes), |extra| extra.packet);
         Decoded {

@@ -1,7 +1,7 @@
 //! A partition: its parts, their construction, and their records at the end of the run.
 //!
-//! What happens in a partition is in the files of this folder: the event loop (`run`), workloads (`applications`),
-//! endpoints (`sending`, `receiving`) and deaths of hosts (`deaths`).
+//! `run` is the event loop. The other modules handle its events: `applications` those of workloads, `sending` and
+//! `receiving` those of endpoints, and `deaths` the deaths of hosts.
 
 mod applications;
 mod deaths;
