@@ -7,16 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MESSAGE d3_message
+#include "must.h"
+
 #define ANSWER 300000
 #define GIGABIT 1000000000u
-
-#define MUST(condition)                                                               \
-    do {                                                                              \
-        if (!(condition)) {                                                           \
-            fprintf(stderr, "line %d: %s; %s\n", __LINE__, #condition, d3_message()); \
-            exit(1);                                                                  \
-        }                                                                             \
-    } while (0)
 
 static unsigned char answer[ANSWER];
 

@@ -7,18 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MESSAGE d3_message
+#include "must.h"
+
 #define STREAMS 50
 #define ANSWER 20000
 #define SLOW 3000000
 #define GIGABIT 1000000000u
-
-#define MUST(condition)                                                               \
-    do {                                                                              \
-        if (!(condition)) {                                                           \
-            fprintf(stderr, "line %d: %s; %s\n", __LINE__, #condition, d3_message()); \
-            exit(1);                                                                  \
-        }                                                                             \
-    } while (0)
 
 static unsigned char zeros[SLOW];
 static pthread_barrier_t answered;

@@ -11,16 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#define MESSAGE due_message
+#include "must.h"
+
 #define ANSWER 300000
 #define GIGABIT 1000000000u
-
-#define MUST(condition)                                                                 \
-    do {                                                                                \
-        if (!(condition)) {                                                             \
-            fprintf(stderr, "line %d: %s; %s\n", __LINE__, #condition, due_message());  \
-            exit(1);                                                                    \
-        }                                                                               \
-    } while (0)
 
 static unsigned char answer[ANSWER];
 

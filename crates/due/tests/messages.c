@@ -4,17 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MESSAGE due_message
+#include "must.h"
+
 #define QUERIES 50
 #define ANSWER 20000
 #define GIGABIT 1000000000u
-
-#define MUST(condition)                                                                \
-    do {                                                                               \
-        if (!(condition)) {                                                            \
-            fprintf(stderr, "line %d: %s; %s\n", __LINE__, #condition, due_message()); \
-            exit(1);                                                                   \
-        }                                                                              \
-    } while (0)
 
 static unsigned char answer[ANSWER];
 

@@ -5,6 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+/// Folder of the headers of C tests.
+const HEADERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../udp/tests/clibrary");
+
 /// Libraries of a transport that `script/library` has installed in a folder.
 pub struct Library {
     prefix: PathBuf,
@@ -39,6 +42,7 @@ impl Library {
         let compiled = Command::new("cc")
             .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-pthread", "-I"])
             .arg(self.prefix.join("include"))
+            .args(["-I", HEADERS])
             .arg("-o")
             .arg(&binary)
             .arg(program)
