@@ -33,6 +33,9 @@ pub const ANNOUNCEMENT_BYTES: usize = 24;
 pub const MIN_MTU: u32 = 576;
 /// Minimum of [`Layout::area`] for messages of several packets: [`MIN_MTU`] without the headers of IPv6 and UDP.
 pub const MIN_AREA: u32 = MIN_MTU - 48 - DATAGRAM_HEADER_BYTES as u32;
+/// Number of packets from which the last packet of a message is padded to the length of the others. With datagrams of
+/// equal length, one system call sends the end of a message together with the next one; the wire carries at most 1/64 more.
+const MIN_PADDED_PACKETS: u32 = 64;
 /// Maximum time to a deadline.
 pub const MAX_TIME_LEFT: Span = Span::from_secs(1_000_000);
 
@@ -140,6 +143,11 @@ pub enum DatagramError {
 
 /// Appends a datagram to `out` and returns its length. [`Body::Data`] must not have packet 0.
 pub fn encode(datagram: &Datagram<'_>, out: &mut Vec<u8>) -> usize {
+    encode_padded(datagram, 0, out)
+}
+
+/// Appends a datagram like [`encode`], with `padding` zeros behind the payload.
+pub fn encode_padded(datagram: &Datagram<'_>, padding: usize, out: &mut Vec<u8>) -> usize {
     let (kind, flags, value) = datagram.body.fields();
     debug_assert!(!matches!(datagram.body, Body::Data { packet: 0, .. }));
     let mut head = [0; DATAGRAM_HEADER_BYTES];
@@ -168,6 +176,7 @@ pub fn encode(datagram: &Datagram<'_>, out: &mut Vec<u8>) -> usize {
     out.extend_from_slice(&head);
     out.extend_from_slice(extension);
     out.extend_from_slice(payload);
+    out.resize(out.len() + padding, 0);
     // Of the copy, which is in the cache.
     let datagram = &mut out[before..];
     let crc = checksum(datagram);
@@ -373,6 +382,25 @@ impl Layout {
             Some(before) => (first + before * u64::from(self.area), u64::from(self.area)),
         };
         Some((start, self.bytes.saturating_sub(start).min(max) as usize))
+    }
+
+    /// Returns the number of zeros that the source sends behind the payload of a packet.
+    pub fn padding(&self, packet: u32) -> usize {
+        match self.range(packet) {
+            Some((_, bytes)) if packet > 0 && self.packets >= MIN_PADDED_PACKETS => {
+                (self.area as usize).saturating_sub(bytes)
+            }
+            _ => 0,
+        }
+    }
+
+    /// Returns the position of the first byte of a received packet and its part of the message. Returns `None` if the
+    /// message has no packet of this length, with or without padding.
+    pub fn contents<'a>(&self, packet: u32, payload: &'a [u8]) -> Option<(u64, &'a [u8])> {
+        let (start, bytes) = self.range(packet)?;
+        let contents = payload.get(..bytes)?;
+        let is_padded = packet > 0 && payload.len() == self.area as usize;
+        (is_padded || payload.len() == bytes).then_some((start, contents))
     }
 
     /// Returns the bytes of the first `packets` packets.

@@ -3,7 +3,7 @@
 use duetime_core::Span;
 use duetime_proto::due::wire::{
     ANNOUNCEMENT_BYTES, Announced, Body, Datagram, DatagramError, Layout, MAX_TIME_LEFT, MIN_AREA,
-    Reason, decode, encode,
+    Reason, decode, encode, encode_padded,
 };
 use std::net::SocketAddr;
 
@@ -250,6 +250,62 @@ fn packets_cover_each_byte_once() {
             assert!(longest <= 1_500);
         }
     }
+}
+
+#[test]
+fn last_packet_of_a_long_message_is_padded() {
+    let [peer, _] = addresses();
+    // Packet 0 has 1,416 bytes, the others 1,440, and the last has 1.
+    let layout =
+        |packets: u64| Layout::new(1_416 + (packets - 2) * 1_440 + 1, 1_500, peer).unwrap();
+    let padding = |layout: Layout, packet| layout.padding(packet);
+    assert_eq!(
+        [0, 61, 62, 63].map(|packet| padding(layout(63), packet)),
+        [0; 4]
+    );
+    assert_eq!(
+        [0, 62, 63, 64].map(|packet| padding(layout(64), packet)),
+        [0, 0, 1_439, 0]
+    );
+    let body = Body::Data {
+        packet: 63,
+        payload: &[7],
+    };
+    let mut bytes = Vec::new();
+    assert_eq!(encode_padded(&datagram(body), 1_439, &mut bytes), 1_472);
+    let Ok(Datagram {
+        body: Body::Data { packet, payload },
+        ..
+    }) = decode(&bytes)
+    else {
+        panic!("{bytes:?}");
+    };
+    for layout in [
+        layout(64),
+        Layout::received(1_416 + 62 * 1_440 + 1, 1_416).unwrap(),
+    ] {
+        assert_eq!(
+            layout.contents(packet, payload),
+            Some((1_416 + 62 * 1_440, &[7][..]))
+        );
+        assert_eq!(
+            layout.contents(packet, &payload[..1]),
+            layout.contents(packet, payload)
+        );
+        assert_eq!(layout.contents(packet, &payload[..2]), None);
+        assert_eq!(layout.contents(packet, &[]), None);
+        assert_eq!(
+            layout.contents(packet - 1, payload),
+            Some((1_416 + 61 * 1_440, payload))
+        );
+        assert_eq!(layout.contents(packet - 1, &payload[..1_439]), None);
+        assert_eq!(layout.contents(packet + 1, payload), None);
+        assert_eq!(layout.contents(0, payload), None);
+    }
+    // A single packet has no padding.
+    let single = Layout::new(1, 1_500, peer).unwrap();
+    assert_eq!(single.contents(0, &[7]), Some((0, &[7][..])));
+    assert_eq!(single.contents(0, &[7, 0]), None);
 }
 
 #[test]

@@ -95,8 +95,7 @@ impl Endpoint {
                 return true;
             }
         };
-        let range = layout.range(packet);
-        let Some((start, _)) = range.filter(|&(_, bytes)| bytes == payload.len()) else {
+        let Some((start, payload)) = layout.contents(packet, payload) else {
             self.totals.malformed += 1;
             return true;
         };

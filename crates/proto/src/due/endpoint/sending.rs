@@ -292,7 +292,11 @@ impl Endpoint {
                 token,
                 body,
             };
-            let bytes = wire::encode(&datagram, out);
+            let padding = match body {
+                Body::Data { packet, .. } => message.layout.padding(packet),
+                _ => 0,
+            };
+            let bytes = wire::encode_padded(&datagram, padding, out);
             if matches!(body, Body::First { .. }) {
                 message.token_sent = token;
             }
