@@ -28,11 +28,9 @@ const DATAGRAMS_PER_CLOCK: usize = 16;
 const MAX_RECEIVES: usize = 32;
 /// Maximum time for which a dropped socket sends its remaining data.
 const LINGER: Span = Span::from_secs(10);
-/// Maximum time for which the thread polls before it sleeps. Sleeping and waking take processor time on both hosts; with
-/// polling, a flow needs a fifth less per byte.
-const MAX_POLLING: Span = Span::from_us(20);
-/// Length of the last wait below which the thread polls.
-const SHORT_WAIT: Span = Span::from_us(50);
+/// Length of the last wait up to which the thread polls, and the maximum time of polling before it sleeps. Sleeping and
+/// waking take processor time on both hosts; with polling, a flow needs a fifth less per byte.
+const MAX_POLLING: Span = Span::from_us(50);
 /// Maximum wait for space in a full socket, in nanoseconds.
 const FULL_SOCKET_WAIT_NS: i64 = 1_000_000;
 
@@ -44,7 +42,7 @@ pub struct Driver<P: Protocol> {
     pub ecn: Option<EcnCodepoint>,
     /// Becomes readable when an application thread wakes the driver.
     pub wakeup: UnixStream,
-    /// True if the last wait was shorter than [`SHORT_WAIT`].
+    /// True if the last wait was shorter than [`MAX_POLLING`].
     pub is_busy: bool,
 }
 
@@ -249,7 +247,7 @@ impl<P: Protocol> Driver<P> {
             }
             thread::yield_now();
         }
-        self.is_busy = now.since(started) < SHORT_WAIT;
+        self.is_busy = now.since(started) < MAX_POLLING;
         if wanted[0].revents().contains(PollFlags::ERR) {
             self.take_reports();
         }
