@@ -77,13 +77,15 @@ impl<T> Outgoing<T> {
     }
 
     /// Orders messages by deadline, requests first; then late messages by deadline; then the others by remaining
-    /// packets, rounded so that not every packet moves its message.
+    /// packets, rounded so that not every packet moves its message. Their packets 0 come first: behind the granted packets
+    /// of others, the receiver would learn of a message too late to grant it without a gap.
     fn urgency(&self) -> Urgency {
         let left = round(self.announced.saturating_sub(self.next));
         match self.announcement.deadline {
             _ if self.is_aborted => (0, 0, 0),
             Some(deadline) => (u8::from(self.is_background), deadline.as_ps(), left),
             None if self.announcement.is_request => (0, 0, left),
+            None if self.next == 0 => (2, 0, 0),
             None => (2, left, 0),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::network::{Faults, LATENCY, Network, RATE, at_us, plain};
 use duetime_core::{Span, Time};
-use duetime_proto::due::{Announcement, Config, Control};
+use duetime_proto::due::{Announcement, Body, Config, Control, Sender};
 
 /// A lone message needs its transmission time, one round trip for the first grant and the latency of its path.
 #[test]
@@ -15,6 +15,49 @@ fn lone_message_fills_the_link() {
     assert!(
         took >= ideal && took < ideal + LATENCY,
         "{took} instead of {ideal}"
+    );
+}
+
+/// With many granted packets at the source, its next message would otherwise be granted after a gap.
+#[test]
+fn packet_0_precedes_granted_packets_without_a_deadline() {
+    let config = Config::default();
+    let mut sender = Network::new(1, Faults::default()).senders.remove(0);
+    let grant = Control::Grant {
+        up_to: 100,
+        arrived: 1,
+        class: 0,
+        is_background: false,
+    };
+    let mut sent = Vec::new();
+    let mut transmit = |sender: &mut Sender<u64>, packets| {
+        for _ in 0..packets {
+            let data = sender.poll_transmit().expect("a packet").0;
+            let Body::Payload { number, .. } = data.body else {
+                panic!("{data:?}");
+            };
+            sent.push((data.message, number));
+        }
+    };
+    let deadline = Some(at_us(1_000));
+    for (number, deadline) in [(1, None), (2, None), (3, deadline), (4, None)] {
+        sender.send(&config, Time::ZERO, number, plain(144_000, deadline), 0);
+        transmit(&mut sender, 1);
+        sender.input(Time::ZERO, number, grant);
+        transmit(&mut sender, 1);
+    }
+    assert_eq!(
+        sent,
+        [
+            (1, 0),
+            (1, 1),
+            (2, 0),
+            (1, 2),
+            (3, 0),
+            (3, 1),
+            (3, 2),
+            (3, 3)
+        ]
     );
 }
 
