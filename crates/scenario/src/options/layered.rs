@@ -15,18 +15,30 @@ pub(crate) type Overrides<'a> = Vec<[Place<'a>; 2]>;
 /// Options that were read, and the keys that override a profile.
 pub(crate) type Configured<'a, T> = Result<(T, Overrides<'a>)>;
 
+/// Configuration that options set.
+pub(crate) trait Configuration: Clone + Default + PartialEq {
+    /// Returns the defaults of the file.
+    fn start() -> Self {
+        Self::default()
+    }
+
+    /// Applies the `profile` of a layer, before its keys.
+    fn apply(&mut self, _profile: &Place<'_>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Sets options that follow others and are in no layer, and checks rules that involve several options.
+    fn finish(&mut self, _: Layers<'_, '_>) -> Result<()> {
+        Ok(())
+    }
+}
+
 /// Options of a configuration `C`.
 pub(crate) struct Options<C: 'static> {
     /// Keys of the options.
     pub keys: &'static [Key],
     /// Field of each key.
     pub fields: &'static [Field<C>],
-    /// Returns the defaults.
-    pub base: fn() -> C,
-    /// Applies the profile of a layer, before its keys.
-    pub profile: fn(&mut C, &Reader<'_>) -> Result<()>,
-    /// Checks rules that involve several options.
-    pub check: fn(&C, Layers<'_, '_>) -> Result<()>,
 }
 
 /// Field of a configuration that a key sets.
@@ -35,28 +47,25 @@ pub(crate) struct Field<C> {
     pub unit: &'static str,
     /// Sets the field from the value.
     pub set: fn(&mut C, &Place<'_>, &'static Kind) -> Result<()>,
-    /// Sets the field from other options if no layer has the key.
-    pub follow: fn(&mut C),
     /// Returns the value for the manifest, or `None` if it omits the key.
     pub write: fn(&C) -> Option<Value>,
 }
 
-impl<C> Options<C> {
+impl<C: Configuration> Options<C> {
     /// Reads the layers over the defaults. Returns `make` of the configuration, and the keys that override a profile.
     pub fn read<'a, T>(
         &self,
         layers: Layers<'_, 'a>,
         make: impl FnOnce(C) -> T,
-    ) -> Configured<'a, T>
-    where
-        C: Clone + PartialEq,
-    {
-        let mut config = (self.base)();
+    ) -> Configured<'a, T> {
+        let mut config = C::start();
         let mut profile = None;
         let mut overrides = Vec::new();
         for reader in layers {
-            (self.profile)(&mut config, reader)?;
-            profile = reader.find("profile").or(profile);
+            if let Some(found) = reader.find("profile") {
+                config.apply(&found)?;
+                profile = Some(found);
+            }
             for (key, field) in self.keys.iter().zip(self.fields) {
                 let Some(place) = reader.find(key.name) else {
                     continue;
@@ -72,12 +81,7 @@ impl<C> Options<C> {
                 }
             }
         }
-        for (key, field) in self.keys.iter().zip(self.fields) {
-            if !layers.iter().any(|reader| reader.find(key.name).is_some()) {
-                (field.follow)(&mut config);
-            }
-        }
-        (self.check)(&config, layers)?;
+        config.finish(layers)?;
         Ok((make(config), overrides))
     }
 
@@ -94,19 +98,24 @@ impl<C> Options<C> {
     }
 }
 
+/// Returns the most specific value of one of the keys, or of the first of them in the same layer.
+pub(crate) fn last<'a>(layers: Layers<'_, 'a>, keys: &[&str]) -> Option<Place<'a>> {
+    let find = |reader: &&Reader<'a>| keys.iter().find_map(|key| reader.find(key));
+    layers.iter().rev().find_map(find)
+}
+
 /// Declares the options of a transport's configuration as `OPTIONS`. Also declares `TABLE`, its table in the file,
 /// including shared options; `VARIANT`, the keys of a variant; and `LAYERS`, the names of its tables from the specific to
 /// the general.
 macro_rules! options {
     (
         $(#[doc = $about:literal])+
-        $table:ident $(over $($below:ident),+)? for $config:ty $(, starting from $base:path)? $(, profiled by $profile:path)? $(, checked by $check:path)? {
+        $table:ident $(over $($below:ident),+)? for $config:ty {
             $(
                 $(#[doc = $doc:literal])+
                 $key:ident : $kind:expr
                     $(, default $default:literal)? $(, otherwise $otherwise:literal)?
-                    $(, unit $unit:literal)? $(, field $($path:ident).+)? $(, read $read:path)?
-                    $(, set $set:expr)? $(, write $write:expr)? $(, follow $follow:expr)?;
+                    $(, unit $unit:literal)? $(, field $($path:ident).+)? $(, read $read:path)? $(, by $by:expr)?;
             )+
         }
     ) => {
@@ -115,15 +124,17 @@ macro_rules! options {
             keys: $crate::keys::keys!($(
                 $(#[doc = $doc])+ $key: $kind $(, default $default)? $(, otherwise $otherwise)?;
             )+),
-            fields: &[$($crate::options::Field {
+            fields: &[$(options!(@or [$($by)?] [$crate::options::Field {
                 unit: concat!($($unit)?),
-                set: options!(@set [$($set)?] $key [$($($path)+)?] [$($read)?]),
-                follow: options!(@follow $($follow)?),
-                write: options!(@write [$($write)?] [$($set)?] $key [$($($path)+)?]),
-            }),+],
-            base: options!(@base $($base)?),
-            profile: options!(@check $($profile)?),
-            check: options!(@check $($check)?),
+                set: |config, place, kind| {
+                    options!(@or [$(config.$($path).+)?] [config.$key]) =
+                        options!(@or [$($read)?] [$crate::values::Readable::read])(place, kind)?;
+                    Ok(())
+                },
+                write: |config| Some($crate::values::Resolved::resolved(
+                    &options!(@or [$(config.$($path).+)?] [config.$key])
+                )),
+            }])),+],
         };
         /// Table in the file.
         pub(crate) static TABLE: $crate::keys::Table = $crate::keys::Table {
@@ -146,32 +157,13 @@ macro_rules! options {
             OPTIONS.check_defaults();
         }
     };
-    (@set [$set:expr] $key:ident $path:tt $read:tt) => { $set };
-    (@set [] $key:ident [] $read:tt) => { options!(@set [] $key [$key] $read) };
-    (@set [] $key:ident $path:tt []) => { options!(@set [] $key $path [$crate::values::Readable::read]) };
-    (@set [] $key:ident [$($path:ident)+] [$read:path]) => {
-        |config, place, kind| {
-            config.$($path).+ = $read(place, kind)?;
-            Ok(())
-        }
-    };
-    (@write [$write:expr] $set:tt $key:ident $path:tt) => { |config| Some($write(config)) };
-    (@write [] [$set:expr] $key:ident $path:tt) => { |_| None };
-    (@write [] [] $key:ident []) => { options!(@write [] [] $key [$key]) };
-    (@write [] [] $key:ident [$($path:ident)+]) => {
-        |config| Some($crate::values::Resolved::resolved(&config.$($path).+))
-    };
-    (@follow) => { |_| () };
-    (@follow $follow:expr) => { $follow };
-    (@base) => { Default::default };
-    (@base $base:path) => { $base };
-    (@check) => { |_, _| Ok(()) };
-    (@check $check:path) => { $check };
+    (@or [] [$($otherwise:tt)+]) => { $($otherwise)+ };
+    (@or [$($given:tt)+] $otherwise:tt) => { $($given)+ };
 }
 pub(crate) use options;
 
 #[cfg(test)]
-impl<C: PartialEq + std::fmt::Debug> Options<C> {
+impl<C: Configuration + std::fmt::Debug> Options<C> {
     /// Compares each documented default that is a value with the default of the configuration.
     pub fn check_defaults(&self) {
         for (key, field) in self.keys.iter().zip(self.fields) {
@@ -179,10 +171,10 @@ impl<C: PartialEq + std::fmt::Debug> Options<C> {
             let Ok(document) = crate::Document::parse(&line, "default") else {
                 continue;
             };
-            let mut config = (self.base)();
+            let mut config = C::start();
             (field.set)(&mut config, &Place::root(&document).at(key.name), &key.kind)
                 .unwrap_or_else(|error| panic!("{error}"));
-            assert_eq!(config, (self.base)(), "{line}");
+            assert_eq!(config, C::start(), "{line}");
         }
     }
 }

@@ -15,10 +15,8 @@
 //! required. `read` names a function for values that [`Readable`](crate::values::Readable) cannot read.
 //!
 //! Options: `unit` is the suffix of the name in the resolved form, if the kind does not imply it. `field` names the
-//! field if it differs from the key. `follow` is a function that sets the field if no table has the key. `starting from`
-//! names a function that returns the defaults, if they differ from those of the type. `profiled by` names a function that
-//! applies a key that sets several options. `set` and `write` replace reading and writing if a key is not exactly one
-//! field; with `set` alone, the resolved form omits the key.
+//! field if it differs from the key. `by` is a [`Field`] of a key that is not exactly one field. The configuration
+//! implements [`Configuration`].
 //!
 //! Tables: `otherwise "…" is` gives the default value. A row binds its value to the name of the key. A row that is
 //! `left to then` is not read; `then` computes the remaining fields and checks them.
@@ -26,5 +24,7 @@
 mod layered;
 mod whole;
 
-pub(crate) use layered::{Configured, Field, Layers, Options, Overrides, options};
+pub(crate) use layered::{
+    Configuration, Configured, Field, Layers, Options, Overrides, last, options,
+};
 pub(crate) use whole::{fields, resolved_fields, table, tagged};

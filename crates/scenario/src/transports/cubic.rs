@@ -6,8 +6,8 @@ use crate::diagnostic::Result;
 use crate::keys::Kind::{Boolean, Time};
 use crate::keys::S;
 use crate::model::Protocol;
-use crate::options::{Configured, Layers, options};
-use crate::table::Reader;
+use crate::options::{Configuration, Configured, Layers, last, options};
+use crate::place::Place;
 use duetime_core::Span;
 use duetime_proto::window::{CongestionControl, Cubic};
 
@@ -18,7 +18,7 @@ pub(super) const ABOUT: About = About {
 
 options! {
     /// CUBIC. Also accepts the keys of `[tcp]`, which override that table.
-    cubic over tcp for Cubic, starting from linux, profiled by profile, checked by hystart_can_measure {
+    cubic over tcp for Cubic {
         /// Slows and then ends the first slow start when round trips grow by an eighth, clamped to 4 to 16 ms
         /// (HyStart++, RFC 9406). Requires `recovery = "sack"`. False with `profile = "paper"`.
         hystart: Boolean, default true;
@@ -37,31 +37,28 @@ pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {
     tcp::with(layers, OPTIONS.read(layers, CongestionControl::Cubic)?)
 }
 
-/// Returns the options of Linux's CUBIC.
-fn linux() -> Cubic {
-    Cubic {
-        hystart: true,
-        tick: Span::from_ms(4),
-        alpha_one: false,
+impl Configuration for Cubic {
+    /// Returns the options of Linux's CUBIC.
+    fn start() -> Self {
+        Self {
+            hystart: true,
+            tick: Span::from_ms(4),
+            alpha_one: false,
+        }
     }
-}
 
-fn profile(curve: &mut Cubic, reader: &Reader<'_>) -> Result<()> {
-    if let Some(place) = reader.find("profile") {
-        *curve = if tcp::is_linux(&place)? {
-            linux()
-        } else {
-            Cubic::default()
-        };
+    fn apply(&mut self, profile: &Place<'_>) -> Result<()> {
+        *self = tcp::profiled(profile)?;
+        Ok(())
     }
-    Ok(())
-}
 
-fn hystart_can_measure(curve: &Cubic, layers: Layers<'_, '_>) -> Result<()> {
-    // Without selective acknowledgements the default has no effect.
-    if layers.iter().all(|reader| reader.find("hystart").is_none()) {
-        return Ok(());
+    /// Refuses `hystart` without selective acknowledgements.
+    fn finish(&mut self, layers: Layers<'_, '_>) -> Result<()> {
+        // Without selective acknowledgements the default has no effect.
+        if last(layers, &["hystart"]).is_none() {
+            return Ok(());
+        }
+        let (config, _) = tcp::OPTIONS.read(layers, |config| config)?;
+        tcp::sack(&config).by(layers, "hystart", self.hystart)
     }
-    let (config, _) = tcp::OPTIONS.read(layers, |config| config)?;
-    tcp::sack(&config).by(layers, "hystart", curve.hystart)
 }

@@ -5,7 +5,7 @@ use super::{dctcp, tcp};
 use crate::diagnostic::Result;
 use crate::keys::Kind::{self, List, Number};
 use crate::model::Protocol;
-use crate::options::{Configured, Layers, options};
+use crate::options::{Configuration, Configured, Field, Layers, last, options};
 use crate::place::Place;
 use crate::values::{word, words};
 use duetime_proto::window::{Completion, CongestionControl, D2tcp};
@@ -22,11 +22,9 @@ options! {
     /// D2TCP. Also accepts the keys of `[tcp]` and `[dctcp]`, which override those tables.
     d2tcp over dctcp, tcp for D2tcp {
         /// Bounds of the deadline imminence d; [1, 1] is DCTCP.
-        imminence: List(&IMMINENCE), otherwise "[0.5, 2.0]",
-            set bounds, write |d2tcp: &D2tcp| json!([d2tcp.d_min, d2tcp.d_max]);
+        imminence: List(&IMMINENCE), otherwise "[0.5, 2.0]", by BOUNDS;
         /// d of a flow after its deadline.
-        expired: IMMINENCE, otherwise "the lower bound of `imminence`", field d_expired,
-            follow |config| config.d_expired = config.d_min;
+        expired: IMMINENCE, otherwise "the lower bound of `imminence`", field d_expired;
         /// Formula of Tc: B / (3W/4), or the sum over the sawtooth (D2TCP §3.2).
         completion: word::<Completion>(), default "approximate";
     }
@@ -44,6 +42,21 @@ pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {
 }
 
 words!(Completion: Approximate = "approximate", Precise = "precise");
+
+impl Configuration for D2tcp {
+    fn finish(&mut self, layers: Layers<'_, '_>) -> Result<()> {
+        if last(layers, &["expired"]).is_none() {
+            self.d_expired = self.d_min;
+        }
+        Ok(())
+    }
+}
+
+const BOUNDS: Field<D2tcp> = Field {
+    unit: "",
+    set: bounds,
+    write: |config| Some(json!([config.d_min, config.d_max])),
+};
 
 fn bounds(config: &mut D2tcp, place: &Place<'_>, _: &'static Kind) -> Result<()> {
     let items = place.array()?;

@@ -12,7 +12,7 @@ use crate::expected::{Expected, Form};
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, Number, Share, Size, Time};
 use crate::keys::{S, TB, Table, US, keys};
 use crate::model::Protocol;
-use crate::options::{Configured, Layers, options};
+use crate::options::{Configuration, Configured, Field, Layers, last, options};
 use crate::place::Place;
 use crate::table::Reader;
 use crate::values::{Readable, Resolved, word, words};
@@ -40,10 +40,10 @@ pub(super) const fn about(config: &Config) -> About {
 
 options! {
     /// D3, and the options that RCPdc shares with it.
-    d3 for Config, checked by police_can_work {
+    d3 for Config {
         /// `d2tcp-authors`: paused flows may send a full segment per 200 us, which is accounted, as in the D2TCP
         /// experiments.
-        profile: Choice(&["paper", "d2tcp-authors"]), default "paper", set profile;
+        profile: Choice(&["paper", "d2tcp-authors"]), default "paper", by PROFILE;
         /// Base rate of a paused flow: `"header-only"`, or `{ segment_every = "200 us" }`.
         base_rate: Any(&[Choice(&["header-only"]), Kind::Table(&BASE_RATE)]), otherwise "by `profile`",
             field router.base_rate;
@@ -198,6 +198,12 @@ impl Resolved for BaseRate {
     }
 }
 
+const PROFILE: Field<Config> = Field {
+    unit: "",
+    set: profile,
+    write: |_| None,
+};
+
 fn profile(config: &mut Config, place: &Place<'_>, _: &'static Kind) -> Result<()> {
     config.router.base_rate = match place.choice(&["paper", "d2tcp-authors"])? {
         // How D2TCP's authors ran D3: one full segment per round trip of 200 us.
@@ -221,27 +227,23 @@ fn police(place: &Place<'_>, _: &'static Kind) -> Result<Option<Rate>> {
     }
 }
 
-/// Refuses `police` without the routers' census.
-fn police_can_work(config: &Config, layers: Layers<'_, '_>) -> Result<()> {
-    let conflict = match &config.router {
-        RouterOptions { police: None, .. } => return Ok(()),
-        RouterOptions { repair: false, .. } => ("repair", "repair = false"),
-        RouterOptions {
-            allocation: Allocation::Edge,
-            ..
-        } => ("allocation", "allocation = \"edge\""),
-        _ => return Ok(()),
-    };
-    let (key, value) = conflict;
-    let mut found = layers.iter().rev().flat_map(|reader| {
-        let keys = ["police", key].into_iter();
-        keys.filter_map(|key| reader.find(key))
-    });
-    let place = found.next().expect("the defaults do not police");
-    let message = format!("police, with {value}: no router counts its grants");
-    Err(place
-        .wrong(message)
-        .allowed("police = \"off\", or repair = true and allocation = \"routers\""))
+impl Configuration for Config {
+    /// Refuses `police` without the routers' census.
+    fn finish(&mut self, layers: Layers<'_, '_>) -> Result<()> {
+        let (key, value) = match &self.router {
+            RouterOptions { police: None, .. } => return Ok(()),
+            RouterOptions { repair: false, .. } => ("repair", "repair = false"),
+            RouterOptions {
+                allocation: Allocation::Edge,
+                ..
+            } => ("allocation", "allocation = \"edge\""),
+            _ => return Ok(()),
+        };
+        let place = last(layers, &["police", key]).expect("the defaults do not police");
+        let message = format!("police, with {value}: no router counts its grants");
+        let allowed = "police = \"off\", or repair = true and allocation = \"routers\"";
+        place.refuse(message, allowed)
+    }
 }
 
 const INTERVAL: Kind = Time(10 * US, S);

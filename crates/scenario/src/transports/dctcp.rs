@@ -1,13 +1,12 @@
 //! Options of DCTCP.
 
 use super::about::About;
-use super::tcp::{self, is_linux};
+use super::tcp;
 use crate::diagnostic::Result;
 use crate::keys::Kind::{self, Gain, Number};
 use crate::model::Protocol;
-use crate::options::{Configured, Layers, options};
+use crate::options::{Configuration, Configured, Layers, options};
 use crate::place::Place;
-use crate::table::Reader;
 use duetime_proto::window::{CongestionControl, Dctcp};
 
 pub(super) const ABOUT: About = About {
@@ -17,7 +16,7 @@ pub(super) const ABOUT: About = About {
 
 options! {
     /// DCTCP. Also accepts the keys of `[tcp]`, which override that table.
-    dctcp over tcp for Dctcp, starting from linux, profiled by profile {
+    dctcp over tcp for Dctcp {
         /// Gain g of the marked-fraction estimate.
         gain: Gain, default "1/16", unit "shift", field gain_shift, read shift;
         /// Initial alpha of a connection; 0 with `profile = "paper"`.
@@ -30,24 +29,19 @@ pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {
     tcp::with(layers, OPTIONS.read(layers, CongestionControl::Dctcp)?)
 }
 
-/// Returns Linux's options: a new connection assumes that all of its packets are marked.
-fn linux() -> Dctcp {
-    Dctcp {
-        initial_alpha: 1.0,
-        ..Dctcp::default()
+impl Configuration for Dctcp {
+    /// Returns Linux's options: a new connection assumes that all of its packets are marked.
+    fn start() -> Self {
+        Self {
+            initial_alpha: 1.0,
+            ..Self::default()
+        }
     }
-}
 
-fn profile(marks: &mut Dctcp, reader: &Reader<'_>) -> Result<()> {
-    if let Some(place) = reader.find("profile") {
-        let profile = if is_linux(&place)? {
-            linux()
-        } else {
-            Dctcp::default()
-        };
-        marks.initial_alpha = profile.initial_alpha;
+    fn apply(&mut self, profile: &Place<'_>) -> Result<()> {
+        self.initial_alpha = tcp::profiled::<Self>(profile)?.initial_alpha;
+        Ok(())
     }
-    Ok(())
 }
 
 /// Reads n from a gain of 1/2^n.

@@ -5,7 +5,7 @@ use super::d3::thousandths;
 use crate::keys::Kind::{Boolean, Number, Share, Size, Time};
 use crate::keys::S;
 use crate::model::Protocol;
-use crate::options::{Configured, Layers, options};
+use crate::options::{Configuration, Configured, Layers, options};
 use duetime_proto::due::Config;
 
 pub(super) const ABOUT: About = About {
@@ -35,6 +35,8 @@ options! {
         false_deadlines: Share(0.0, 1.0), default "0%", unit "permille", field false_deadline_permille, read thousandths;
     }
 }
+
+impl Configuration for Config {}
 
 /// Reads the options.
 pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {

@@ -5,7 +5,7 @@ use crate::diagnostic::Result;
 use crate::keys::Kind::{self, Integer, List, Size, Time};
 use crate::keys::{FLOW_SIZE, S, SOME_TIME};
 use crate::model::Protocol;
-use crate::options::{Configured, Layers, options};
+use crate::options::{Configuration, Configured, Layers, last, options};
 use crate::place::Place;
 use crate::values::{Readable, Resolved};
 use duetime_proto::homa::{Config, Cutoffs, MAX_OVERCOMMITMENT, MAX_UNSCHEDULED};
@@ -21,7 +21,7 @@ const SIZE: Kind = Size(FLOW_SIZE.0, FLOW_SIZE.1);
 
 options! {
     /// Homa. Uses eight strict-priority classes, unless `classes` of a variant sets fewer. Ignores deadlines.
-    homa for Config, checked by check {
+    homa for Config {
         /// Maximum packet size, including all headers.
         mtu: Size(200, 9_000), default "1500 B";
         /// Limit of a message's granted bytes that have not arrived, headers included.
@@ -73,23 +73,21 @@ impl Resolved for Cutoffs {
     }
 }
 
-/// Refuses cutoffs for another number of levels.
-fn check(config: &Config, layers: Layers<'_, '_>) -> Result<()> {
-    let (Some(cutoffs), Some(levels)) = (config.cutoffs, config.unscheduled_levels) else {
-        return Ok(());
-    };
-    let place = layers
-        .iter()
-        .rev()
-        .find_map(|reader| reader.find("cutoffs"));
-    match place {
-        Some(place) if cutoffs.levels() != levels => place.refuse(
-            format!(
-                "separates {} levels, but `unscheduled_levels` is {levels}",
-                cutoffs.levels()
+impl Configuration for Config {
+    /// Refuses cutoffs for another number of levels.
+    fn finish(&mut self, layers: Layers<'_, '_>) -> Result<()> {
+        let (Some(cutoffs), Some(levels)) = (self.cutoffs, self.unscheduled_levels) else {
+            return Ok(());
+        };
+        match last(layers, &["cutoffs"]) {
+            Some(place) if cutoffs.levels() != levels => place.refuse(
+                format!(
+                    "separates {} levels, but `unscheduled_levels` is {levels}",
+                    cutoffs.levels()
+                ),
+                "one size fewer than `unscheduled_levels`, or either key alone",
             ),
-            "one size fewer than `unscheduled_levels`, or either key alone",
-        ),
-        _ => Ok(()),
+            _ => Ok(()),
+        }
     }
 }

@@ -5,7 +5,7 @@ use super::d3::thousandths;
 use crate::keys::Kind::{Boolean, Number, Size, Time};
 use crate::keys::{S, US};
 use crate::model::Protocol;
-use crate::options::{Configured, Layers, options};
+use crate::options::{Configuration, Configured, Layers, options};
 use duetime_proto::pdq::Config;
 
 pub(super) const ABOUT: About = About {
@@ -35,6 +35,8 @@ options! {
         rto_min: Time(10 * US, 10 * S), default "10 ms";
     }
 }
+
+impl Configuration for Config {}
 
 /// Reads the options.
 pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {

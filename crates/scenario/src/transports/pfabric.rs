@@ -5,7 +5,7 @@ use crate::diagnostic::Result;
 use crate::keys::Kind::{Integer, Size, Time};
 use crate::keys::{S, US};
 use crate::model::Protocol;
-use crate::options::{Configured, Layers, options};
+use crate::options::{Configuration, Configured, Layers, last, options};
 use duetime_proto::pfabric::Config;
 
 pub(super) const ABOUT: About = About {
@@ -15,7 +15,7 @@ pub(super) const ABOUT: About = About {
 
 options! {
     /// pFabric (Alizadeh et al., 2013). Its switches replace `[switch] buffer` and do not mark; `docs/rivals.md`.
-    pfabric for Config, checked by queue_holds_packets {
+    pfabric for Config {
         /// Maximum packet size, including all headers.
         mtu: Size(200, 9_000), default "1500 B";
         /// Initial window of a message in packets.
@@ -34,17 +34,15 @@ pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {
     OPTIONS.read(layers, Protocol::PFabric)
 }
 
-/// Refuses queues that hold fewer than two full packets: the packet in service counts.
-fn queue_holds_packets(config: &Config, layers: Layers<'_, '_>) -> Result<()> {
-    let least = 2 * u64::from(config.mtu);
-    let Some(queue) = config.queue.filter(|&queue| queue < least) else {
-        return Ok(());
-    };
-    let mut found = layers
-        .iter()
-        .rev()
-        .filter_map(|reader| reader.find("queue"));
-    let place = found.next().expect("the default is computed");
-    let message = format!("{queue} B do not hold two packets of {} B", config.mtu);
-    place.refuse(message, format!("at least {least} B, or a smaller `mtu`"))
+impl Configuration for Config {
+    /// Refuses queues that hold fewer than two full packets: the packet in service counts.
+    fn finish(&mut self, layers: Layers<'_, '_>) -> Result<()> {
+        let least = 2 * u64::from(self.mtu);
+        let Some(queue) = self.queue.filter(|&queue| queue < least) else {
+            return Ok(());
+        };
+        let place = last(layers, &["queue"]).expect("the default is computed");
+        let message = format!("{queue} B do not hold two packets of {} B", self.mtu);
+        place.refuse(message, format!("at least {least} B, or a smaller `mtu`"))
+    }
 }

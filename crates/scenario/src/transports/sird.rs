@@ -5,7 +5,7 @@ use super::d3::thousandths;
 use crate::keys::Kind::{Boolean, Number, Size, Time};
 use crate::keys::S;
 use crate::model::Protocol;
-use crate::options::{Configured, Layers, options};
+use crate::options::{Configuration, Configured, Layers, options};
 use crate::values::{word, words};
 use duetime_proto::sird::{Config, Policy};
 
@@ -39,6 +39,8 @@ options! {
         host_delay: Time(0, S), default "20 us";
     }
 }
+
+impl Configuration for Config {}
 
 /// Reads the options.
 pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {

@@ -5,7 +5,7 @@ use crate::diagnostic::Result;
 use crate::keys::Kind::{self, Boolean, Choice, Integer, Size, Time};
 use crate::keys::{H, MS, S, TB, US};
 use crate::model::Protocol;
-use crate::options::{Configured, Layers, Overrides, fields, options};
+use crate::options::{Configuration, Configured, Field, Layers, Overrides, fields, last, options};
 use crate::place::Place;
 use crate::values::{word, words};
 use duetime_core::Span;
@@ -19,14 +19,14 @@ pub(super) const ABOUT: About = About {
 
 options! {
     /// TCP NewReno, and the options that DCTCP, D2TCP and CUBIC share with it.
-    tcp for Config, starting from linux, checked by rules {
+    tcp for Config {
         /// Sets all options. `linux`: the defaults below, those of a Linux host. `paper`: the TCP of both papers,
         /// `initial_window = 2`, `rto_min = "10 ms"`, `rto_initial = rto_min`, `rto_max = "1 min"`,
         /// `delayed_ack_timeout = "1 ms"`, `slow_start_limit = 1`, `recovery = "newreno"`, `rack`, `tail_loss_probe`,
         /// `rate_reduction` and `window_validation` off, `max_ack_delay = "1 ms"`, `timeout_min = "0 us"`, `quick_ack =
         /// 0`; for DCTCP and D2TCP `initial_alpha = 0`; for CUBIC `hystart = false`, `tick = "0 us"`, `alpha_one =
         /// true`. Other keys of this table and of more specific tables override single options.
-        profile: Choice(PROFILES), default "linux", set profile;
+        profile: Choice(PROFILES), default "linux", by PROFILE;
         /// Maximum payload of a segment.
         mss: Size(100, 9_000), default "1460 B";
         /// Initial window, in segments.
@@ -36,7 +36,7 @@ options! {
         /// Minimum retransmission timeout.
         rto_min: Time(10 * US, 10 * S), default "200 ms";
         /// Retransmission timeout before the first round-trip sample; at least `rto_min`.
-        rto_initial: Time(10 * US, 10 * S), otherwise "1 s, or `rto_min` if longer", follow initial_timeout;
+        rto_initial: Time(10 * US, 10 * S), otherwise "1 s, or `rto_min` if longer";
         /// Maximum retransmission timeout, after backoff; at least `rto_initial`.
         rto_max: Time(MS, H), default "2 min";
         /// Segments per acknowledgement; 1: acknowledge each.
@@ -58,20 +58,20 @@ options! {
         recovery: word::<Recovery>(), default "sack";
         /// A segment counts as lost when a later one has been delivered and the reordering time has passed (RACK, RFC
         /// 8985), not when three later ones have. Requires `recovery = "sack"`.
-        rack: Boolean, otherwise "true with `recovery = \"sack\"`", follow rack;
+        rack: Boolean, otherwise "true with `recovery = \"sack\"`";
         /// After two round trips without an acknowledgement, sends a segment that reveals losses at the end of a burst
         /// (RFC 8985 §7). Requires `rack`.
-        tail_loss_probe: Boolean, otherwise "`rack`", follow tail_loss_probe;
+        tail_loss_probe: Boolean, otherwise "`rack`";
         /// Added to the timeout of a tail loss probe with one segment in flight.
-        max_ack_delay: Time(0, S), otherwise "`rto_min`, as in Linux", follow max_ack_delay;
+        max_ack_delay: Time(0, S), otherwise "`rto_min`, as in Linux";
         /// Added to the timeout of a tail loss probe with several segments in flight, and to RACK's reordering timer.
         /// Linux adds two clock ticks (`TCP_TIMEOUT_MIN`): 8 ms at 250 Hz.
         timeout_min: Time(0, S), default "8 ms";
         /// Reduces the window gradually over the recovery, in proportion to delivered data (RFC 6937), instead of
         /// immediately. Requires `recovery = "sack"`.
-        rate_reduction: Boolean, otherwise "true with `recovery = \"sack\"`", follow rate_reduction;
+        rate_reduction: Boolean, otherwise "true with `recovery = \"sack\"`";
         /// The window grows only while it limits the sender (Linux; RFC 2861). Requires `recovery = "sack"`.
-        window_validation: Boolean, otherwise "true with `recovery = \"sack\"`", follow window_validation;
+        window_validation: Boolean, otherwise "true with `recovery = \"sack\"`";
         /// Segments that a receiver acknowledges immediately at the start of a connection, after an idle time above
         /// `rto_min`, and after duplicate data.
         quick_ack: Integer(0, 255), default 16, unit "segments";
@@ -118,90 +118,87 @@ fields! {
     }
 }
 
-/// Returns true if the value of `profile` is `linux`.
-pub(super) fn is_linux(place: &Place<'_>) -> Result<bool> {
-    Ok(place.choice(PROFILES)? == "linux")
+/// Returns the options of a profile.
+pub(super) fn profiled<C: Configuration>(profile: &Place<'_>) -> Result<C> {
+    Ok(match profile.choice(PROFILES)? {
+        "linux" => C::start(),
+        _ => C::default(),
+    })
 }
 
+const PROFILE: Field<Config> = Field {
+    unit: "",
+    set: profile,
+    write: |_| None,
+};
+
 fn profile(config: &mut Config, place: &Place<'_>, _: &'static Kind) -> Result<()> {
-    let congestion_control = config.congestion_control;
-    *config = if is_linux(place)? {
-        linux()
-    } else {
-        Config::default()
+    *config = Config {
+        congestion_control: config.congestion_control,
+        ..profiled(place)?
     };
-    config.congestion_control = congestion_control;
     Ok(())
 }
 
-/// Returns the options of Linux's TCP, from its sources and `tcp(7)`. Linux's use of the round trip of the handshake
-/// and its undo of spurious reductions are not included.
-fn linux() -> Config {
-    Config {
-        initial_window: 10,
-        rto_min: Span::from_ms(200),
-        rto_initial: Span::from_secs(1),
-        rto_max: Span::from_secs(120),
-        delayed_ack_timeout: Span::from_ms(40),
-        slow_start_limit: 1_000,
-        recovery: Recovery::Sack,
-        rack: true,
-        tail_loss_probe: true,
-        max_ack_delay: Span::from_ms(200),
-        timeout_min: Span::from_ms(8),
-        rate_reduction: true,
-        window_validation: true,
-        quick_ack: 16,
-        ..Config::default()
+impl Configuration for Config {
+    /// Returns the options of Linux's TCP, from its sources and `tcp(7)`. Linux's use of the round trip of the handshake
+    /// and its undo of spurious reductions are not included.
+    fn start() -> Self {
+        Self {
+            initial_window: 10,
+            rto_min: Span::from_ms(200),
+            rto_initial: Span::from_secs(1),
+            rto_max: Span::from_secs(120),
+            delayed_ack_timeout: Span::from_ms(40),
+            slow_start_limit: 1_000,
+            recovery: Recovery::Sack,
+            rack: true,
+            tail_loss_probe: true,
+            max_ack_delay: Span::from_ms(200),
+            timeout_min: Span::from_ms(8),
+            rate_reduction: true,
+            window_validation: true,
+            quick_ack: 16,
+            ..Self::default()
+        }
+    }
+
+    fn finish(&mut self, layers: Layers<'_, '_>) -> Result<()> {
+        follow(self, |key| last(layers, &[key]).is_none());
+        timeouts(self, layers)?;
+        let sack = sack(self);
+        let rack = Required {
+            key: "rack",
+            is_on: self.rack,
+            without: "rack = false",
+            with: "rack = true",
+        };
+        sack.by(layers, "rack", self.rack)?;
+        rack.by(layers, "tail_loss_probe", self.tail_loss_probe)?;
+        sack.by(layers, "rate_reduction", self.rate_reduction)?;
+        sack.by(layers, "window_validation", self.window_validation)
     }
 }
 
-/// Sets `rto_initial` if no table has it: to `rto_min` with the profile `paper`, otherwise to Linux's value, but at
-/// least `rto_min`.
-fn initial_timeout(config: &mut Config) {
-    config.rto_initial = if config.rto_initial == Config::default().rto_initial {
-        config.rto_min
-    } else {
-        config.rto_initial.max(config.rto_min)
-    };
-}
-
-fn rules(config: &Config, layers: Layers<'_, '_>) -> Result<()> {
-    timeouts(config, layers)?;
-    let sack = sack(config);
-    let rack = Required {
-        key: "rack",
-        is_on: config.rack,
-        without: "rack = false",
-        with: "rack = true",
-    };
-    sack.by(layers, "rack", config.rack)?;
-    rack.by(layers, "tail_loss_probe", config.tail_loss_probe)?;
-    sack.by(layers, "rate_reduction", config.rate_reduction)?;
-    sack.by(layers, "window_validation", config.window_validation)
-}
-
-/// Sets `max_ack_delay` if no table has it: Linux uses its minimum retransmission timeout.
-fn max_ack_delay(config: &mut Config) {
-    if config.max_ack_delay == linux().max_ack_delay {
+/// Sets the options that follow others, if no table has them.
+fn follow(config: &mut Config, is_absent: impl Fn(&str) -> bool) {
+    if is_absent("rto_initial") {
+        // At least `rto_min`, and equal to it with the profile `paper`.
+        config.rto_initial = if config.rto_initial == Config::default().rto_initial {
+            config.rto_min
+        } else {
+            config.rto_initial.max(config.rto_min)
+        };
+    }
+    let sack = config.recovery == Recovery::Sack;
+    config.rack &= sack || !is_absent("rack");
+    config.tail_loss_probe &= config.rack || !is_absent("tail_loss_probe");
+    // Linux uses its minimum retransmission timeout.
+    if is_absent("max_ack_delay") && config.max_ack_delay == Config::start().max_ack_delay {
         config.max_ack_delay = config.rto_min;
     }
-}
-
-fn rack(config: &mut Config) {
-    config.rack &= config.recovery == Recovery::Sack;
-}
-
-fn tail_loss_probe(config: &mut Config) {
-    config.tail_loss_probe &= config.rack;
-}
-
-fn rate_reduction(config: &mut Config) {
-    config.rate_reduction &= config.recovery == Recovery::Sack;
-}
-
-fn window_validation(config: &mut Config) {
-    config.window_validation &= config.recovery == Recovery::Sack;
+    config.rate_reduction &= sack || !is_absent("rate_reduction");
+    config.window_validation &= sack || !is_absent("window_validation");
 }
 
 /// An option that other options require.
@@ -229,10 +226,7 @@ impl Required {
         if !needs_it || self.is_on {
             return Ok(());
         }
-        let keys = [key, self.key, "profile"];
-        let mut places = (layers.iter().rev())
-            .flat_map(|reader| keys.into_iter().filter_map(|key| reader.find(key)));
-        let place = places.next().expect("the defaults agree");
+        let place = last(layers, &[key, self.key, "profile"]).expect("the defaults agree");
         let message = format!("{key} = true, with {}", self.without);
         let allowed = format!("{}, or {key} = false", self.with);
         Err(place.wrong(message).allowed(allowed))
