@@ -1,7 +1,7 @@
 //! Table of all keys of a scenario file.
 
 use crate::devices::{HOSTS, LAB, RECORD, SWITCH};
-use crate::keys::{H, INSTANT, Key, Kind, MAX_SEEDS, Table, keys};
+use crate::keys::{H, INSTANT, Key, Kind, MAX_SEEDS, Table, declare};
 use crate::network::TOPOLOGIES;
 use crate::transports;
 use crate::workloads::WORKLOADS;
@@ -11,7 +11,7 @@ pub static SCENARIO: Table = Table {
     name: "scenario",
     doc: "Keys before the first table of the file.",
     keys: &[
-        keys! {
+        declare! {
             /// Name of the run folder: letters, digits, `-` and `_`.
             name: Kind::Text, otherwise "the file's name";
         },
@@ -21,7 +21,7 @@ pub static SCENARIO: Table = Table {
             default: "",
             doc: transports::NAMED,
         }],
-        keys! {
+        declare! {
             /// Runs per transport. All transports use the same seeds.
             seeds: Kind::Integer(1, MAX_SEEDS as i64), default 1;
             /// Seed of all random streams.
@@ -36,18 +36,18 @@ pub static SCENARIO: Table = Table {
             /// Network.
             topology: Kind::Tagged("kind", TOPOLOGIES);
             /// Ports of all switches.
-            switch: Kind::Table(&SWITCH), otherwise "defaults below";
+            switch: Kind::Table(SWITCH.table), otherwise "defaults below";
             /// All hosts.
-            host: Kind::Table(&HOSTS), otherwise "defaults below";
+            host: Kind::Table(HOSTS.table), otherwise "defaults below";
             /// Traffic: one or more `[[workload]]`.
             workload: Kind::List(&Kind::Tagged("kind", WORKLOADS));
             /// Records in addition to flows and queries.
-            record: Kind::Table(&RECORD), otherwise "defaults below";
+            record: Kind::Table(RECORD.table), otherwise "defaults below";
             /// Options of the testbed.
-            lab: Kind::Table(&LAB), otherwise "defaults below";
+            lab: Kind::Table(LAB.table), otherwise "defaults below";
         },
         transports::OPTIONS,
-        keys! {
+        declare! {
             /// Additional transports: a `base` with changed keys.
             variant: Kind::List(&Kind::Tagged("base", transports::VARIANTS)), otherwise "none";
             /// Axes of `duetime sweep`, such as `workload.fan_in = [10, 20, 40]`.

@@ -5,21 +5,20 @@ use crate::distribution::delay;
 use crate::document::Value as Written;
 use crate::expected::{Expected, Form};
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, List, Number, Size, Text, Time};
-use crate::keys::{H, MS, POOL, S, TB, Table, US, keys};
+use crate::keys::{H, MS, POOL, S, TB, Table, US, declare};
 use crate::model::{
     Amount, Buffer, Host, Lab, LoadBalancing, Nic, Record, ServerQueue, Servers, Slots, Switch,
 };
-use crate::options::fields;
 use crate::place::Place;
 use crate::quantity::SIZE;
 use crate::table::Reader;
-use crate::values::{Readable, Resolved, word, words};
+use crate::values::{Readable, Resolved, word};
 use duetime_core::{Bytes, Rate};
 use serde_json::{Value, json};
 
-fields! {
+declare! {
     /// Ports of all switches. Hosts' ports have no limit and do not mark.
-    pub(crate) static SWITCH: "switch" for Switch {
+    pub(crate) static SWITCH: "switch" {
         /// `"4 MB"`: one pool per switch with dynamic thresholds, alpha 1. `"100 packets"`: separate memory per port.
         /// `"unlimited"`. Or a table, see below.
         buffer: Any(&[Text, Kind::Tagged("kind", BUFFERS)]), default "4 MB";
@@ -27,83 +26,58 @@ fields! {
         /// link rate. `packets` counts packets of any size; for small segments write 20 full packets as `"30 KB"`.
         /// `"off"`: no marks, so DCTCP and D2TCP react only to losses.
         ecn_threshold: Any(&[Kind::Amount, Choice(&[NO_MARKS]), List(&Kind::Table(&ECN))]),
-            otherwise "20 packets; at 10 Gbps and above 65 packets" is usual_threshold(), read threshold;
+            otherwise "20 packets; at 10 Gbps and above 65 packets";
         /// Choice among equally short paths: by a hash of the flow (`flows`), or at random for each packet
         /// (`packets`), which reorders. D3's packets always keep one path, since its routers count flows.
         load_balancing: word::<LoadBalancing>(), default "flows";
-    }
+    } for Switch { buffer, ecn_threshold: thresholds, load_balancing }
 }
 
-words!(LoadBalancing: Flows = "flows", Packets = "packets");
+declare!(words of LoadBalancing: "flows" = Flows, "packets" = Packets);
 
 /// Value of `ecn_threshold` without marks.
 const NO_MARKS: &str = "off";
 
-fn usual_threshold() -> Vec<(Rate, Amount)> {
-    vec![
-        (Rate::default(), Amount::Packets(20)),
-        (Rate::from_gbps(10), Amount::Packets(65)),
-    ]
-}
-
 /// Kinds of switch buffer.
 pub(crate) static BUFFERS: &[(&str, &Table)] = &[
-    (
-        "unlimited",
-        &Table {
-            name: "buffer of kind \"unlimited\"",
-            doc: "No limit.",
-            keys: &[keys! {
-                /// `"unlimited"`.
-                kind: Choice(&["unlimited"]);
-            }],
-        },
-    ),
-    (
-        "static",
-        &Table {
-            name: "buffer of kind \"static\"",
-            doc: "Separate memory per port.",
-            keys: &[keys! {
-                /// `"static"`.
-                kind: Choice(&["static"]);
-                /// Memory of each port: `"100 packets"` or `"128 KB"`.
-                size: Kind::Amount;
-            }],
-        },
-    ),
-    (
-        "dynamic",
-        &Table {
-            name: "buffer of kind \"dynamic\"",
-            doc: "One pool per switch. A port may use up to `alpha` times the free memory (Choudhury and Hahne, 1998).",
-            keys: &[keys! {
-                /// `"dynamic"`.
-                kind: Choice(&["dynamic"]);
-                /// Memory of the switch.
-                pool: Size(POOL.0, POOL.1);
-                /// Limit of a port as a multiple of the free memory.
-                alpha: Number(0.001, 1000.0), default 1;
-            }],
-        },
-    ),
+    ("unlimited", &UNLIMITED_BUFFER),
+    ("static", &STATIC_BUFFER),
+    ("dynamic", &DYNAMIC_BUFFER),
 ];
 
-/// Entry of `ecn_threshold`.
-pub(crate) static ECN: Table = Table {
-    name: "entry of switch.ecn_threshold",
-    doc: "Threshold from a link rate upwards. Links slower than the first entry use the first.",
-    keys: &[keys! {
+declare! {
+    /// No limit.
+    static UNLIMITED_BUFFER: "buffer of kind \"unlimited\"" {
+        /// `"unlimited"`.
+        kind: Choice(&["unlimited"]);
+    }
+    /// Separate memory per port.
+    static STATIC_BUFFER: "buffer of kind \"static\"" {
+        /// `"static"`.
+        kind: Choice(&["static"]);
+        /// Memory of each port: `"100 packets"` or `"128 KB"`.
+        size: Kind::Amount;
+    }
+    /// One pool per switch. A port may use up to `alpha` times the free memory (Choudhury and Hahne, 1998).
+    static DYNAMIC_BUFFER: "buffer of kind \"dynamic\"" {
+        /// `"dynamic"`.
+        kind: Choice(&["dynamic"]);
+        /// Memory of the switch.
+        pool: Size(POOL.0, POOL.1);
+        /// Limit of a port as a multiple of the free memory.
+        alpha: Number(0.001, 1000.0), default 1;
+    }
+
+    /// Threshold from a link rate upwards. Links slower than the first entry use the first.
+    pub(crate) static ECN: "entry of switch.ecn_threshold" {
         /// Minimum link rate.
         rate: Kind::Rate(1_000_000, 10 * TB);
         /// Threshold of these links.
         threshold: Kind::Amount;
-    }],
-};
+    }
 
-fields! {
     /// All hosts.
-    pub(crate) static HOSTS: "host" for Host {
+    pub(crate) static HOSTS: "host" {
         /// `pull`: the NIC sends acknowledgements first, then packets of ready flows in turn. `fifo`: an unlimited
         /// queue.
         nic: word::<Nic>(), default "pull";
@@ -123,28 +97,30 @@ fields! {
         /// Packets that arrive meanwhile are received with it, in order. The default was measured on kernel TCP
         /// (`docs/validation.md`). Without it (`"0 ps"`), hosts reply in lockstep, and flows with different round
         /// trips can share a link unfairly.
-        receive_jitter: Kind::Gap, default "kernel-tcp", read delay;
+        receive_jitter: Kind::Gap, default "kernel-tcp";
         /// Servers for the computations of queries (`compute`, `aggregate_compute`, recorded spans): `"unlimited"`,
         /// or `{ slots = 8, queue = "fifo" }`, shared by all workloads at a host. A cancelled computation leaves the
         /// queue or its slot when the cancel message arrives.
-        servers: Any(&[Choice(&[UNLIMITED]), Kind::Table(&SLOTS)]), default "unlimited";
+        servers: Any(&[Choice(&[UNLIMITED]), Kind::Table(SLOTS.table)]), default "unlimited";
+    } for Host {
+        nic, frame_overhead, start_jitter, send_jitter, receive_delay, receive_jitter: delay, servers
     }
 }
 
-words!(Nic: Pull = "pull", Fifo = "fifo");
+declare!(words of Nic: "pull" = Pull, "fifo" = Fifo);
 
-fields! {
+declare! {
     /// Limited servers of each host. A computation occupies a slot for its whole time; `jitter` occupies none.
-    pub(crate) static SLOTS: "host.servers" for Slots {
+    pub(crate) static SLOTS: "host.servers" {
         /// Computations that can run at the same time.
         slots: Integer(1, 100_000);
         /// Order of waiting computations: by arrival, or by the deadline of their answers (none last). Running
         /// computations are never interrupted.
         queue: word::<ServerQueue>(), default "fifo";
-    }
+    } for Slots { slots, queue }
 }
 
-words!(ServerQueue: Fifo = "fifo", EarliestDeadline = "earliest-deadline");
+declare!(words of ServerQueue: "fifo" = Fifo, "earliest-deadline" = EarliestDeadline);
 
 /// Value of `servers` without a limit.
 const UNLIMITED: &str = "unlimited";
@@ -174,28 +150,25 @@ impl Resolved for Servers {
     }
 }
 
-fields! {
+declare! {
     /// Records in addition to flows and queries.
-    pub(crate) static RECORD: "record" for Record {
+    pub(crate) static RECORD: "record" {
         /// Sampling period of queue lengths and throughput.
         every: Time(US, H), otherwise "no series";
         /// Sampled directed links, as `from->to`.
-        links: List(&Text), otherwise "the links into the first 32 roots of trees and receivers of bursts" is Vec::new(),
-            read directed;
+        links: List(&Text), otherwise "the links into the first 32 roots of trees and receivers of bursts";
         /// Directed links captured to pcapng, as `from->to`, at their sending port. A packet is captured when its last
         /// bit leaves the port, even if the link then loses it. Packets dropped by the port are not captured.
-        pcap: List(&Text), otherwise "none" is Vec::new(), read directed;
+        pcap: List(&Text), otherwise "none";
         /// Captured bytes of each packet.
         snap_length: Size(40, 64_000), default "128 B";
-    }
-}
+    } for Record { every, links: directed, pcap: directed, snap_length }
 
-fields! {
     /// Options of `duetime lab`; `duetime run` ignores them.
-    pub(crate) static LAB: "lab" for Lab {
+    pub(crate) static LAB: "lab" {
         /// Divides all rates and multiplies all times, including deadlines, delays and timers. `--scale` overrides it.
         scale: Integer(1, 1_000_000), default 1;
-    }
+    } for Lab { scale }
 }
 
 const BUFFER_FORMS: Expected = Expected::new(
@@ -279,6 +252,14 @@ impl Resolved for (Rate, Amount) {
     }
 }
 
+fn thresholds(reader: &Reader<'_>, key: &'static str) -> Result<Vec<(Rate, Amount)>> {
+    let usual = vec![
+        (Rate::default(), Amount::Packets(20)),
+        (Rate::from_gbps(10), Amount::Packets(65)),
+    ];
+    reader.read(key, Some(usual), threshold)
+}
+
 fn threshold(place: &Place<'_>, _: &'static Kind) -> Result<Vec<(Rate, Amount)>> {
     if place.node.str() == Some(NO_MARKS) {
         return Ok(Vec::new());
@@ -305,7 +286,7 @@ fn threshold(place: &Place<'_>, _: &'static Kind) -> Result<Vec<(Rate, Amount)>>
     Ok(list)
 }
 
-fn directed(place: &Place<'_>, _: &'static Kind) -> Result<Vec<String>> {
+fn directed(reader: &Reader<'_>, key: &'static str) -> Result<Vec<String>> {
     let link = |place: Place<'_>| {
         let name = place.str("a text", "a text in quotes")?;
         match name
@@ -316,5 +297,6 @@ fn directed(place: &Place<'_>, _: &'static Kind) -> Result<Vec<String>> {
             _ => place.refuse("not a directed link", "\"from->to\", by the names of nodes"),
         }
     };
-    place.items().into_iter().map(link).collect()
+    let links = |place: &Place<'_>, _| place.items().into_iter().map(link).collect();
+    reader.read(key, Some(Vec::new()), links)
 }

@@ -4,7 +4,7 @@ use crate::cdf;
 use crate::diagnostic::Result;
 use crate::document::Value;
 use crate::keys::Kind::{self, Any, List, Number, OneOrMore, Text, Time};
-use crate::keys::{ANY_TIME, FLOW_SIZE, H, SOME_TIME, Table, keys};
+use crate::keys::{ANY_TIME, FLOW_SIZE, H, SOME_TIME, declare};
 use crate::model::{Deadline, Gap, Size};
 use crate::place::Place;
 use crate::quantity::{SIZE, TIME, percent, whole};
@@ -15,24 +15,19 @@ use serde_json::{Value as Json, json};
 
 const VARIATIONS: &str =
     "\"none\", \"uniform 50%\", \"around 10%\", \"exponential\", \"exponential 5 ms\"";
-/// Table of [`Kind::Sizes`].
-pub(crate) static SIZES: Table = Table {
-    name: "size",
-    doc: "Piecewise-linear CDF of sizes. Requires `cdf` or `points`.",
-    keys: &[keys! {
+
+declare! {
+    /// Piecewise-linear CDF of sizes. Requires `cdf` or `points`.
+    pub(crate) static SIZES: "size" {
         /// CSV file of `size,probability` with a line `# unit: bytes` (or `packets of 1460 bytes`, `KB`), or the name
         /// of a published distribution.
         cdf: Text, otherwise "none";
         /// Pairs such as ["10 KB", 0.15], rising to probability 1.
         points: List(&List(&Any(&[Kind::Size(0, FLOW_SIZE.1), Number(0.0, 1.0)]))), otherwise "none";
-    }],
-};
+    }
 
-/// Table of [`Kind::Deadline`].
-pub(crate) static DEADLINES: Table = Table {
-    name: "deadline",
-    doc: "Distribution of deadlines: `base`, optionally with `variation`; or `mean`, optionally with `floor`.",
-    keys: &[keys! {
+    /// Distribution of deadlines: `base`, optionally with `variation`; or `mean`, optionally with `floor`.
+    pub(crate) static DEADLINES: "deadline" {
         /// Base deadline. In `oldi`, a list has one entry per application.
         base: OneOrMore(&Time(SOME_TIME.0, SOME_TIME.1)), otherwise "none";
         /// `uniform 50%`: adds U[0, 50 %] of the base. `around 10%`: adds U[-10 %, 10 %]. `exponential`: adds an
@@ -42,14 +37,11 @@ pub(crate) static DEADLINES: Table = Table {
         mean: Time(SOME_TIME.0, SOME_TIME.1), otherwise "none";
         /// Minimum of an exponential deadline.
         floor: Time(0, H), default "0 us";
-    }],
-};
+    }
 
-/// Table of [`Kind::Gap`].
-pub(crate) static TIMES: Table = Table {
-    name: "time",
-    doc: "Distribution of times: lognormal (`median` or `mean`, and `sigma`), Pareto (`min`, `shape`, optionally `cap`), or a piecewise-linear CDF (`cdf` or `points`). Draws are at most 24 h.",
-    keys: &[keys! {
+    /// Distribution of times: lognormal (`median` or `mean`, and `sigma`), Pareto (`min`, `shape`, optionally `cap`),
+    /// or a piecewise-linear CDF (`cdf` or `points`). Draws are at most 24 h.
+    pub(crate) static TIMES: "time" {
         /// Lognormal: median.
         median: Time(SOME_TIME.0, SOME_TIME.1), otherwise "none";
         /// Lognormal: mean, instead of the median, which is the mean times exp(-sigma²/2).
@@ -66,8 +58,8 @@ pub(crate) static TIMES: Table = Table {
         cdf: Text, otherwise "none";
         /// Pairs such as ["2 ms", 0.5], rising to probability 1.
         points: List(&List(&Any(&[Time(ANY_TIME.0, ANY_TIME.1), Number(0.0, 1.0)]))), otherwise "none";
-    }],
-};
+    }
+}
 
 /// Range of `sigma`.
 const SIGMA: (f64, f64) = (0.001, 4.0);
@@ -98,8 +90,8 @@ pub(crate) fn gap(place: &Place<'_>, zero: bool) -> Result<Gap> {
 }
 
 /// Reads a random time that may be zero.
-pub(crate) fn delay(place: &Place<'_>, _: &'static Kind) -> Result<Gap> {
-    gap(place, true)
+pub(crate) fn delay(reader: &Reader<'_>, key: &'static str) -> Result<Gap> {
+    reader.read(key, None, |place, _| gap(place, true))
 }
 
 fn gap_table(place: &Place<'_>) -> Result<Gap> {

@@ -104,8 +104,42 @@ impl Key {
     }
 }
 
-/// Declares keys without fields. `default` is a TOML value and `otherwise` describes the default in words.
-macro_rules! keys {
+/// Declares keys, tables, the options of a transport, or words.
+///
+/// ```text
+/// // A `&[Key]`. `default` is a TOML value, and `otherwise` describes the default in words; a key with neither is
+/// // required. The comments are for the reference page and for messages.
+/// declare! {
+///     /// Runs per transport.
+///     seeds: Integer(1, 1_000), default 1;
+///     /// Name of the run folder.
+///     name: Text, otherwise "the file's name";
+/// }
+/// // A `Table` whose keys follow those of `COMMON`, the `Codec` of a struct, and that of a variant of an enum. A field
+/// // has the value of the key with its name, or is read with a function of the `Reader` and this name.
+/// declare! {
+///     /// Recorded traffic.
+///     static TRACE: "workload of kind \"trace\"" after COMMON { … }
+///     /// Full-duplex link.
+///     pub(crate) static LINK: "link" { … } for Link { rate, latency, loss: either_way }
+///     /// All hosts on one switch.
+///     static STAR: "topology of kind \"star\"" { … } for Topology::Star { hosts, link }
+/// }
+/// // The `OPTIONS` of `[cubic]`, which override those of `[tcp]`. A key sets the field of its name, or a `field`, to a
+/// // value that is `Readable` or that a function `read`s. `unit` is the suffix of the name in the resolved form, if the
+/// // kind does not imply it. A key that is not exactly one field is set `by` a `Field`.
+/// declare! {
+///     /// CUBIC.
+///     cubic over tcp for Cubic {
+///         /// Share of the window kept after a loss.
+///         beta: Number(0.1, 0.9), default 0.7, unit "permille", field curve.beta_permille, read thousandths;
+///         /// Sets all options.
+///         profile: Choice(PROFILES), default "linux", by PROFILE;
+///     }
+/// }
+/// declare!(words of Nic: "pull" = Pull, "fifo" = Fifo);
+/// ```
+macro_rules! declare {
     ($(
         $(#[doc = $doc:literal])+
         $key:ident : $kind:expr $(, default $default:literal)? $(, otherwise $otherwise:literal)?;
@@ -117,8 +151,110 @@ macro_rules! keys {
             doc: $crate::keys::sentence(concat!($($doc),+)),
         }),+]
     };
+    ($(
+        $(#[doc = $doc:literal])+
+        $vis:vis static $table:ident : $name:literal $(after $common:ident)? { $($keys:tt)+ }
+        $(for $type:ident $(:: $variant:ident)? { $($fields:tt)+ })?
+    )+) => {$(
+        declare! {
+            @table $vis $table [$($type $(:: $variant)? { $($fields)+ })?] $crate::keys::Table {
+                name: $name,
+                doc: $crate::keys::sentence(concat!($($doc),+)),
+                keys: &[$($common,)? declare!($($keys)+)],
+            }
+        }
+    )+};
+    (@table $vis:vis $table:ident [] $value:expr) => {
+        $vis static $table: $crate::keys::Table = $value;
+    };
+    // Fields of a struct.
+    (@table $vis:vis $codec:ident [$type:ident { $($fields:tt)+ }] $table:expr) => {
+        declare! { @table $vis $codec [$type:: { $($fields)+ }] $table }
+
+        impl $crate::values::Readable for $type {
+            fn read(place: &$crate::place::Place<'_>, _: &$crate::keys::Kind) -> $crate::diagnostic::Result<Self> {
+                $codec.open(place)
+            }
+        }
+
+        impl $crate::values::Resolved for $type {
+            fn resolved(&self) -> serde_json::Value {
+                $codec.resolved(self).expect("a struct has one table")
+            }
+        }
+    };
+    // Fields of a variant, or of a struct without `Readable` and `Resolved`.
+    (@table $vis:vis $codec:ident [$type:ident :: $($variant:ident)? { $($field:ident $(: $read:expr)?),+ }] $table:expr) => {
+        $vis static $codec: $crate::codec::Codec<$type> = $crate::codec::Codec {
+            table: &$table,
+            read: |reader| Ok($type $(:: $variant)? {
+                $($field: reader.field(stringify!($field), declare!(@or [$($read)?] [$crate::table::Reader::value]))?),+
+            }),
+            write: |value| match value {
+                $type $(:: $variant)? { $($field),+ } => {
+                    Some(vec![$((stringify!($field), $crate::values::Resolved::resolved($field))),+])
+                }
+                #[allow(unreachable_patterns, reason = "a struct has one table")]
+                _ => None,
+            },
+        };
+    };
+    (
+        $(#[doc = $about:literal])+
+        $transport:ident $(over $($general:ident),+)? for $config:ty { $(
+            $(#[doc = $doc:literal])+
+            $key:ident : $kind:expr $(, default $default:literal)? $(, otherwise $otherwise:literal)?
+                $(, unit $unit:literal)? $(, field $($path:ident).+)? $(, read $read:path)? $(, by $by:expr)?;
+        )+ }
+    ) => {
+        /// Options of the transport.
+        pub(crate) static OPTIONS: $crate::options::Options<$config> = {
+            const KEYS: &[$crate::keys::Key] = declare!($(
+                $(#[doc = $doc])+ $key: $kind $(, default $default)? $(, otherwise $otherwise)?;
+            )+);
+            $crate::options::Options {
+                layers: &[stringify!($transport) $($(, stringify!($general))+)?],
+                table: $crate::keys::Table {
+                    name: stringify!($transport),
+                    doc: $crate::keys::sentence(concat!($($about),+)),
+                    keys: &[KEYS $($(, super::$general::OPTIONS.table.keys[0])+)?],
+                },
+                variant: $crate::keys::Table {
+                    name: concat!("variant of ", stringify!($transport)),
+                    doc: concat!("Keys of `[", stringify!($transport), "]`."),
+                    keys: &[super::names::VARIANT_KEYS, KEYS $($(, super::$general::OPTIONS.table.keys[0])+)?],
+                },
+                fields: &[$(declare!(@or [$($by)?] [$crate::options::Field {
+                    unit: concat!($($unit)?),
+                    set: |config, place, kind| {
+                        declare!(@or [$(config.$($path).+)?] [config.$key]) =
+                            declare!(@or [$($read)?] [$crate::values::Readable::read])(place, kind)?;
+                        Ok(())
+                    },
+                    write: |config| {
+                        Some($crate::values::Resolved::resolved(&declare!(@or [$(config.$($path).+)?] [config.$key])))
+                    },
+                }])),+],
+            }
+        };
+
+        #[cfg(test)]
+        #[test]
+        fn documented_defaults_are_those_in_use() {
+            OPTIONS.check_defaults();
+        }
+    };
+    (words of $type:ident: $($word:literal = $variant:ident),+) => {
+        impl $crate::values::Words for $type {
+            const WORDS: &'static [&'static str] = &[$($word),+];
+            const VARIANTS: &'static [Self] = &[$(Self::$variant),+];
+        }
+    };
+    // The first tokens, or the others if there are none.
+    (@or [] [$($otherwise:tt)+]) => { $($otherwise)+ };
+    (@or [$($given:tt)+] $otherwise:tt) => { $($given)+ };
 }
-pub(crate) use keys;
+pub(crate) use declare;
 
 /// Returns the documentation of a declaration without its leading space.
 pub(crate) const fn sentence(doc: &'static str) -> &'static str {

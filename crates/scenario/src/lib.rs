@@ -13,6 +13,7 @@ mod all_keys;
 mod cdf;
 mod changes;
 mod check;
+mod codec;
 mod devices;
 mod diagnostic;
 mod distribution;

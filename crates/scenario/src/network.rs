@@ -1,43 +1,69 @@
 //! `[topology]`: nodes and links of the network.
 
+use crate::codec::{Codec, open_kind, resolved_kind, tables_of};
 use crate::diagnostic::Result;
-use crate::keys::Kind::{self, Integer, List, Rate as Rates, Share, Text, Time};
-use crate::keys::{S, TB, Table, keys};
+use crate::keys::Kind::{self, Choice, Integer, List, Rate as Rates, Share, Text, Time};
+use crate::keys::{S, TB, Table, declare};
 use crate::model::{Edge, Link, Node, Topology};
-use crate::options::{fields, tagged};
 use crate::place::Place;
 use crate::table::Reader;
 use crate::values::{Readable, Resolved};
 use duetime_core::{Rate, Span};
 use serde_json::{Value, json};
 
-fields! {
+declare! {
     /// Full-duplex link, equal in both directions.
-    pub(crate) static LINK: "link" for Link {
+    pub(crate) static LINK: "link" {
         /// Rate in each direction.
         rate: Rates(1_000_000, 10 * TB);
         /// One-way propagation delay.
         latency: Time(0, 10 * S);
         /// Probability of losing a packet, in each direction.
         loss: Share(0.0, 0.99), default 0;
-    }
+    } for Link { rate, latency, loss }
 }
 
 const HOSTS: Kind = Integer(1, 100_000);
-const EVERY_LINK: Kind = Kind::Table(&LINK);
+const EVERY_LINK: Kind = Kind::Table(LINK.table);
 
-tagged! {
-    /// Kinds of topology.
-    pub(crate) static TOPOLOGIES: "topology" under own for Topology;
+/// Kinds of topology.
+pub(crate) static TOPOLOGIES: &[(&str, &Table)] = &tables_of(&CODECS);
+
+const CODECS: [(&str, &Codec<Topology>); 6] = [
+    ("star", &STAR),
+    ("dumbbell", &DUMBBELL),
+    ("d3-testbed", &D3_TESTBED),
+    ("leaf-spine", &LEAF_SPINE),
+    ("fat-tree", &FAT_TREE),
+    ("graph", &GRAPH),
+];
+
+impl Readable for Topology {
+    fn read(place: &Place<'_>, _: &'static Kind) -> Result<Self> {
+        open_kind(place, TOPOLOGIES, &CODECS)
+    }
+}
+
+impl Resolved for Topology {
+    fn resolved(&self) -> Value {
+        resolved_kind(self, &CODECS)
+    }
+}
+
+declare! {
     /// All hosts on one switch.
-    "star" => Star { hosts, link } {
+    static STAR: "topology of kind \"star\"" {
+        /// `"star"`.
+        kind: Choice(&["star"]);
         /// Number of hosts.
         hosts: Integer(2, 100_000);
         /// Link of each host.
         link: EVERY_LINK;
-    }
+    } for Topology::Star { hosts, link }
     /// Two switches connected by one link. Hosts on the left have the lower indices.
-    "dumbbell" => Dumbbell { left, right, link, bottleneck } {
+    static DUMBBELL: "topology of kind \"dumbbell\"" {
+        /// `"dumbbell"`.
+        kind: Choice(&["dumbbell"]);
         /// Hosts on the left.
         left: HOSTS;
         /// Hosts on the right.
@@ -46,15 +72,19 @@ tagged! {
         link: EVERY_LINK;
         /// Link between the switches.
         bottleneck: EVERY_LINK;
-    }
+    } for Topology::Dumbbell { left, right, link, bottleneck }
     /// Testbed of D3 §6: four racks of three hosts (0 to 11) under one root switch, and two traffic generators (12, 13)
     /// at the root.
-    "d3-testbed" => D3Testbed { link } {
+    static D3_TESTBED: "topology of kind \"d3-testbed\"" {
+        /// `"d3-testbed"`.
+        kind: Choice(&["d3-testbed"]);
         /// Every link.
-        link: EVERY_LINK, otherwise "1 Gbps, 125 us: a round trip of 500 us within a rack" is TESTBED;
-    }
+        link: EVERY_LINK, otherwise "1 Gbps, 125 us: a round trip of 500 us within a rack";
+    } for Topology::D3Testbed { link: |reader, key| reader.read(key, Some(TESTBED), Readable::read) }
     /// Racks of hosts. The switch of each rack is connected to every spine.
-    "leaf-spine" => LeafSpine { racks, hosts_per_rack, spines, host_link, uplink } {
+    static LEAF_SPINE: "topology of kind \"leaf-spine\"" {
+        /// `"leaf-spine"`.
+        kind: Choice(&["leaf-spine"]);
         /// Number of racks.
         racks: Integer(1, 10_000);
         /// Hosts in each rack.
@@ -65,28 +95,40 @@ tagged! {
         host_link: EVERY_LINK;
         /// Link of each rack's switch to each spine.
         uplink: EVERY_LINK;
-    }
+    } for Topology::LeafSpine { racks, hosts_per_rack, spines, host_link, uplink }
     /// k-ary fat-tree of k³/4 hosts.
-    "fat-tree" => FatTree { k, link } {
+    static FAT_TREE: "topology of kind \"fat-tree\"" {
+        /// `"fat-tree"`.
+        kind: Choice(&["fat-tree"]);
         /// Ports per switch, an even number: 40 gives 16,000 hosts.
-        k: Integer(2, 128), read even;
+        k: Integer(2, 128);
         /// Every link.
         link: EVERY_LINK;
-    }
+    } for Topology::FatTree { k: |reader, key| reader.read(key, None, even), link }
     /// Any graph. Hosts have the indices of their names in `hosts`.
-    "graph" => Graph { nodes, edges } {
+    static GRAPH_TABLE: "topology of kind \"graph\"" {
+        /// `"graph"`.
+        kind: Choice(&["graph"]);
         /// Names of the hosts. Each has one link.
-        hosts: List(&Text), left to then;
+        hosts: List(&Text);
         /// Names of the switches.
-        switches: List(&Text), left to then;
+        switches: List(&Text);
         /// Links.
-        links: List(&Kind::Table(&EDGE)), left to then;
-    } then |reader| {
-        let (nodes, edges) = graph(reader)?;
-    } write {
-        json!({ "nodes": nodes.resolved(), "links": edges.resolved() })
+        links: List(&Kind::Table(&EDGE));
     }
 }
+
+static GRAPH: Codec<Topology> = Codec {
+    table: &GRAPH_TABLE,
+    read: graph,
+    write: |topology| match topology {
+        Topology::Graph { nodes, edges } => Some(vec![
+            ("nodes", nodes.resolved()),
+            ("links", edges.resolved()),
+        ]),
+        _ => None,
+    },
+};
 
 const TESTBED: Link = Link {
     rate: Rate::from_gbps(1),
@@ -99,11 +141,11 @@ pub(crate) static EDGE: Table = Table {
     name: "link of a graph",
     doc: "Link between two named nodes.",
     keys: &[
-        keys! {
+        declare! {
             /// Names of the two ends.
             between: List(&Text);
         },
-        LINK.keys[0],
+        LINK.table.keys[0],
     ],
 };
 
@@ -128,7 +170,7 @@ fn even(place: &Place<'_>, kind: &'static Kind) -> Result<u32> {
     Ok(k)
 }
 
-fn graph(reader: &Reader<'_>) -> Result<(Vec<Node>, Vec<Edge>)> {
+fn graph(reader: &Reader<'_>) -> Result<Topology> {
     let mut nodes: Vec<Node> = Vec::new();
     for (key, host) in [("hosts", true), ("switches", false)] {
         for (name, place) in reader.needed(key, Reader::texts)? {
@@ -156,14 +198,10 @@ fn graph(reader: &Reader<'_>) -> Result<(Vec<Node>, Vec<Edge>)> {
         if a == b {
             return between.refuse("a link from a node to itself", "two different nodes");
         }
-        let link = Link {
-            rate: reader.value("rate")?,
-            latency: reader.value("latency")?,
-            loss: reader.value("loss")?,
-        };
+        let link = (LINK.read)(&reader)?;
         edges.push(Edge { a, b, link });
     }
-    Ok((nodes, edges))
+    Ok(Topology::Graph { nodes, edges })
 }
 
 /// Returns the index of the node at an end of a link.

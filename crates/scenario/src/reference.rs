@@ -18,15 +18,15 @@ pub fn reference() -> String {
     heading(&mut page, "##", "Top level", SCENARIO.doc);
     rows(&mut page, SCENARIO.all());
     page.push_str("\n## Topologies\n\n`[topology]`, with a required `kind`. A link is a table:\n");
-    rows(&mut page, LINK.keys[0]);
+    rows(&mut page, LINK.table.keys[0]);
     tagged(&mut page, TOPOLOGIES);
     own_keys(&mut page, EDGE.name, &EDGE);
     page.push_str("\nA link also has the keys of the table above.\n");
-    section(&mut page, "##", "`[switch]`", &SWITCH);
+    section(&mut page, "##", "`[switch]`", SWITCH.table);
     tagged(&mut page, BUFFERS);
     section(&mut page, "###", ECN.name, &ECN);
-    section(&mut page, "##", "`[host]`", &HOSTS);
-    section(&mut page, "###", "Servers with slots", &SLOTS);
+    section(&mut page, "##", "`[host]`", HOSTS.table);
+    section(&mut page, "###", "Servers with slots", SLOTS.table);
     page.push_str("\n## Workloads\n\n`[[workload]]`, by `kind`.\n");
     page.push_str("\nKeys of all kinds:\n");
     if let Some((common, _)) = WORKLOADS[0].1.keys.split_first() {
@@ -40,8 +40,8 @@ pub fn reference() -> String {
             .for_each(|group| rows(&mut page, *group));
     }
     section(&mut page, "###", "Objective", &OBJECTIVE);
-    section(&mut page, "###", "Hedge", &HEDGE);
-    section(&mut page, "###", "Retry", &RETRY);
+    section(&mut page, "###", "Hedge", HEDGE.table);
+    section(&mut page, "###", "Retry", RETRY.table);
     page.push_str(DISTRIBUTIONS);
     for (name, text) in PUBLISHED.iter().chain(MEASURED) {
         let lines: Vec<String> = text
@@ -70,8 +70,8 @@ pub fn reference() -> String {
         }
     }
     page.push_str(VARIANTS);
-    section(&mut page, "##", "`[record]`", &RECORD);
-    section(&mut page, "##", "`[lab]`", &LAB);
+    section(&mut page, "##", "`[record]`", RECORD.table);
+    section(&mut page, "##", "`[lab]`", LAB.table);
     page.push_str(SWEEPS);
     page
 }

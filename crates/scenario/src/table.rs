@@ -109,6 +109,15 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Reads a field with a function of this reader and the name of the field.
+    pub fn field<T>(
+        &self,
+        name: &'static str,
+        read: impl FnOnce(&Self, &'static str) -> Result<T>,
+    ) -> Result<T> {
+        read(self, name)
+    }
+
     /// Reads a required value with one of the methods below.
     pub fn needed<T>(
         &self,

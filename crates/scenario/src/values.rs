@@ -113,9 +113,11 @@ impl<T: Resolved> Resolved for Vec<T> {
 }
 
 /// Enum with variants that are words in the file.
-pub(crate) trait Words {
+pub(crate) trait Words: Copy + PartialEq + 'static {
     /// Words, in the order of the messages.
     const WORDS: &'static [&'static str];
+    /// Variant of each word.
+    const VARIANTS: &'static [Self];
 }
 
 /// Returns the kind of a word of an enum.
@@ -123,30 +125,18 @@ pub(crate) const fn word<T: Words>() -> Kind {
     Kind::Choice(T::WORDS)
 }
 
-/// Declares the words for the variants of an enum.
-macro_rules! words {
-    ($type:ident: $($variant:ident = $word:literal),+ $(,)?) => {
-        impl $crate::values::Words for $type {
-            const WORDS: &'static [&'static str] = &[$($word),+];
-        }
-
-        impl $crate::values::Readable for $type {
-            fn read(
-                place: &$crate::place::Place<'_>,
-                _: &'static $crate::keys::Kind,
-            ) -> $crate::diagnostic::Result<Self> {
-                let word = place.choice(<Self as $crate::values::Words>::WORDS)?;
-                let all = [$(($word, Self::$variant)),+];
-                let found = all.into_iter().find(|(name, _)| *name == word);
-                Ok(found.expect("one of the words").1)
-            }
-        }
-
-        impl $crate::values::Resolved for $type {
-            fn resolved(&self) -> serde_json::Value {
-                match self { $(Self::$variant => $word),+ }.into()
-            }
-        }
-    };
+impl<T: Words> Readable for T {
+    fn read(place: &Place<'_>, _: &'static Kind) -> Result<Self> {
+        let word = place.choice(T::WORDS)?;
+        let mut all = T::WORDS.iter().zip(T::VARIANTS);
+        Ok(*all.find(|(name, _)| **name == word).expect("a word").1)
+    }
 }
-pub(crate) use words;
+
+impl<T: Words> Resolved for T {
+    fn resolved(&self) -> Value {
+        let mut all = T::WORDS.iter().zip(T::VARIANTS);
+        let found = all.find(|(_, variant)| *variant == self);
+        json!(found.expect("a word for each variant").0)
+    }
+}

@@ -4,9 +4,9 @@ use super::about::About;
 use super::tcp;
 use crate::diagnostic::Result;
 use crate::keys::Kind::{Boolean, Time};
-use crate::keys::S;
+use crate::keys::{S, declare};
 use crate::model::Protocol;
-use crate::options::{Configuration, Configured, Layers, last, options};
+use crate::options::{Configuration, Configured, Layers, last};
 use crate::place::Place;
 use duetime_core::Span;
 use duetime_proto::window::{CongestionControl, Cubic};
@@ -16,7 +16,7 @@ pub(super) const ABOUT: About = About {
     needs: "nothing",
 };
 
-options! {
+declare! {
     /// CUBIC. Also accepts the keys of `[tcp]`, which override that table.
     cubic over tcp for Cubic {
         /// Slows and then ends the first slow start when round trips grow by an eighth, clamped to 4 to 16 ms

@@ -4,10 +4,11 @@ use super::about::About;
 use super::{dctcp, tcp};
 use crate::diagnostic::Result;
 use crate::keys::Kind::{self, List, Number};
+use crate::keys::declare;
 use crate::model::Protocol;
-use crate::options::{Configuration, Configured, Field, Layers, last, options};
+use crate::options::{Configuration, Configured, Field, Layers, last};
 use crate::place::Place;
-use crate::values::{word, words};
+use crate::values::word;
 use duetime_proto::window::{Completion, CongestionControl, D2tcp};
 use serde_json::json;
 
@@ -18,11 +19,12 @@ pub(super) const ABOUT: About = About {
     needs: "ECN marking in the switches, and an eBPF program on the hosts (`duetime kernel attach`)",
 };
 
-options! {
+declare! {
     /// D2TCP. Also accepts the keys of `[tcp]` and `[dctcp]`, which override those tables.
     d2tcp over dctcp, tcp for D2tcp {
         /// Bounds of the deadline imminence d; [1, 1] is DCTCP.
-        imminence: List(&IMMINENCE), otherwise "[0.5, 2.0]", by BOUNDS;
+        imminence: List(&IMMINENCE), otherwise "[0.5, 2.0]",
+            by Field { unit: "", set: bounds, write: |config| Some(json!([config.d_min, config.d_max])) };
         /// d of a flow after its deadline.
         expired: IMMINENCE, otherwise "the lower bound of `imminence`", field d_expired;
         /// Formula of Tc: B / (3W/4), or the sum over the sawtooth (D2TCP §3.2).
@@ -41,7 +43,7 @@ pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {
     )
 }
 
-words!(Completion: Approximate = "approximate", Precise = "precise");
+declare!(words of Completion: "approximate" = Approximate, "precise" = Precise);
 
 impl Configuration for D2tcp {
     fn finish(&mut self, layers: Layers<'_, '_>) -> Result<()> {
@@ -51,12 +53,6 @@ impl Configuration for D2tcp {
         Ok(())
     }
 }
-
-const BOUNDS: Field<D2tcp> = Field {
-    unit: "",
-    set: bounds,
-    write: |config| Some(json!([config.d_min, config.d_max])),
-};
 
 fn bounds(config: &mut D2tcp, place: &Place<'_>, _: &'static Kind) -> Result<()> {
     let items = place.array()?;

@@ -10,12 +10,12 @@ use super::about::About;
 use crate::diagnostic::Result;
 use crate::expected::{Expected, Form};
 use crate::keys::Kind::{self, Any, Boolean, Choice, Integer, Number, Share, Size, Time};
-use crate::keys::{S, TB, Table, US, keys};
+use crate::keys::{S, TB, Table, US, declare};
 use crate::model::Protocol;
-use crate::options::{Configuration, Configured, Field, Layers, last, options};
+use crate::options::{Configuration, Configured, Field, Layers, last};
 use crate::place::Place;
 use crate::table::Reader;
-use crate::values::{Readable, Resolved, word, words};
+use crate::values::{Readable, Resolved, word};
 use duetime_core::{Rate, Span};
 use duetime_proto::d3::{
     Allocation, AlphaReference, BaseRate, Config, HostOptions, Late, QueueSample, RequestBytes,
@@ -38,12 +38,13 @@ pub(super) const fn about(config: &Config) -> About {
     }
 }
 
-options! {
+declare! {
     /// D3, and the options that RCPdc shares with it.
     d3 for Config {
         /// `d2tcp-authors`: paused flows may send a full segment per 200 us, which is accounted, as in the D2TCP
         /// experiments.
-        profile: Choice(&["paper", "d2tcp-authors"]), default "paper", by PROFILE;
+        profile: Choice(&["paper", "d2tcp-authors"]), default "paper",
+            by Field { unit: "", set: profile, write: |_| None };
         /// Base rate of a paused flow: `"header-only"`, or `{ segment_every = "200 us" }`.
         base_rate: Any(&[Choice(&["header-only"]), Kind::Table(&BASE_RATE)]), otherwise "by `profile`",
             field router.base_rate;
@@ -152,31 +153,30 @@ pub(super) fn resolved(config: &Config) -> Map<String, Value> {
     options
 }
 
-words!(Rounding: Carry = "carry", CeilFloor = "ceil-floor", FloorFloor = "floor-floor", Exact = "exact");
-words!(Late: FairShare = "fair-share", Extend = "extend", Max = "max");
-words!(AlphaReference: Physical = "physical", Literal = "literal");
-words!(Allocation: Routers = "routers", Edge = "edge");
-words!(QueueSample: Smallest = "smallest", Instant = "instant");
-words!(RequestBytes: Payload = "payload", Wire = "wire");
+declare!(words of Rounding: "carry" = Carry, "ceil-floor" = CeilFloor, "floor-floor" = FloorFloor, "exact" = Exact);
+declare!(words of Late: "fair-share" = FairShare, "extend" = Extend, "max" = Max);
+declare!(words of AlphaReference: "physical" = Physical, "literal" = Literal);
+declare!(words of Allocation: "routers" = Routers, "edge" = Edge);
+declare!(words of QueueSample: "smallest" = Smallest, "instant" = Instant);
+declare!(words of RequestBytes: "payload" = Payload, "wire" = Wire);
 
 /// RCPdc is D3 without deadlines. It uses the options of `[d3]` unless `[rcpdc]` overrides them.
 pub(crate) static RCPDC: Table = Table {
     name: "rcpdc",
     doc: "RCPdc. Accepts the keys of `[d3]`, which override that table.",
-    keys: &[OPTIONS.keys],
+    keys: OPTIONS.table.keys,
 };
 
 /// Names of the tables of RCPdc, from the specific to the general.
 pub(super) const RCPDC_LAYERS: &[&str] = &["rcpdc", "d3"];
 
-static BASE_RATE: Table = Table {
-    name: "base_rate",
-    doc: "Base rate that is accounted.",
-    keys: &[keys! {
+declare! {
+    /// Base rate that is accounted.
+    static BASE_RATE: "base_rate" {
         /// Time per full segment of a paused flow.
         segment_every: Time(US, S);
-    }],
-};
+    }
+}
 
 impl Readable for BaseRate {
     fn read(place: &Place<'_>, _: &'static Kind) -> Result<Self> {
@@ -197,12 +197,6 @@ impl Resolved for BaseRate {
         }
     }
 }
-
-const PROFILE: Field<Config> = Field {
-    unit: "",
-    set: profile,
-    write: |_| None,
-};
 
 fn profile(config: &mut Config, place: &Place<'_>, _: &'static Kind) -> Result<()> {
     config.router.base_rate = match place.choice(&["paper", "d2tcp-authors"])? {

@@ -4,8 +4,9 @@ use super::about::About;
 use super::tcp;
 use crate::diagnostic::Result;
 use crate::keys::Kind::{self, Gain, Number};
+use crate::keys::declare;
 use crate::model::Protocol;
-use crate::options::{Configuration, Configured, Layers, options};
+use crate::options::{Configuration, Configured, Layers};
 use crate::place::Place;
 use duetime_proto::window::{CongestionControl, Dctcp};
 
@@ -14,7 +15,7 @@ pub(super) const ABOUT: About = About {
     needs: "ECN marking in the switches, `dctcp` as congestion control",
 };
 
-options! {
+declare! {
     /// DCTCP. Also accepts the keys of `[tcp]`, which override that table.
     dctcp over tcp for Dctcp {
         /// Gain g of the marked-fraction estimate.

@@ -3,9 +3,9 @@
 use super::about::About;
 use super::d3::thousandths;
 use crate::keys::Kind::{Boolean, Number, Share, Size, Time};
-use crate::keys::S;
+use crate::keys::{S, declare};
 use crate::model::Protocol;
-use crate::options::{Configuration, Configured, Layers, options};
+use crate::options::{Configuration, Configured, Layers};
 use duetime_proto::due::Config;
 
 pub(super) const ABOUT: About = About {
@@ -13,7 +13,7 @@ pub(super) const ABOUT: About = About {
     needs: "UDP sockets of Duetime, nothing of the switches; ECN marks and priority classes, which only the simulator's `due` uses, help",
 };
 
-options! {
+declare! {
     /// `due`. `classes` of a variant sets the strict-priority classes, which it does not require.
     due for Config {
         /// Maximum packet size, including all headers.

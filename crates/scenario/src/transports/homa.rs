@@ -3,9 +3,9 @@
 use super::about::About;
 use crate::diagnostic::Result;
 use crate::keys::Kind::{self, Integer, List, Size, Time};
-use crate::keys::{FLOW_SIZE, S, SOME_TIME};
+use crate::keys::{FLOW_SIZE, S, SOME_TIME, declare};
 use crate::model::Protocol;
-use crate::options::{Configuration, Configured, Layers, last, options};
+use crate::options::{Configuration, Configured, Layers, last};
 use crate::place::Place;
 use crate::values::{Readable, Resolved};
 use duetime_proto::homa::{Config, Cutoffs, MAX_OVERCOMMITMENT, MAX_UNSCHEDULED};
@@ -19,7 +19,7 @@ pub(super) const ABOUT: About = About {
 
 const SIZE: Kind = Size(FLOW_SIZE.0, FLOW_SIZE.1);
 
-options! {
+declare! {
     /// Homa. Uses eight strict-priority classes, unless `classes` of a variant sets fewer. Ignores deadlines.
     homa for Config {
         /// Maximum packet size, including all headers.

@@ -23,10 +23,10 @@ pub(crate) use names::NAMED;
 pub use names::{SPELLINGS, TRANSPORTS};
 
 use crate::diagnostic::{Diagnostic, Result};
-use crate::keys::{Key, Kind, Table, keys};
+use crate::keys::{Key, Kind, Table, declare};
 use crate::model::{Protocol, Transport};
 use crate::names::{NAMES, is_name};
-use crate::options::{Configured, Layers};
+use crate::options::{Configured, Layers, Options};
 use crate::place::{Place, complete};
 use crate::table::{Reader, tables};
 use duetime_proto::window::CongestionControl;
@@ -46,32 +46,37 @@ struct BuiltIn {
 
 /// Built-in transports, in the order of messages and of the reference page.
 const BUILT_IN: [BuiltIn; TRANSPORTS.len()] = [
-    BuiltIn::new("tcp", tcp::LAYERS, &tcp::VARIANT, tcp::newreno),
-    BuiltIn::new("dctcp", dctcp::LAYERS, &dctcp::VARIANT, dctcp::read),
-    BuiltIn::new("d2tcp", d2tcp::LAYERS, &d2tcp::VARIANT, d2tcp::read),
-    BuiltIn::new("cubic", cubic::LAYERS, &cubic::VARIANT, cubic::read),
-    BuiltIn::new("rcpdc", d3::RCPDC_LAYERS, &d3::VARIANT, d3::rcpdc),
-    BuiltIn::new("d3", d3::LAYERS, &d3::VARIANT, d3::read),
-    BuiltIn::new("due", due::LAYERS, &due::VARIANT, due::read),
-    BuiltIn::new("pfabric", pfabric::LAYERS, &pfabric::VARIANT, pfabric::read),
-    BuiltIn::new("homa", homa::LAYERS, &homa::VARIANT, homa::read),
-    BuiltIn::new("pdq", pdq::LAYERS, &pdq::VARIANT, pdq::read),
-    BuiltIn::new("sird", sird::LAYERS, &sird::VARIANT, sird::read),
-    BuiltIn::new("tcp-prio", tcp::LAYERS, &tcp::VARIANT, tcp::newreno),
-    BuiltIn::new("rcpdc-prio", d3::RCPDC_LAYERS, &d3::VARIANT, d3::rcpdc),
+    BuiltIn::new("tcp", &tcp::OPTIONS, tcp::newreno),
+    BuiltIn::new("dctcp", &dctcp::OPTIONS, dctcp::read),
+    BuiltIn::new("d2tcp", &d2tcp::OPTIONS, d2tcp::read),
+    BuiltIn::new("cubic", &cubic::OPTIONS, cubic::read),
+    BuiltIn {
+        layers: d3::RCPDC_LAYERS,
+        ..BuiltIn::new("rcpdc", &d3::OPTIONS, d3::rcpdc)
+    },
+    BuiltIn::new("d3", &d3::OPTIONS, d3::read),
+    BuiltIn::new("due", &due::OPTIONS, due::read),
+    BuiltIn::new("pfabric", &pfabric::OPTIONS, pfabric::read),
+    BuiltIn::new("homa", &homa::OPTIONS, homa::read),
+    BuiltIn::new("pdq", &pdq::OPTIONS, pdq::read),
+    BuiltIn::new("sird", &sird::OPTIONS, sird::read),
+    BuiltIn::new("tcp-prio", &tcp::OPTIONS, tcp::newreno),
+    BuiltIn {
+        layers: d3::RCPDC_LAYERS,
+        ..BuiltIn::new("rcpdc-prio", &d3::OPTIONS, d3::rcpdc)
+    },
 ];
 
 impl BuiltIn {
-    const fn new(
+    const fn new<C>(
         name: &'static str,
-        layers: &'static [&'static str],
-        variant: &'static Table,
+        options: &'static Options<C>,
         read: for<'a> fn(Layers<'_, 'a>) -> Configured<'a, Protocol>,
     ) -> Self {
         Self {
             name,
-            layers,
-            variant,
+            layers: options.layers,
+            variant: &options.variant,
             read,
         }
     }
@@ -91,60 +96,53 @@ pub(crate) static VARIANTS: &[(&str, &Table)] = &{
 /// Tables of options.
 pub(crate) const OPTIONS: &[Key] = &[
     options(
-        "tcp",
-        &tcp::TABLE,
+        &tcp::OPTIONS.table,
         "TCP, and options shared with DCTCP, D2TCP and CUBIC.",
     ),
     options(
-        "dctcp",
-        &dctcp::TABLE,
+        &dctcp::OPTIONS.table,
         "DCTCP, and options shared with D2TCP.",
     ),
-    options("d2tcp", &d2tcp::TABLE, "D2TCP."),
-    options("cubic", &cubic::TABLE, "CUBIC, without ECN."),
-    options("d3", &d3::TABLE, "D3, and options shared with RCPdc."),
-    options("rcpdc", &d3::RCPDC, "RCPdc; overrides `[d3]`."),
+    options(&d2tcp::OPTIONS.table, "D2TCP."),
+    options(&cubic::OPTIONS.table, "CUBIC, without ECN."),
+    options(&d3::OPTIONS.table, "D3, and options shared with RCPdc."),
+    options(&d3::RCPDC, "RCPdc; overrides `[d3]`."),
     options(
-        "due",
-        &due::TABLE,
+        &due::OPTIONS.table,
         "`due`, scheduled by the receiving hosts.",
     ),
     options(
-        "pfabric",
-        &pfabric::TABLE,
+        &pfabric::OPTIONS.table,
         "pFabric, scheduled by the switches.",
     ),
     options(
-        "homa",
-        &homa::TABLE,
+        &homa::OPTIONS.table,
         "Homa, scheduled by the receiving hosts in eight priority classes.",
     ),
-    options("pdq", &pdq::TABLE, "PDQ, scheduled by the switches."),
+    options(&pdq::OPTIONS.table, "PDQ, scheduled by the switches."),
     options(
-        "sird",
-        &sird::TABLE,
+        &sird::OPTIONS.table,
         "SIRD, whose receiving hosts issue credit.",
     ),
-    options("priority", &PRIORITY, "`tcp-prio` and `rcpdc-prio`."),
+    options(&PRIORITY, "`tcp-prio` and `rcpdc-prio`."),
 ];
 
-const fn options(name: &'static str, table: &'static Table, doc: &'static str) -> Key {
+const fn options(table: &'static Table, doc: &'static str) -> Key {
     Key {
-        name,
+        name: table.name,
         kind: Kind::Table(table),
         default: "defaults below",
         doc,
     }
 }
 
-static PRIORITY: Table = Table {
-    name: "priority",
-    doc: "Strict priority by deadline for `tcp-prio` and `rcpdc-prio`.",
-    keys: &[keys! {
+declare! {
+    /// Strict priority by deadline for `tcp-prio` and `rcpdc-prio`.
+    static PRIORITY: "priority" {
         /// Strict-priority classes at every port.
         classes: Kind::Integer(1, 4), default 2;
-    }],
-};
+    }
+}
 
 /// Tables of options that the file has.
 struct OptionTables<'a>(Vec<(&'static str, Reader<'a>)>);

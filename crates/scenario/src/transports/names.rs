@@ -1,6 +1,6 @@
 //! Names of the built-in transports, and the keys with which a file names a variant of one.
 
-use crate::keys::{Key, Kind, keys};
+use crate::keys::{Key, Kind, declare};
 
 /// Names of the built-in transports.
 // Not computed from `BUILT_IN`, because its tables contain them.
@@ -39,7 +39,7 @@ pub const SPELLINGS: &[(&str, &str)] = &[
 pub(crate) const NAMED: &str = "Transports to compare: `tcp`, `dctcp`, `d2tcp`, `cubic`, `d3`, `rcpdc`, `due`, `pfabric`, `homa`, `pdq`, `sird`, `tcp-prio`, `rcpdc-prio`, or the name of a `[[variant]]`.";
 
 /// Keys of a variant in addition to the options of its base.
-pub(super) const VARIANT_KEYS: &[Key] = keys! {
+pub(super) const VARIANT_KEYS: &[Key] = declare! {
     /// Name in `transport`, tables and folders.
     name: Kind::Text;
     /// Transport that the variant changes.

@@ -3,9 +3,9 @@
 use super::about::About;
 use super::d3::thousandths;
 use crate::keys::Kind::{Boolean, Number, Size, Time};
-use crate::keys::{S, US};
+use crate::keys::{S, US, declare};
 use crate::model::Protocol;
-use crate::options::{Configuration, Configured, Layers, options};
+use crate::options::{Configuration, Configured, Layers};
 use duetime_proto::pdq::Config;
 
 pub(super) const ABOUT: About = About {
@@ -13,7 +13,7 @@ pub(super) const ABOUT: About = About {
     needs: "switches that run PDQ at every port; Duetime only simulates it",
 };
 
-options! {
+declare! {
     /// PDQ.
     pdq for Config {
         /// Maximum packet size, including all headers.

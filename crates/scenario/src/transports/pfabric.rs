@@ -3,9 +3,9 @@
 use super::about::About;
 use crate::diagnostic::Result;
 use crate::keys::Kind::{Integer, Size, Time};
-use crate::keys::{S, US};
+use crate::keys::{S, US, declare};
 use crate::model::Protocol;
-use crate::options::{Configuration, Configured, Layers, last, options};
+use crate::options::{Configuration, Configured, Layers, last};
 use duetime_proto::pfabric::Config;
 
 pub(super) const ABOUT: About = About {
@@ -13,7 +13,7 @@ pub(super) const ABOUT: About = About {
     needs: "a host stack that is not published, and new switches that schedule and drop packets by a priority number",
 };
 
-options! {
+declare! {
     /// pFabric (Alizadeh et al., 2013). Its switches replace `[switch] buffer` and do not mark; `docs/rivals.md`.
     pfabric for Config {
         /// Maximum packet size, including all headers.

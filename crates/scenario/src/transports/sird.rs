@@ -3,10 +3,10 @@
 use super::about::About;
 use super::d3::thousandths;
 use crate::keys::Kind::{Boolean, Number, Size, Time};
-use crate::keys::S;
+use crate::keys::{S, declare};
 use crate::model::Protocol;
-use crate::options::{Configuration, Configured, Layers, options};
-use crate::values::{word, words};
+use crate::options::{Configuration, Configured, Layers};
+use crate::values::word;
 use duetime_proto::sird::{Config, Policy};
 
 pub(super) const ABOUT: About = About {
@@ -14,7 +14,7 @@ pub(super) const ABOUT: About = About {
     needs: "SIRD in the hosts (Duetime only simulates it), ECN marks in the core",
 };
 
-options! {
+declare! {
     /// SIRD (Prasopoulos et al., NSDI 2025; `docs/rivals.md`). The defaults are those of its evaluation. It has 2
     /// strict-priority classes; `classes` of a variant sets another number.
     sird for Config {
@@ -47,4 +47,4 @@ pub(super) fn read<'a>(layers: Layers<'_, 'a>) -> Configured<'a, Protocol> {
     OPTIONS.read(layers, Protocol::Sird)
 }
 
-words!(Policy: ShortestRemaining = "shortest-remaining", Fair = "fair");
+declare!(words of Policy: "shortest-remaining" = ShortestRemaining, "fair" = Fair);

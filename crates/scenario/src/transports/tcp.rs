@@ -3,11 +3,11 @@
 use super::about::About;
 use crate::diagnostic::Result;
 use crate::keys::Kind::{self, Boolean, Choice, Integer, Size, Time};
-use crate::keys::{H, MS, S, TB, US};
+use crate::keys::{H, MS, S, TB, US, declare};
 use crate::model::Protocol;
-use crate::options::{Configuration, Configured, Field, Layers, Overrides, fields, last, options};
+use crate::options::{Configuration, Configured, Field, Layers, Overrides, last};
 use crate::place::Place;
-use crate::values::{word, words};
+use crate::values::word;
 use duetime_core::Span;
 use duetime_proto::tcp::{Coalescing, Config, Growth, Recovery};
 use duetime_proto::window::CongestionControl;
@@ -17,7 +17,7 @@ pub(super) const ABOUT: About = About {
     needs: "`reno` as congestion control",
 };
 
-options! {
+declare! {
     /// TCP NewReno, and the options that DCTCP, D2TCP and CUBIC share with it.
     tcp for Config {
         /// Sets all options. `linux`: the defaults below, those of a Linux host. `paper`: the TCP of both papers,
@@ -26,7 +26,8 @@ options! {
         /// `rate_reduction` and `window_validation` off, `max_ack_delay = "1 ms"`, `timeout_min = "0 us"`, `quick_ack =
         /// 0`; for DCTCP and D2TCP `initial_alpha = 0`; for CUBIC `hystart = false`, `tick = "0 us"`, `alpha_one =
         /// true`. Other keys of this table and of more specific tables override single options.
-        profile: Choice(PROFILES), default "linux", by PROFILE;
+        profile: Choice(PROFILES), default "linux",
+            by Field { unit: "", set: profile, write: |_| None };
         /// Maximum payload of a segment.
         mss: Size(100, 9_000), default "1460 B";
         /// Initial window, in segments.
@@ -45,7 +46,7 @@ options! {
         delayed_ack_timeout: Time(0, S), default "40 ms";
         /// Merges acknowledgements, like receive offload in NICs: `{ segments = 10, within = "50 us" }`. The end of a
         /// message, out-of-order data, a FIN or a change of the mark ends the delay.
-        ack_coalescing: Kind::Table(&ACK_COALESCING), otherwise "none";
+        ack_coalescing: Kind::Table(ACK_COALESCING.table), otherwise "none";
         /// Maximum growth of the window per acknowledgement in slow start, in segments (RFC 5681 §3.1: 1; RFC 3465: 2).
         slow_start_limit: Integer(1, 1_000), default 1000, unit "segments";
         /// Unit that congestion avoidance counts before it adds a segment to the window: acknowledged bytes, or
@@ -105,17 +106,17 @@ pub(super) fn with<'a>(
 /// Values of `profile`.
 const PROFILES: &[&str] = &["linux", "paper"];
 
-words!(Recovery: NewReno = "newreno", Sack = "sack");
-words!(Growth: Bytes = "bytes", Acknowledgements = "acknowledgements");
+declare!(words of Recovery: "newreno" = NewReno, "sack" = Sack);
+declare!(words of Growth: "bytes" = Bytes, "acknowledgements" = Acknowledgements);
 
-fields! {
+declare! {
     /// Receive offload, as visible to the sender.
-    static ACK_COALESCING: "ack_coalescing" for Coalescing {
+    static ACK_COALESCING: "ack_coalescing" {
         /// Maximum number of segments per acknowledgement.
         segments: Integer(1, 1_000);
         /// Maximum delay of an acknowledgement that is due.
         within: Time(0, S);
-    }
+    } for Coalescing { segments, within }
 }
 
 /// Returns the options of a profile.
@@ -125,12 +126,6 @@ pub(super) fn profiled<C: Configuration>(profile: &Place<'_>) -> Result<C> {
         _ => C::default(),
     })
 }
-
-const PROFILE: Field<Config> = Field {
-    unit: "",
-    set: profile,
-    write: |_| None,
-};
 
 fn profile(config: &mut Config, place: &Place<'_>, _: &'static Kind) -> Result<()> {
     *config = Config {

@@ -5,21 +5,21 @@ mod trace;
 
 pub(crate) use oldi::{HEDGE, OBJECTIVE, RETRY};
 
+use crate::codec::{Codec, open_kind, resolved_kind, tables_of};
 use crate::diagnostic::Result;
 use crate::expected::{Expected, Form, Forms};
 use crate::keys::Kind::{self, Any, Choice, Integer, List, Share, Text, Time};
-use crate::keys::{ANY_TIME, INSTANT, Key, SOME_TIME, keys};
+use crate::keys::{ANY_TIME, INSTANT, Key, SOME_TIME, Table, declare};
 use crate::model::{
     Connection, DeadlineFrom, Destination, Gap, Intensity, SourceGap, Transport, Workload,
     WorkloadKind,
 };
 use crate::names::{NAMES, is_name};
-use crate::options::tagged;
 use crate::place::{Place, Scope};
 use crate::sources::Sources;
 use crate::table::{Reader, tables};
 use crate::transports::{self, find};
-use crate::values::{Readable, Resolved, word, words};
+use crate::values::{Readable, Resolved, word};
 use duetime_core::Span;
 use oldi::OLDI;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ const KINDS: &[&str] = &[
     "long",
     "trace",
 ];
-const COMMON: &[Key] = keys! {
+const COMMON: &[Key] = declare! {
     /// Kind of traffic.
     kind: Choice(KINDS);
     /// Name in tables.
@@ -52,24 +52,54 @@ const COMMON: &[Key] = keys! {
 };
 const HOST: Kind = Integer(0, 999_999);
 
-words!(Connection: PerFlow = "per-flow", Persistent = "persistent");
+declare!(words of Connection: "per-flow" = PerFlow, "persistent" = Persistent);
 
-tagged! {
-    /// Kinds of workload.
-    pub(crate) static WORKLOADS: "workload" under COMMON for WorkloadKind;
-    also "trace" => Spans;
-    "oldi" => Oldi(OLDI);
+/// Kinds of workload.
+pub(crate) static WORKLOADS: &[(&str, &Table)] = &tables_of(&CODECS);
+
+const CODECS: [(&str, &Codec<WorkloadKind>); KINDS.len()] = [
+    ("oldi", &OLDI_KIND),
+    ("burst", &BURST),
+    ("poisson", &POISSON),
+    ("background", &BACKGROUND),
+    ("permutation", &PERMUTATION),
+    ("long", &LONG),
+    ("trace", &TRACE),
+];
+
+impl Readable for WorkloadKind {
+    fn read(place: &Place<'_>, _: &'static Kind) -> Result<Self> {
+        open_kind(place, WORKLOADS, &CODECS)
+    }
+}
+
+impl Resolved for WorkloadKind {
+    fn resolved(&self) -> Value {
+        resolved_kind(self, &CODECS)
+    }
+}
+
+static OLDI_KIND: Codec<WorkloadKind> = Codec {
+    table: OLDI.table,
+    read: |reader| (OLDI.read)(reader).map(WorkloadKind::Oldi),
+    write: |kind| match kind {
+        WorkloadKind::Oldi(oldi) => (OLDI.write)(oldi),
+        _ => None,
+    },
+};
+
+declare! {
     /// Synchronised flows to one receiver (incast).
-    "burst" => Burst { senders, receiver, from, size, deadline, at, repeat, every, jitter } {
+    static BURST: "workload of kind \"burst\"" after COMMON {
         /// Flows per burst, each from a different host.
         senders: Integer(1, 999_999);
         /// Lets several flows start at one host, if there are more senders than hosts.
-        share_hosts: Kind::Boolean, default false, left to then;
+        share_hosts: Kind::Boolean, default false;
         /// Receiving host.
-        receiver: HOST, otherwise "drawn at random" is None, read host;
+        receiver: HOST, otherwise "drawn at random";
         /// Sending hosts, without the receiver: flow i starts at entry i, repeating the list with `share_hosts`.
         /// Requires `receiver`.
-        from: List(&HOST), otherwise "drawn at random", left to then;
+        from: List(&HOST), otherwise "drawn at random";
         /// Size of each flow.
         size: Kind::Sizes;
         /// Deadline of each flow, from its start.
@@ -79,98 +109,99 @@ tagged! {
         /// Number of bursts.
         repeat: Integer(1, 10_000_000), default 1;
         /// Time between the starts of bursts.
-        every: Time(SOME_TIME.0, SOME_TIME.1), otherwise "required with `repeat`" is Span::ZERO;
+        every: Time(SOME_TIME.0, SOME_TIME.1), otherwise "required with `repeat`";
         /// Maximum additional random delay of each flow's start.
         jitter: Time(ANY_TIME.0, ANY_TIME.1), default "0 us";
-    } then |reader| {
-        let from = from(reader, receiver)?;
-        enough_hosts(reader, senders, from.as_deref())?;
-        in_turn(reader, repeat, every, jitter)?;
+    } for WorkloadKind::Burst {
+        senders, receiver: |reader, key| reader.read(key, Some(None), host), size, deadline, at, repeat, every: period,
+        jitter, from: senders_of
     }
     /// Poisson arrivals between random hosts.
-    "poisson" => Poisson { size, deadline, intensity, destination } {
+    static POISSON: "workload of kind \"poisson\"" after COMMON {
         /// Size of each flow.
         size: Kind::Sizes;
         /// Deadline of each flow, from its start.
         deadline: Kind::Deadline, default "none";
         /// Mean bytes on the wire per second, as a share of each sender's access link.
-        load: Share(0.0001, 0.99), otherwise "one of `load` and `rate`", left to then;
+        load: Share(0.0001, 0.99), otherwise "one of `load` and `rate`";
         /// Flows per second of all hosts together.
-        rate: Kind::Frequency, otherwise "see `load`", left to then;
+        rate: Kind::Frequency, otherwise "see `load`";
         /// `"uniform"`: any other host. A host: all flows go from the others to this one.
         destination: Any(&[Choice(&["uniform"]), HOST]), default "uniform";
-    } then |reader| {
-        let intensity = load_or(reader, "rate", "\"2000 /s\"", Intensity::Load, Intensity::FlowsPerSecond)?;
+    } for WorkloadKind::Poisson {
+        size, deadline, destination, intensity: |reader, _| {
+            load_or(reader, "rate", "\"2000 /s\"", Intensity::Load, Intensity::FlowsPerSecond)
+        }
     }
     /// Sources that start flows one after another.
-    "background" => Background { count, size, deadline, every, to_roots_of } {
+    static BACKGROUND: "workload of kind \"background\"" after COMMON {
         /// Number of sources, each at a random host.
         count: Integer(1, 1_000_000), default 1;
         /// Name of an earlier `oldi` workload: source i sends to the root of tree i, repeating the trees.
-        to_roots_of: Text, otherwise "each flow goes to a random host" is None, read roots_of;
+        to_roots_of: Text, otherwise "each flow goes to a random host";
         /// Size of each flow.
         size: Kind::Sizes;
         /// Deadline of each flow, from its start.
         deadline: Kind::Deadline, default "none";
         /// Mean bytes on the wire per second of each source, as a share of its host's access link. Gaps are
         /// exponential.
-        load: Share(0.0001, 0.99), otherwise "one of `load` and `every`", left to then;
+        load: Share(0.0001, 0.99), otherwise "one of `load` and `every`";
         /// Time between the starts of a source's flows.
-        every: Kind::Gap, otherwise "see `load`", left to then;
-    } then |reader| {
-        let every = load_or(reader, "every", "\"5 ms\"", SourceGap::AtLoad, SourceGap::Given)?;
+        every: Kind::Gap, otherwise "see `load`";
+    } for WorkloadKind::Background {
+        count, to_roots_of: |reader, key| reader.read(key, Some(None), roots_of), size, deadline,
+        every: |reader, key| load_or(reader, key, "\"5 ms\"", SourceGap::AtLoad, SourceGap::Given)
     }
     /// Every host sends exactly one flow and receives exactly one.
-    "permutation" => Permutation { size, deadline, at } {
+    static PERMUTATION: "workload of kind \"permutation\"" after COMMON {
         /// Size of each flow.
         size: Kind::Sizes;
         /// Deadline of each flow, from its start.
         deadline: Kind::Deadline, default "none";
         /// Start of all flows.
         at: INSTANT, default "0 us";
-    }
+    } for WorkloadKind::Permutation { size, deadline, at }
     /// Flows without an end.
-    "long" => Long { pairs, at, jitter } {
+    static LONG: "workload of kind \"long\"" after COMMON {
         /// Flows, as [from, to].
-        pairs: List(&List(&HOST)), read pairs;
+        pairs: List(&List(&HOST));
         /// Start of all flows.
         at: INSTANT, default "0 us";
         /// Maximum additional random delay of each flow's start.
         jitter: Time(ANY_TIME.0, ANY_TIME.1), default "0 us";
-    }
+    } for WorkloadKind::Long { pairs: |reader, key| reader.read(key, None, pairs), at, jitter }
     /// Recorded traffic from a file. Flows, in CSV or Parquet, with the columns `start_ns`, `source`, `destination`,
     /// `size_bytes` and optionally `deadline_ns` (from the start; empty for none), sorted by `start_ns`. Or queries, as
     /// spans in JSON lines ([spans.md](spans.md)). The format is detected. All keys except `file` and `flows` apply to
     /// spans.
-    "trace" => Trace { flows } {
+    static TRACE_TABLE: "workload of kind \"trace\"" after COMMON {
         /// Path of the file, relative to the scenario.
-        file: Text, otherwise "one of `file` and `flows`", left to then;
+        file: Text, otherwise "one of `file` and `flows`";
         /// Inline content instead of a file: CSV or JSON lines.
-        flows: Text, otherwise "see `file`", left to then;
+        flows: Text, otherwise "see `file`";
         /// Placement of spans: on the hosts that they name, or on random hosts, drawn for each query.
-        hosts: Choice(trace::HOSTS), otherwise "\"named\" if spans name their hosts, else \"random\"", left to then;
+        hosts: Choice(trace::HOSTS), otherwise "\"named\" if spans name their hosts, else \"random\"";
         /// Size of requests without a recorded size.
-        query: Kind::Size(1, 1_000_000_000), default "1 KB", left to then;
+        query: Kind::Size(1, 1_000_000_000), default "1 KB";
         /// Deadline of each answer. In a tree of n layers, answers of layer i have (n - i + 1) / n of it.
-        deadline: Kind::Deadline, default "none", left to then;
+        deadline: Kind::Deadline, default "none";
         /// Start of the deadline: the arrival of the query, so that it includes computation, or the submission of the
         /// answer.
-        deadline_from: word::<DeadlineFrom>(), default "response", left to then;
+        deadline_from: word::<DeadlineFrom>(), default "response";
         /// Share of the children whose answers complete a parent's answer.
-        complete_at: Share(0.001, 1.0), default 1, left to then;
+        complete_at: Share(0.001, 1.0), default 1;
         /// Objective of queries: `{ within = "5 ms", answers = "99 %", share = "99.9 %" }`.
-        objective: Kind::Table(&OBJECTIVE), otherwise "defaults below", left to then;
+        objective: Kind::Table(&OBJECTIVE), otherwise "defaults below";
         /// Timeout of aggregators, as in `oldi`.
-        give_up: Any(&[Choice(oldi::GIVE_UPS), Time(SOME_TIME.0, SOME_TIME.1)]), default "children", left to then;
-    } then |reader| {
-        let flows = match trace::read(reader)? {
-            trace::Recorded::Flows(flows) => flows,
-            trace::Recorded::Queries(spans) => return Ok(Self::Spans(spans)),
-        };
-    } write {
-        json!({ "flows": flows.len(), "digest": format!("{:016x}", trace::digest(flows)) })
+        give_up: Any(&[Choice(oldi::GIVE_UPS), Time(SOME_TIME.0, SOME_TIME.1)]), default "children";
     }
 }
+
+static TRACE: Codec<WorkloadKind> = Codec {
+    table: &TRACE_TABLE,
+    read: trace::read,
+    write: trace::write,
+};
 
 /// Maximum duration of a run.
 const LONGEST: Span = Span::from_secs(24 * 3_600);
@@ -305,11 +336,24 @@ fn host<T: From<u32>>(place: &Place<'_>, _: &'static Kind) -> Result<T> {
     }
 }
 
-/// Reads the sending hosts of a burst: each once, without the receiver.
-fn from(reader: &Reader<'_>, receiver: Option<u32>) -> Result<Option<Vec<u32>>> {
-    let Some(place) = reader.get("from") else {
+/// Reads the time between bursts; zero for a single burst.
+fn period(reader: &Reader<'_>, key: &'static str) -> Result<Span> {
+    reader.read(key, Some(Span::ZERO), Readable::read)
+}
+
+/// Reads the sending hosts of a burst: each once, without the receiver. Checks all keys of the burst.
+fn senders_of(reader: &Reader<'_>, key: &'static str) -> Result<Option<Vec<u32>>> {
+    let from = from(reader, key)?;
+    enough_hosts(reader, from.as_deref())?;
+    in_turn(reader)?;
+    Ok(from)
+}
+
+fn from(reader: &Reader<'_>, key: &'static str) -> Result<Option<Vec<u32>>> {
+    let Some(place) = reader.get(key) else {
         return Ok(None);
     };
+    let receiver: Option<u32> = reader.read("receiver", Some(None), host)?;
     if receiver.is_none() {
         return place.refuse(
             "senders are named, the receiver is not",
@@ -334,12 +378,13 @@ fn from(reader: &Reader<'_>, receiver: Option<u32>) -> Result<Option<Vec<u32>>> 
 }
 
 /// Checks that there is a host for each flow of a burst.
-fn enough_hosts(reader: &Reader<'_>, senders: u32, from: Option<&[u32]>) -> Result<()> {
+fn enough_hosts(reader: &Reader<'_>, from: Option<&[u32]>) -> Result<()> {
     let hosts = reader.place.scope.hosts;
     let (most, which) = match from {
         Some(from) => (u32::try_from(from.len()).unwrap_or(hosts), "of `from`"),
         None => (hosts - 1, "other than the receiver"),
     };
+    let senders: u32 = reader.value("senders")?;
     if senders > most && !reader.value::<bool>("share_hosts")? {
         let message = format!("larger than the {most} hosts {which}");
         let place = reader.need("senders")?;
@@ -350,7 +395,8 @@ fn enough_hosts(reader: &Reader<'_>, senders: u32, from: Option<&[u32]>) -> Resu
 }
 
 /// Checks that bursts do not overlap and start within the maximum duration of a run.
-fn in_turn(reader: &Reader<'_>, repeat: u32, every: Span, jitter: Span) -> Result<()> {
+fn in_turn(reader: &Reader<'_>) -> Result<()> {
+    let (repeat, every): (u32, Span) = (reader.value("repeat")?, period(reader, "every")?);
     if repeat > 1 {
         reader.need("every")?;
     }
@@ -361,7 +407,7 @@ fn in_turn(reader: &Reader<'_>, repeat: u32, every: Span, jitter: Span) -> Resul
         return place.refuse(message, "bursts within 24 hours");
     }
     // The start of a flow schedules the sender's next one, which must not be earlier.
-    if repeat > 1 && jitter > every {
+    if repeat > 1 && reader.value::<Span>("jitter")? > every {
         let place = reader.need("jitter")?;
         let message = format!("longer than the {every} from burst to burst");
         return place.refuse(message, "at most `every`");

@@ -8,40 +8,39 @@ use crate::expected::{Expected, Form};
 use crate::keys::Kind::{
     self, Any, Boolean, Choice, Frequency, Integer, List, Number, OneOrMore, Share, Size, Time,
 };
-use crate::keys::{SOME_TIME, Table, keys};
+use crate::keys::{SOME_TIME, declare};
 use crate::model::{
     Deadline, DeadlineFrom, Gap, GiveUp, Hedge, HedgeAfter, Objective, Oldi, QueryArrival, Retry,
     RetryAt, Size as Sizes,
 };
-use crate::options::fields;
 use crate::place::{Place, complete};
 use crate::table::Reader;
-use crate::values::{Readable, Resolved, word, words};
+use crate::values::{Readable, Resolved, word};
 use duetime_core::Span;
 use serde_json::{Value, json};
 
-fields! {
+declare! {
     /// Partition-aggregate trees: a parent queries its children, which all answer at the same time (D2TCP §2, D3 §2.1).
-    pub(crate) static OLDI: "workload of kind \"oldi\"" under COMMON for Oldi {
+    pub(crate) static OLDI: "workload of kind \"oldi\"" after COMMON {
         /// Number of applications. Application i uses entry i of `response` and `deadline`, repeating the lists.
         applications: Integer(1, 1_000), default 1;
         /// Trees per application.
         trees: Integer(1, 100_000), default 1;
         /// Children per node. A list has one entry per layer, the root's first.
-        fan_in: OneOrMore(&Integer(1, 100_000)), read fan_in;
+        fan_in: OneOrMore(&Integer(1, 100_000));
         /// Size of a query.
         query: Size(1, 1_000_000_000), default "1 KB";
         /// Size of each answer. A list has one entry per application.
-        response: OneOrMore(&Kind::Sizes), otherwise "one of `response` and `layer_response`", left to then;
+        response: OneOrMore(&Kind::Sizes), otherwise "one of `response` and `layer_response`";
         /// Size of each layer's answers instead of `response`: one entry per entry of `fan_in`, answers to the root
         /// first.
-        layer_response: List(&Kind::Sizes), otherwise "see `response`", left to then;
+        layer_response: List(&Kind::Sizes), otherwise "see `response`";
         /// Deadline of each answer. A list, or a list in `base`, has one entry per application.
-        deadline: OneOrMore(&Kind::Deadline), default "none", read deadlines;
+        deadline: OneOrMore(&Kind::Deadline), default "none";
         /// Factor on all deadlines of answers, including their variation. Below 1 they are tighter.
         deadline_scale: Number(0.01, 100.0), default 1;
         /// Deadline of layer i's answers as a share of `deadline`; the first is 1.
-        layer_share: List(&Share(0.001, 1.0)), otherwise "equal steps: 1, 1/2 for two layers", left to then;
+        layer_share: List(&Share(0.001, 1.0)), otherwise "equal steps: 1, 1/2 for two layers";
         /// Start of the deadline: the arrival of the query, so that it includes computation, or the submission of the
         /// answer.
         deadline_from: word::<DeadlineFrom>(), default "response";
@@ -49,35 +48,35 @@ fields! {
         query_deadline: Kind::Deadline, default "none";
         /// Mean bytes of answers on the wire per second, as a share of the parent's access link.
         load: Share(0.0001, 0.99),
-            otherwise "one of `load`, `rate`, `every` and `arrival = \"back-to-back\"`", left to then;
+            otherwise "one of `load`, `rate`, `every` and `arrival = \"back-to-back\"`";
         /// `tree`: every tree offers `load`, so trees with small answers send more queries. `workload`: all trees send
         /// queries at the same rate and offer `load` on average.
-        load_over: Choice(&["tree", "workload"]), default "tree", left to then;
+        load_over: Choice(&["tree", "workload"]), default "tree";
         /// Queries per second of all trees together.
-        rate: Frequency, otherwise "see `load`", left to then;
+        rate: Frequency, otherwise "see `load`";
         /// Time between queries of a tree.
-        every: Kind::Gap, otherwise "see `load`", left to then;
+        every: Kind::Gap, otherwise "see `load`";
         /// Arrival process at `load` or `rate`. `back-to-back`: each query arrives when the previous answer is
         /// complete.
-        arrival: Choice(&["poisson", "periodic", "back-to-back"]), default "poisson", left to then;
+        arrival: Choice(&["poisson", "periodic", "back-to-back"]), default "poisson";
         /// Computation time of a leaf.
-        compute: Kind::Gap, default "0 us", read delay;
+        compute: Kind::Gap, default "0 us";
         /// Computation time of an aggregator, after it has the answers that it needs or times out.
-        aggregate_compute: Kind::Gap, default "0 us", read delay;
+        aggregate_compute: Kind::Gap, default "0 us";
         /// Additional delay of a leaf's answer.
-        jitter: Kind::Gap, default "0 us", read delay;
+        jitter: Kind::Gap, default "0 us";
         /// Share of the children whose answers complete a parent's answer.
         complete_at: Share(0.001, 1.0), default 1;
         /// Objective of queries: `{ within = "5 ms", answers = "99 %", share = "99.9 %" }`.
-        objective: Kind::Table(&OBJECTIVE), otherwise "defaults below", left to then;
+        objective: Kind::Table(&OBJECTIVE), otherwise "defaults below";
         /// Timeout after which an aggregator answers with the answers that it has: `children`, the last deadline of
         /// its children; `own`, its own deadline, from the arrival of the query at its parent; `never`; or a time
         /// from the arrival of its query. Roots of back-to-back trees always continue at their children's deadlines.
         give_up: Any(&[Choice(GIVE_UPS), Time(SOME_TIME.0, SOME_TIME.1)]), default "children";
         /// Hedging: a second query for a slow answer, sent to another host.
-        hedge: Kind::Table(&HEDGE), otherwise "none" is None, read hedge;
+        hedge: Kind::Table(HEDGE.table), otherwise "none";
         /// Retries: another query after a timeout.
-        retry: Kind::Table(&RETRY), otherwise "none" is None, read retry;
+        retry: Kind::Table(RETRY.table), otherwise "none";
         /// Makes a parent with enough answers of its leaves cancel the others, as in storage with coded reads:
         /// computations stop and answers are aborted. A root needs the answers of the objective, an aggregator
         /// `complete_at`.
@@ -85,32 +84,26 @@ fields! {
         /// Lets a host have several roles at the same time. Each tree takes hosts in a random order and repeats it
         /// when all are used.
         share_hosts: Boolean, default false;
-    } into {
-        applications, trees, fan_in, query, response, layer_response, deadline, layer_share, deadline_from, query_deadline,
-        arrival, compute, aggregate_compute, jitter, complete_at, objective, give_up, hedge, retry,
-        cancel_spares, share_hosts
-    } then |reader| {
-        let (response, layer_response) = responses(reader, fan_in.len())?;
-        let layer_share = layer_share(reader, fan_in.len())?;
-        let deadline = scaled(deadline, deadline_scale);
-        let arrival = arrival(reader, u64::from(applications) * u64::from(trees))?;
-        let leaves = fan_in.iter().map(|&children| u64::from(children)).product();
-        let objective = objective(reader, &deadline, complete_at, Some(leaves))?;
+    } for Oldi {
+        applications, trees, fan_in: fan_in, query, deadline: scaled_deadlines, deadline_from, query_deadline,
+        compute: delay, aggregate_compute: delay, jitter: delay, complete_at, give_up, hedge: hedge, retry: retry,
+        cancel_spares, share_hosts, response: |reader, _| Ok(responses(reader)?.0),
+        layer_response: |reader, _| Ok(responses(reader)?.1), layer_share: layer_share, arrival: arrival,
+        objective: objective_of
     }
 }
 
-words!(DeadlineFrom: Query = "query", Response = "response");
+declare!(words of DeadlineFrom: "query" = Query, "response" = Response);
+
 pub(super) const GIVE_UPS: &[&str] = &["children", "own", "never"];
 
 const RESPONSE: Kind = OneOrMore(&Kind::Sizes);
 const ENOUGH: Kind = Any(&[Share(0.001, 1.0), Kind::OutOf]);
 const WITHIN: Kind = OneOrMore(&Time(SOME_TIME.0, SOME_TIME.1));
 
-/// Objective of queries.
-pub(crate) static OBJECTIVE: Table = Table {
-    name: "objective",
-    doc: "A query is in time if enough leaf answers reach the root within its budget, directly or through aggregators.",
-    keys: &[keys! {
+declare! {
+    /// A query is in time if enough leaf answers reach the root within its budget, directly or through aggregators.
+    pub(crate) static OBJECTIVE: "objective" {
         /// Budget of a query, from its arrival at the root. A list has one entry per application.
         within: WITHIN,
             otherwise "the answers' `deadline` if it is fixed; else each leaf's answer has its own deadline";
@@ -118,16 +111,14 @@ pub(crate) static OBJECTIVE: Table = Table {
         answers: ENOUGH, otherwise "`complete_at`";
         /// Required share of queries in time.
         share: Share(0.001, 1.0), otherwise "no target";
-    }],
-};
+    }
 
-fields! {
     /// If a leaf's answer is not complete at its parent after a time, the parent sends a second query to another host.
     /// The host is drawn, outside the tree if possible, and repeats the computation. The first answer counts.
-    pub(crate) static HEDGE: "hedge" for Hedge {
+    pub(crate) static HEDGE: "hedge" {
         /// Time from the first query to the hedge: fixed, or a percentile (`p1` to `p99.99`) of the answer times that
         /// the parent has observed, from the first query to a leaf to its first answer. `never`: no hedges.
-        after: Any(&[Choice(&["never"]), Time(SOME_TIME.0, SOME_TIME.1), Kind::Percentile]), read hedge_after;
+        after: Any(&[Choice(&["never"]), Time(SOME_TIME.0, SOME_TIME.1), Kind::Percentile]);
         /// Sends a cancel message to the slower host, which stops its computation or aborts its answer. Answers on a
         /// `persistent` connection are not aborted once begun.
         cancel: Boolean, default true;
@@ -137,15 +128,11 @@ fields! {
         samples: Integer(10, 100_000), default 100;
         /// For a percentile (exact, nearest rank): number of the parent's latest answer times.
         window: Integer(10, 100_000), default 1000;
-    } into { after, cancel, samples, window } then |reader| {
-        check_window(reader, samples, window)?;
-    }
-}
+    } for Hedge { after, cancel, samples, window }
 
-fields! {
     /// If a leaf's answer is not complete at its parent after a timeout, the parent sends another query, and the
     /// computation is repeated.
-    pub(crate) static RETRY: "retry" for Retry {
+    pub(crate) static RETRY: "retry" {
         /// Timeout of each query.
         timeout: Time(SOME_TIME.0, SOME_TIME.1);
         /// Maximum number of retries; 0: none.
@@ -155,36 +142,43 @@ fields! {
         /// Sends a cancel message to the host that did not answer, and ignores its answer. Without it, the first answer
         /// to any of the queries counts.
         cancel: Boolean, default true;
-    }
+    } for Retry { timeout, times, at, cancel }
 }
 
-words!(RetryAt: Other = "other", Same = "same");
+declare!(words of RetryAt: "other" = Other, "same" = Same);
 
-fn hedge(place: &Place<'_>, kind: &'static Kind) -> Result<Option<Hedge>> {
-    let hedge = Hedge::read(place, kind)?;
-    Ok(Some(hedge).filter(|hedge| hedge.after != HedgeAfter::Never))
+fn hedge(reader: &Reader<'_>, key: &'static str) -> Result<Option<Hedge>> {
+    let hedge = reader.read(key, Some(None), |place, _| {
+        let reader = Reader::open(place.clone(), HEDGE.table)?;
+        let hedge = (HEDGE.read)(&reader)?;
+        check_window(&reader, hedge.samples, hedge.window)?;
+        Ok(Some(hedge))
+    })?;
+    Ok(hedge.filter(|hedge| hedge.after != HedgeAfter::Never))
 }
 
-fn retry(place: &Place<'_>, kind: &'static Kind) -> Result<Option<Retry>> {
-    let retry = Retry::read(place, kind)?;
-    Ok(Some(retry).filter(|retry| retry.times > 0))
+fn retry(reader: &Reader<'_>, key: &'static str) -> Result<Option<Retry>> {
+    let retry: Option<Retry> = reader.value(key)?;
+    Ok(retry.filter(|retry| retry.times > 0))
 }
 
-fn hedge_after(place: &Place<'_>, _: &'static Kind) -> Result<HedgeAfter> {
-    let text = place
-        .str("a time or a percentile", &Kind::Percentile)?
-        .trim();
-    if text == "never" {
-        return Ok(HedgeAfter::Never);
-    }
-    let Some(percentile) = text.strip_prefix('p') else {
-        return place.time(SOME_TIME.0, SOME_TIME.1).map(HedgeAfter::Time);
-    };
-    match percentile.parse::<f64>() {
-        Ok(percent) if (1.0..=99.99).contains(&percent) => {
-            Ok(HedgeAfter::Percentile(percent / 100.0))
+impl Readable for HedgeAfter {
+    fn read(place: &Place<'_>, _: &'static Kind) -> Result<Self> {
+        let text = place
+            .str("a time or a percentile", &Kind::Percentile)?
+            .trim();
+        if text == "never" {
+            return Ok(Self::Never);
         }
-        _ => place.refuse("not a percentile", &Kind::Percentile),
+        let Some(percentile) = text.strip_prefix('p') else {
+            return place.time(SOME_TIME.0, SOME_TIME.1).map(Self::Time);
+        };
+        match percentile.parse::<f64>() {
+            Ok(percent) if (1.0..=99.99).contains(&percent) => {
+                Ok(Self::Percentile(percent / 100.0))
+            }
+            _ => place.refuse("not a percentile", &Kind::Percentile),
+        }
     }
 }
 
@@ -213,13 +207,15 @@ fn check_window(reader: &Reader<'_>, samples: u32, window: u32) -> Result<()> {
     Ok(())
 }
 
-fn fan_in(place: &Place<'_>, _: &'static Kind) -> Result<Vec<u32>> {
-    let items = place.some_items("one entry per layer")?;
-    items.iter().map(|item| item.integer(1, 100_000)).collect()
+fn fan_in(reader: &Reader<'_>, key: &'static str) -> Result<Vec<u32>> {
+    reader.read(key, None, |place, _| {
+        let items = place.some_items("one entry per layer")?;
+        items.iter().map(|item| item.integer(1, 100_000)).collect()
+    })
 }
 
 /// Reads the sizes of the answers, by application and by layer; one of the lists is empty.
-fn responses(reader: &Reader<'_>, layers: usize) -> Result<(Vec<Sizes>, Vec<Sizes>)> {
+fn responses(reader: &Reader<'_>) -> Result<(Vec<Sizes>, Vec<Sizes>)> {
     let sizes = |items: Vec<Place<'_>>| {
         let read = |item: &Place<'_>| Readable::read(item, &Kind::Sizes);
         items.iter().map(read).collect::<Result<Vec<_>>>()
@@ -232,7 +228,7 @@ fn responses(reader: &Reader<'_>, layers: usize) -> Result<(Vec<Sizes>, Vec<Size
             Ok((all, Vec::new()))
         }
         (None, Some(place)) => {
-            let items = place.array()?;
+            let (items, layers) = (place.array()?, fan_in(reader, "fan_in")?.len());
             if items.len() != layers {
                 let message = format!("{} sizes for {layers} layers", items.len());
                 let allowed = format!("{layers} sizes, one per entry of `fan_in`");
@@ -245,13 +241,20 @@ fn responses(reader: &Reader<'_>, layers: usize) -> Result<(Vec<Sizes>, Vec<Size
     }
 }
 
+fn objective_of(reader: &Reader<'_>, _: &'static str) -> Result<Objective> {
+    let deadlines = scaled_deadlines(reader, "deadline")?;
+    let fan_in = fan_in(reader, "fan_in")?;
+    let leaves = fan_in.iter().map(|&children| u64::from(children)).product();
+    objective(reader, &deadlines, Some(leaves))
+}
+
 /// Reads the objective of queries. Without `within`, fixed deadlines of the answers are the budgets.
 pub(super) fn objective(
     reader: &Reader<'_>,
     deadlines: &[Deadline],
-    complete_at: f64,
     leaves: Option<u64>,
 ) -> Result<Objective> {
+    let complete_at = reader.value("complete_at")?;
     let default = || {
         let within: Option<Vec<Span>> = deadlines.iter().map(Deadline::fixed).collect();
         within.unwrap_or_default()
@@ -351,8 +354,10 @@ impl Resolved for GiveUp {
     }
 }
 
-/// Multiplies deadlines by `factor`. Variations that are shares of the base scale with it.
-fn scaled(mut deadlines: Vec<Deadline>, factor: f64) -> Vec<Deadline> {
+/// Reads deadlines, multiplied by `deadline_scale`. Variations that are shares of the base scale with it.
+fn scaled_deadlines(reader: &Reader<'_>, key: &'static str) -> Result<Vec<Deadline>> {
+    let mut deadlines = reader.read(key, None, deadlines)?;
+    let factor: f64 = reader.value("deadline_scale")?;
     // Millionths, so that the result is the same on every machine.
     #[expect(
         clippy::cast_possible_truncation,
@@ -368,11 +373,12 @@ fn scaled(mut deadlines: Vec<Deadline>, factor: f64) -> Vec<Deadline> {
     for span in deadlines.iter_mut().flat_map(Deadline::spans_mut) {
         *span = scale(*span);
     }
-    deadlines
+    Ok(deadlines)
 }
 
-fn layer_share(reader: &Reader<'_>, layers: usize) -> Result<Vec<f64>> {
-    let Some(place) = reader.get("layer_share") else {
+fn layer_share(reader: &Reader<'_>, key: &'static str) -> Result<Vec<f64>> {
+    let layers = fan_in(reader, "fan_in")?.len();
+    let Some(place) = reader.get(key) else {
         return Ok((0..layers)
             .map(|layer| (layers - layer) as f64 / layers as f64)
             .collect());
@@ -392,8 +398,8 @@ fn layer_share(reader: &Reader<'_>, layers: usize) -> Result<Vec<f64>> {
     Ok(shares)
 }
 
-fn arrival(reader: &Reader<'_>, trees: u64) -> Result<QueryArrival> {
-    let arrival = reader.choice("arrival")?;
+fn arrival(reader: &Reader<'_>, key: &'static str) -> Result<QueryArrival> {
+    let arrival = reader.choice(key)?;
     let every = reader.get("every");
     let load: Option<f64> = reader.value("load")?;
     let over = reader.choice("load_over")?;
@@ -413,7 +419,9 @@ fn arrival(reader: &Reader<'_>, trees: u64) -> Result<QueryArrival> {
                 allowed,
             );
         }
-        return at_rate(&rate, trees, arrival != Some("periodic"));
+        let (applications, trees): (u64, u64) =
+            (reader.value("applications")?, reader.value("trees")?);
+        return at_rate(&rate, applications * trees, arrival != Some("periodic"));
     }
     match (load, every, arrival) {
         (None, None, Some("back-to-back")) => Ok(QueryArrival::BackToBack),

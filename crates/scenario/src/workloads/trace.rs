@@ -1,14 +1,14 @@
 //! Recorded traffic: flows or queries, by the content of the file.
 
+use crate::codec::Fields;
 use crate::diagnostic::Result;
-use crate::model::{GiveUp, Spans, TraceFlow};
+use crate::model::{GiveUp, Spans, TraceFlow, WorkloadKind};
 use crate::spans::{self, Wanted, Wrong};
 use crate::table::Reader;
 use crate::trace::{self, Trace};
 use crate::values::Resolved;
 use duetime_core::Span;
 use duetime_core::random::mix;
-use serde_json::{Value, json};
 
 pub(super) const HOSTS: &[&str] = &["named", "random"];
 
@@ -23,13 +23,7 @@ const OF_SPANS: &[&str] = &[
     "give_up",
 ];
 
-/// Content of a trace.
-pub(super) enum Recorded {
-    Flows(Vec<TraceFlow>),
-    Queries(Spans),
-}
-
-pub(super) fn read(reader: &Reader<'_>) -> Result<Recorded> {
+pub(super) fn read(reader: &Reader<'_>) -> Result<WorkloadKind> {
     let scope = reader.place.scope;
     let trace = match reader.get("flows") {
         Some(flows) if reader.get("file").is_some() => {
@@ -57,16 +51,16 @@ pub(super) fn read(reader: &Reader<'_>) -> Result<Recorded> {
                     "no such key for a file of flows",
                 );
             }
-            Ok(Recorded::Flows(flows))
+            Ok(WorkloadKind::Trace { flows })
         }
-        Trace::Spans(text, file) => queries(reader, &text, &file).map(Recorded::Queries),
+        Trace::Spans(text, file) => queries(reader, &text, &file).map(WorkloadKind::Spans),
     }
 }
 
 fn queries(reader: &Reader<'_>, text: &str, file: &str) -> Result<Spans> {
     let deadline = reader.value("deadline")?;
     let complete_at = reader.value("complete_at")?;
-    let objective = super::oldi::objective(reader, &[deadline], complete_at, None)?;
+    let objective = super::oldi::objective(reader, &[deadline], None)?;
     if objective.within.len() > 1 {
         let place = reader.need("objective")?.at("within");
         return place.refuse("several budgets for one application", "one time");
@@ -98,21 +92,27 @@ fn queries(reader: &Reader<'_>, text: &str, file: &str) -> Result<Spans> {
     })
 }
 
-impl Resolved for Spans {
-    fn resolved(&self) -> Value {
-        json!({
-            "queries": self.queries.len(),
-            "digest": format!("{:016x}", self.digest()),
-            "deadline": self.deadline.resolved(),
-            "deadline_from": self.deadline_from.resolved(),
-            "complete_at": self.complete_at,
-            "objective": self.objective.resolved(),
-            "give_up": self.give_up.resolved(),
-        })
+pub(super) fn write(kind: &WorkloadKind) -> Option<Fields> {
+    let digest_of = |digest: u64| format!("{digest:016x}").into();
+    match kind {
+        WorkloadKind::Trace { flows } => Some(vec![
+            ("flows", flows.len().resolved()),
+            ("digest", digest_of(digest(flows))),
+        ]),
+        WorkloadKind::Spans(spans) => Some(vec![
+            ("queries", spans.queries.len().resolved()),
+            ("digest", digest_of(spans.digest())),
+            ("deadline", spans.deadline.resolved()),
+            ("deadline_from", spans.deadline_from.resolved()),
+            ("complete_at", spans.complete_at.resolved()),
+            ("objective", spans.objective.resolved()),
+            ("give_up", spans.give_up.resolved()),
+        ]),
+        _ => None,
     }
 }
 
-pub(super) fn digest(flows: &[TraceFlow]) -> u64 {
+fn digest(flows: &[TraceFlow]) -> u64 {
     flows.iter().fold(flows.len() as u64, |digest, flow| {
         let ends = u64::from(flow.source) << 32 | u64::from(flow.destination);
         let deadline = flow.deadline.map_or(u64::MAX, Span::as_ps);

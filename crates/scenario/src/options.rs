@@ -1,7 +1,7 @@
 //! Options that are read in layers, each overriding the one before.
 
 use crate::diagnostic::Result;
-use crate::keys::{Key, Kind};
+use crate::keys::{Key, Kind, Table};
 use crate::place::{Place, complete};
 use crate::table::Reader;
 use serde_json::{Map, Value};
@@ -35,8 +35,12 @@ pub(crate) trait Configuration: Clone + Default + PartialEq {
 
 /// Options of a configuration `C`.
 pub(crate) struct Options<C: 'static> {
-    /// Keys of the options.
-    pub keys: &'static [Key],
+    /// Names of the tables, from the specific to the general.
+    pub layers: &'static [&'static str],
+    /// Specific table, whose first keys are those of the fields.
+    pub table: Table,
+    /// Table of a variant.
+    pub variant: Table,
     /// Field of each key.
     pub fields: &'static [Field<C>],
 }
@@ -66,7 +70,7 @@ impl<C: Configuration> Options<C> {
                 config.apply(&found)?;
                 profile = Some(found);
             }
-            for (key, field) in self.keys.iter().zip(self.fields) {
+            for (key, field) in self.fields() {
                 let Some(place) = reader.find(key.name) else {
                     continue;
                 };
@@ -85,16 +89,16 @@ impl<C: Configuration> Options<C> {
         Ok((make(config), overrides))
     }
 
+    fn fields(&self) -> impl Iterator<Item = (&'static Key, &'static Field<C>)> {
+        self.table.keys[0].iter().zip(self.fields)
+    }
+
     /// Returns the resolved form.
     pub fn resolved(&self, config: &C) -> Map<String, Value> {
         let resolved = |(key, field): (&Key, &Field<C>)| {
             Some((key.resolved_name(field.unit), (field.write)(config)?))
         };
-        self.keys
-            .iter()
-            .zip(self.fields)
-            .filter_map(resolved)
-            .collect()
+        self.fields().filter_map(resolved).collect()
     }
 }
 
@@ -104,69 +108,11 @@ pub(crate) fn last<'a>(layers: Layers<'_, 'a>, keys: &[&str]) -> Option<Place<'a
     layers.iter().rev().find_map(find)
 }
 
-/// Declares the options of a transport's configuration as `OPTIONS`. Also declares `TABLE`, its table in the file,
-/// including shared options; `VARIANT`, the keys of a variant; and `LAYERS`, the names of its tables from the specific to
-/// the general.
-macro_rules! options {
-    (
-        $(#[doc = $about:literal])+
-        $table:ident $(over $($below:ident),+)? for $config:ty {
-            $(
-                $(#[doc = $doc:literal])+
-                $key:ident : $kind:expr
-                    $(, default $default:literal)? $(, otherwise $otherwise:literal)?
-                    $(, unit $unit:literal)? $(, field $($path:ident).+)? $(, read $read:path)? $(, by $by:expr)?;
-            )+
-        }
-    ) => {
-        /// Options of the transport.
-        pub(crate) const OPTIONS: $crate::options::Options<$config> = $crate::options::Options {
-            keys: $crate::keys::keys!($(
-                $(#[doc = $doc])+ $key: $kind $(, default $default)? $(, otherwise $otherwise)?;
-            )+),
-            fields: &[$(options!(@or [$($by)?] [$crate::options::Field {
-                unit: concat!($($unit)?),
-                set: |config, place, kind| {
-                    options!(@or [$(config.$($path).+)?] [config.$key]) =
-                        options!(@or [$($read)?] [$crate::values::Readable::read])(place, kind)?;
-                    Ok(())
-                },
-                write: |config| Some($crate::values::Resolved::resolved(
-                    &options!(@or [$(config.$($path).+)?] [config.$key])
-                )),
-            }])),+],
-        };
-        /// Table in the file.
-        pub(crate) static TABLE: $crate::keys::Table = $crate::keys::Table {
-            name: stringify!($table),
-            doc: $crate::keys::sentence(concat!($($about),+)),
-            keys: &[OPTIONS.keys $($(, super::$below::OPTIONS.keys)+)?],
-        };
-        /// Keys of a variant.
-        pub(crate) static VARIANT: $crate::keys::Table = $crate::keys::Table {
-            name: concat!("variant of ", stringify!($table)),
-            doc: concat!("Keys of `[", stringify!($table), "]`."),
-            keys: &[super::names::VARIANT_KEYS, OPTIONS.keys $($(, super::$below::OPTIONS.keys)+)?],
-        };
-        /// Names of the tables, from the specific to the general.
-        pub(crate) const LAYERS: &[&str] = &[stringify!($table) $($(, stringify!($below))+)?];
-
-        #[cfg(test)]
-        #[test]
-        fn documented_defaults_are_those_in_use() {
-            OPTIONS.check_defaults();
-        }
-    };
-    (@or [] [$($otherwise:tt)+]) => { $($otherwise)+ };
-    (@or [$($given:tt)+] $otherwise:tt) => { $($given)+ };
-}
-pub(crate) use options;
-
 #[cfg(test)]
 impl<C: Configuration + std::fmt::Debug> Options<C> {
     /// Compares each documented default that is a value with the default of the configuration.
     pub fn check_defaults(&self) {
-        for (key, field) in self.keys.iter().zip(self.fields) {
+        for (key, field) in self.fields() {
             let line = format!("{} = {}", key.name, key.default);
             let Ok(document) = crate::Document::parse(&line, "default") else {
                 continue;
