@@ -97,7 +97,7 @@ fn transports(scenario: &Scenario, places: &[Place<'_>]) -> Result<()> {
             let message = format!("requires other router options than `{}`", other.name);
             return Err(place
                 .wrong(message)
-                .allowed("together, transports that differ only in host options")
+                .allowed("a transport with equal router options, or with none")
                 .help("routers have one set of options: compare the two in `transport` instead"));
         }
         own.push(name);

@@ -24,7 +24,7 @@ fn router_options_differ_from_compared() {
         r#"search.toml:23:13: workload[1].transport = "calm": requires other router options than `d3`
    23 | transport = "calm"
       |             ^^^^^^
-   allowed: together, transports that differ only in host options
+   allowed: a transport with equal router options, or with none
    help: routers have one set of options: compare the two in `transport` instead"#
     );
 }
