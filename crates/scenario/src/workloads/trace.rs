@@ -1,16 +1,55 @@
 //! Recorded traffic: flows or queries, by the content of the file.
 
-use crate::codec::Fields;
+use super::common::COMMON;
+use super::give_up::GIVE_UPS;
+use super::objective::{self, OBJECTIVE};
+use crate::codec::{Codec, Fields};
 use crate::diagnostic::Result;
-use crate::model::{GiveUp, Spans, TraceFlow, WorkloadKind};
+use crate::keys::Kind::{self, Any, Choice, Share, Text, Time};
+use crate::keys::{SOME_TIME, declare};
+use crate::model::{DeadlineFrom, GiveUp, Spans, TraceFlow, WorkloadKind};
 use crate::spans::{self, Wanted, Wrong};
 use crate::table::Reader;
 use crate::trace::{self, Trace};
-use crate::values::Resolved;
+use crate::values::{Resolved, word};
 use duetime_core::Span;
 use duetime_core::random::mix;
 
-pub(super) const HOSTS: &[&str] = &["named", "random"];
+declare! {
+    /// Recorded traffic from a file. Flows, in CSV or Parquet, with the columns `start_ns`, `source`, `destination`,
+    /// `size_bytes` and optionally `deadline_ns` (from the start; empty for none), sorted by `start_ns`. Or queries, as
+    /// spans in JSON lines ([spans.md](spans.md)). The format is detected. All keys except `file` and `flows` apply to
+    /// spans.
+    static TABLE: "workload of kind \"trace\"" after COMMON {
+        /// Path of the file, relative to the scenario.
+        file: Text, otherwise "one of `file` and `flows`";
+        /// Inline content instead of a file: CSV or JSON lines.
+        flows: Text, otherwise "see `file`";
+        /// Placement of spans: on the hosts that they name, or on random hosts, drawn for each query.
+        hosts: Choice(HOSTS), otherwise "\"named\" if spans name their hosts, else \"random\"";
+        /// Size of requests without a recorded size.
+        query: Kind::Size(1, 1_000_000_000), default "1 KB";
+        /// Deadline of each answer. In a tree of n layers, answers of layer i have (n - i + 1) / n of it.
+        deadline: Kind::Deadline, default "none";
+        /// Start of the deadline: the arrival of the query, so that it includes computation, or the submission of the
+        /// answer.
+        deadline_from: word::<DeadlineFrom>(), default "response";
+        /// Share of the children whose answers complete a parent's answer.
+        complete_at: Share(0.001, 1.0), default 1;
+        /// Objective of queries: `{ within = "5 ms", answers = "99 %", share = "99.9 %" }`.
+        objective: Kind::Table(&OBJECTIVE), otherwise "defaults below";
+        /// Timeout of aggregators, as in `oldi`.
+        give_up: Any(&[Choice(GIVE_UPS), Time(SOME_TIME.0, SOME_TIME.1)]), default "children";
+    }
+}
+
+pub(super) static TRACE: Codec<WorkloadKind> = Codec {
+    table: &TABLE,
+    read,
+    write,
+};
+
+const HOSTS: &[&str] = &["named", "random"];
 
 /// Keys that apply only to spans.
 const OF_SPANS: &[&str] = &[
@@ -23,7 +62,7 @@ const OF_SPANS: &[&str] = &[
     "give_up",
 ];
 
-pub(super) fn read(reader: &Reader<'_>) -> Result<WorkloadKind> {
+fn read(reader: &Reader<'_>) -> Result<WorkloadKind> {
     let scope = reader.place.scope;
     let trace = match reader.get("flows") {
         Some(flows) if reader.get("file").is_some() => {
@@ -60,7 +99,7 @@ pub(super) fn read(reader: &Reader<'_>) -> Result<WorkloadKind> {
 fn queries(reader: &Reader<'_>, text: &str, file: &str) -> Result<Spans> {
     let deadline = reader.value("deadline")?;
     let complete_at = reader.value("complete_at")?;
-    let objective = super::oldi::objective(reader, &[deadline], None)?;
+    let objective = objective::read(reader, &[deadline], None)?;
     if objective.within.len() > 1 {
         let place = reader.need("objective")?.at("within");
         return place.refuse("several budgets for one application", "one time");
@@ -92,7 +131,7 @@ fn queries(reader: &Reader<'_>, text: &str, file: &str) -> Result<Spans> {
     })
 }
 
-pub(super) fn write(kind: &WorkloadKind) -> Option<Fields> {
+fn write(kind: &WorkloadKind) -> Option<Fields> {
     let digest_of = |digest: u64| format!("{digest:016x}").into();
     match kind {
         WorkloadKind::Trace { flows } => Some(vec![
