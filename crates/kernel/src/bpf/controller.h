@@ -262,7 +262,7 @@ static __always_inline void set_pacing_rate(struct tcp_sock *tp, struct state *s
 	sk->sk_pacing_rate = rate < max_rate ? rate : max_rate;
 }
 
-static __always_inline void end_window(struct tcp_sock *tp, struct state *state, struct flow *flow)
+static __always_inline void update_alpha(struct tcp_sock *tp, struct state *state, struct flow *flow)
 {
 	u32 delivered = state->delivered - state->window_delivered;
 	u32 marked = state->marked - state->window_marked;
@@ -327,7 +327,7 @@ static __always_inline void control(struct tcp_sock *tp, int deadlines)
 	if (flow)
 		settle(tp, flow);
 	if (!before(tp->snd_una, state->window_end))
-		end_window(tp, state, flow);
+		update_alpha(tp, state, flow);
 	if (state->reduced && before(state->reduced_end, tp->snd_una))
 		state->reduced = 0;
 	if (now == TCP_CA_Recovery)

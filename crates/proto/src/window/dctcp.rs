@@ -27,7 +27,7 @@ impl Control for State {
     fn on_ecn_feedback(&mut self, marked: u64, ack: u64, next: u64) {
         self.marked += marked;
         if ack >= self.end {
-            self.end_window(ack, next);
+            self.update_alpha(ack, next);
         }
     }
 
@@ -62,7 +62,7 @@ impl State {
 
     /// Updates α with the marked fraction of the window. Called once per window of data.
     #[inline(always)]
-    fn end_window(&mut self, ack: u64, next: u64) {
+    fn update_alpha(&mut self, ack: u64, next: u64) {
         self.alpha = self
             .alpha
             .averaged(u32::from(self.gain_shift), self.marked, ack - self.start);

@@ -84,7 +84,7 @@ impl<T: Clone> Receiver<T> {
     #[inline]
     pub(super) fn schedule(&mut self, config: &Config, now: Time) {
         if self.is_stale || now >= self.ranked_at + self.round_trip / 2 {
-            self.rank(now);
+            self.update_order(now);
         }
         let cap = (self.delays.cap() / PACKET).max(MIN_CAP);
         if self.limits.in_flight < cap && self.limits.outstanding < cap * SILENT_FACTOR {
@@ -157,7 +157,7 @@ impl<T: Clone> Receiver<T> {
 
     /// Orders the messages and assigns their classes.
     #[inline(never)]
-    fn rank(&mut self, now: Time) {
+    fn update_order(&mut self, now: Time) {
         self.is_stale = false;
         self.is_ranked = true;
         self.ranked_at = now;
