@@ -12,8 +12,8 @@
 //! | 20 | 4 | packet, `up_to`, `from` or reason |
 //! | 24 | 8 | token; in a resend, `to` in the first four bytes |
 //!
-//! The announcement of 24 bytes follows in packet 0, and the payload in data packets. The checksum covers all bytes of
-//! the datagram but its own.
+//! The announcement of 24 bytes follows in packet 0, and the payload in data packets, with zeros behind it in the last
+//! packet of a long message. The checksum covers all bytes of the datagram but its own.
 
 use super::HEADER_BYTES;
 use crate::checksum::crc32c;
