@@ -20,12 +20,13 @@ pub struct Packet {
     pub seq: u32,
     /// Index into the partition's extras, or `NONE`.
     pub extra: u32,
-    /// Destination host, length on the wire and flags, in one word because they are used together.
+    /// Destination host, flags and length on the wire, in one word because they are used together. The length is
+    /// needed most often and is therefore on top, where one shift extracts it.
     label: u64,
 }
 
-const WIRE_BYTES_SHIFT: u32 = 32;
-const FLAGS_SHIFT: u32 = 48;
+const FLAGS_SHIFT: u32 = 32;
+const WIRE_BYTES_SHIFT: u32 = 48;
 
 /// Flag of packets from receiver to sender.
 pub const REVERSE: u16 = 1 << 15;
@@ -47,8 +48,8 @@ impl Packet {
         flags: u16,
     ) -> Self {
         let label = u64::from(destination)
-            | u64::from(wire_bytes) << WIRE_BYTES_SHIFT
-            | u64::from(flags) << FLAGS_SHIFT;
+            | u64::from(flags) << FLAGS_SHIFT
+            | u64::from(wire_bytes) << WIRE_BYTES_SHIFT;
         Self {
             endpoint,
             flow,
@@ -118,7 +119,7 @@ impl Packet {
 impl Frame for Packet {
     #[inline]
     fn wire_bytes(&self) -> u32 {
-        (self.label >> WIRE_BYTES_SHIFT) as u32 & 0xffff
+        (self.label >> WIRE_BYTES_SHIFT) as u32
     }
 
     #[inline]
