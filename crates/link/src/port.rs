@@ -58,7 +58,7 @@ pub struct Port<F> {
     limit_bytes: u32,
     /// Lower of limit and threshold: below it, a packet is accepted without a mark.
     sure_packets: u32,
-    /// Lower of limit and threshold in bytes, with the new packet included.
+    /// Lowest of limit, threshold and `queue_max_bytes`, in bytes, or less, with the new packet included.
     sure_bytes: u32,
     queue_max_bytes: u32,
     /// Packets waiting in `rare.classes`.
@@ -114,7 +114,7 @@ impl<F: Frame> Port<F> {
             limit_packets: u32::MAX,
             limit_bytes: u32::MAX,
             sure_packets: u32::MAX,
-            sure_bytes: u32::MAX,
+            sure_bytes: 0,
             queue_max_bytes: 0,
             waiting: 0,
             accepted_bytes: 0,
@@ -147,7 +147,6 @@ impl<F: Frame> Port<F> {
 
     fn with_thresholds_updated(mut self) -> Self {
         self.sure_packets = self.mark_packets.min(self.limit_packets);
-        self.sure_bytes = self.mark_bytes.min(self.limit_bytes);
         self
     }
 

@@ -62,8 +62,7 @@ impl<F: Frame> Port<F> {
     #[inline(always)]
     fn is_low(&self, packets: u32, bytes: u32) -> bool {
         packets < self.sure_packets
-            && self.queue_bytes() + u64::from(bytes)
-                <= u64::from(self.queue_max_bytes.min(self.sure_bytes))
+            && self.queue_bytes() + u64::from(bytes) <= u64::from(self.sure_bytes)
     }
 
     /// Returns true if the port's own limit admits `bytes` more without a mark and no drain at `now` is necessary
@@ -188,6 +187,10 @@ impl<F: Frame> Port<F> {
         }
         self.count_accepted(frame.wire_bytes());
         self.queue_max_bytes = self.queue_max_bytes.max(self.queue_bytes);
+        self.sure_bytes = self
+            .queue_max_bytes
+            .min(self.mark_bytes)
+            .min(self.limit_bytes);
         frame
     }
 
@@ -211,14 +214,17 @@ impl<F: Frame> Port<F> {
     #[inline(always)]
     fn remove_departed(&mut self, now: Time) {
         let horizon = now.as_ps() + self.latency.as_ps();
-        while self.staying != 0 {
-            let slot = self.wire.back(self.staying);
+        let (mut staying, mut departed_bytes) = (self.staying, 0);
+        while staying != 0 {
+            let slot = self.wire.back(staying);
             if slot.arrival.as_ps() > horizon {
                 break;
             }
-            self.queue_bytes -= slot.frame.wire_bytes();
-            self.staying -= 1;
+            departed_bytes += slot.frame.wire_bytes();
+            staying -= 1;
         }
+        self.staying = staying;
+        self.queue_bytes -= departed_bytes;
     }
 
     /// Adds to the bytes that a shared memory, which is smaller than 2³² bytes, has charged to this port.

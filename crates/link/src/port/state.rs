@@ -72,6 +72,7 @@ impl<F: Frame> Port<F> {
     /// Resets the maximum occupancy to the occupancy at the last drain.
     pub fn restart_maximum(&mut self) {
         self.queue_max_bytes = self.queue_bytes;
+        self.sure_bytes = self.sure_bytes.min(self.queue_bytes);
     }
 
     /// Returns the time integral of the queue up to `now`, the packet in service included, in bytes × 1024 ps. The port
