@@ -88,7 +88,7 @@ impl Receiver {
             || segment.len == 0
             || config.quick_ack > 0 && self.was_idle(config, now)
         {
-            return self.input_slow(config, now, segment);
+            return self.input_slow(config, now, segment.seq, segment.len, flags);
         }
         self.last_data = now;
         self.expected += u64::from(segment.len);
@@ -162,7 +162,16 @@ impl Receiver {
 
     /// Handles every segment other than in-order data whose mark equals that of the previous packet.
     #[cold]
-    fn input_slow(&mut self, config: &Config, now: Time, segment: Segment) -> Delivery {
+    #[inline(never)]
+    fn input_slow(
+        &mut self,
+        config: &Config,
+        now: Time,
+        seq: u64,
+        len: u32,
+        flags: Flags,
+    ) -> Delivery {
+        let segment = Segment { seq, len, flags };
         let flags = segment.flags;
         if flags.contains(Flags::ACK) {
             return Delivery::default();

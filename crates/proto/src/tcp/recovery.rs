@@ -18,7 +18,9 @@ impl Sender {
     /// Handles an answer to the SYN, a duplicate acknowledgement, or an invalid segment; with selective recovery, every
     /// segment.
     #[cold]
-    pub(super) fn input_slow(&mut self, config: &Config, now: Time, segment: Segment) {
+    #[inline(never)]
+    pub(super) fn input_slow(&mut self, config: &Config, now: Time, seq: u64, flags: Flags) {
+        let segment = Segment { seq, len: 0, flags };
         if self.selective.is_some() {
             return self.input_sack(config, now, segment, &Sack::NONE);
         }

@@ -36,7 +36,6 @@ pub struct Sender {
     pub(super) reduced_end: u64,
     /// ECT if the controller responds to marks, and CWR after a reduction.
     pub(super) data_flags: Flags,
-    /// Segment to send before any other.
     pub(super) pending: Pending,
     pub(super) phase: Phase,
     /// Timeouts since `una` last advanced.
@@ -69,13 +68,16 @@ pub struct Counters {
     pub fast_retransmits: u32,
 }
 
-/// Segment that is sent regardless of the window.
+/// Choice of the next segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Pending {
+    /// New data up to `limit`.
     Nothing,
     Syn,
     /// Retransmission of the first unacknowledged segment.
     Head,
+    /// With selective recovery while nothing is known of a loss: new data as far as the window allows.
+    InOrder,
     /// Segment chosen by `selective`, if any.
     Chosen,
 }
@@ -196,14 +198,12 @@ impl Sender {
     #[inline(always)]
     pub fn input(&mut self, config: &Config, now: Time, segment: Segment) {
         let ack = segment.seq;
-        if ack <= self.una
-            || ack > self.highest
-            || self.limit == 0
-            || !segment.flags.contains(Flags::ACK)
-        {
-            return self.input_slow(config, now, segment);
+        let bytes = ack.wrapping_sub(self.una);
+        // One comparison for una < ack and ack <= highest.
+        let is_new = bytes.wrapping_sub(1) < self.highest.wrapping_sub(self.una);
+        if !is_new || self.limit == 0 || !segment.flags.contains(Flags::ACK) {
+            return self.input_slow(config, now, ack, segment.flags);
         }
-        let bytes = ack - self.una;
         self.una = ack;
         self.attempts = 0;
         if self.next < ack {
@@ -250,7 +250,11 @@ impl Sender {
     #[inline(always)]
     pub fn poll_transmit(&mut self, config: &Config, now: Time) -> Option<Segment> {
         if self.pending != Pending::Nothing {
-            let segment = self.transmit_pending(config, now)?;
+            let segment = if self.pending == Pending::InOrder {
+                self.transmit_in_order(config, now)?
+            } else {
+                self.transmit_pending(config, now)?
+            };
             return Some(segment);
         }
         let seq = self.next;
@@ -265,7 +269,11 @@ impl Sender {
     #[inline(always)]
     pub fn can_transmit(&self, config: &Config) -> bool {
         if self.pending != Pending::Nothing {
-            return self.can_transmit_pending(config);
+            return if self.pending == Pending::InOrder {
+                self.can_transmit_in_order(config)
+            } else {
+                self.can_transmit_pending(config)
+            };
         }
         self.segment_end(config) <= self.limit && self.next < self.end
     }

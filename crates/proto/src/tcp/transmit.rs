@@ -68,7 +68,7 @@ impl Sender {
     #[cold]
     pub(super) fn transmit_pending(&mut self, config: &Config, now: Time) -> Option<Segment> {
         match self.pending {
-            Pending::Nothing => None,
+            Pending::Nothing | Pending::InOrder => None,
             Pending::Syn => Some(self.transmit_syn(now)),
             Pending::Head => Some(self.transmit_head(config, now)),
             Pending::Chosen => {

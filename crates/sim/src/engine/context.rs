@@ -49,10 +49,13 @@ impl Context {
     /// Removes and returns the protocol-specific contents of a packet of the family, or `None` if it has none.
     #[inline]
     pub fn take<C: Stored>(&mut self, packet: &Packet) -> Option<C> {
-        if packet.extra == NONE {
-            return None;
-        }
-        Some(C::slab_mut(&mut self.extras).remove(packet.extra as usize))
+        (packet.extra != NONE).then(|| self.take_at(packet.extra))
+    }
+
+    /// Removes and returns the protocol-specific contents with index `extra`, which must exist.
+    #[inline]
+    pub fn take_at<C: Stored>(&mut self, extra: u32) -> C {
+        C::slab_mut(&mut self.extras).remove(extra as usize)
     }
 
     /// Frees the protocol-specific contents of a packet that goes no further.

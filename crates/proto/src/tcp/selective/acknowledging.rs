@@ -40,13 +40,6 @@ impl Arrivals {
 }
 
 impl Selective {
-    /// Returns true if nothing is known of a loss, and no segment in flight was sent before one that has arrived.
-    #[inline]
-    fn is_undisturbed(&self) -> bool {
-        let overtaken = |first: &Sent| self.rack.has_overtaken(first);
-        self.board.is_undisturbed() && !self.board.first().is_some_and(overtaken)
-    }
-
     /// Applies an acknowledgement to the scoreboard.
     fn apply(&mut self, config: &Config, now: Time, ack: u64, sack: &Sack) -> Arrivals {
         let mut arrivals = Arrivals::default();
@@ -74,9 +67,37 @@ impl Sender {
     /// Processes an acknowledgement from the receiver with its blocks ([`Receiver::sack`]).
     ///
     /// [`Receiver::sack`]: crate::tcp::Receiver::sack
-    #[cold]
     #[inline(never)]
     pub fn input_sack(&mut self, config: &Config, now: Time, segment: Segment, sack: &Sack) {
+        let (ack, flags) = (segment.seq, segment.flags);
+        if self.pending == Pending::InOrder
+            && sack.is_empty()
+            && flags.contains(Flags::ACK)
+            && !flags.contains(Flags::SYN)
+            && self.una < ack
+            && ack <= self.highest
+            && self.is_undisturbed()
+        {
+            self.acknowledged_in_order(config, now, ack, flags);
+        } else {
+            self.input_selective(config, now, segment, sack);
+        }
+    }
+
+    /// Returns true if no probe is in flight, and no segment in flight was sent before one that has arrived.
+    #[inline]
+    fn is_undisturbed(&self) -> bool {
+        self.selective.as_deref().is_some_and(|selective| {
+            let first = selective.board.first();
+            selective.probe.is_idle()
+                && first.is_some_and(|first| !selective.rack.has_overtaken(first))
+        })
+    }
+
+    /// Processes an acknowledgement in any state of the connection. In the usual one, [`Self::input_sack`] does the same
+    /// with fewer steps.
+    #[inline(never)]
+    fn input_selective(&mut self, config: &Config, now: Time, segment: Segment, sack: &Sack) {
         let Some(mut selective) = self.selective.take() else {
             return self.input(config, now, segment);
         };
@@ -97,7 +118,22 @@ impl Sender {
                 self.timer = selective.timers.earliest();
             }
         }
+        self.update_pending(&selective);
         self.selective = Some(selective);
+    }
+
+    /// Updates [`Pending`] after a change of the state of recovery.
+    pub(super) fn update_pending(&mut self, selective: &Selective) {
+        if matches!(self.pending, Pending::InOrder | Pending::Chosen) {
+            let is_undisturbed = self.phase == Phase::Open
+                && !selective.probe.due
+                && selective.board.is_undisturbed();
+            self.pending = if is_undisturbed {
+                Pending::InOrder
+            } else {
+                Pending::Chosen
+            };
+        }
     }
 
     fn acknowledged(
@@ -109,14 +145,6 @@ impl Sender {
         selective: &mut Selective,
     ) {
         let (ack, phase) = (segment.seq, self.phase);
-        if ack > self.una
-            && phase == Phase::Open
-            && sack.is_empty()
-            && selective.probe.is_idle()
-            && selective.is_undisturbed()
-        {
-            return self.acknowledged_in_order(config, now, segment, selective);
-        }
         let flight = self.highest - self.una;
         let bytes = ack - self.una;
         let answer = Answer {
@@ -173,50 +201,49 @@ impl Sender {
 
     /// Processes an acknowledgement of new data while nothing is known of a loss. Does what [`Self::acknowledged`] does
     /// in this case, the usual one, without the steps that would have no effect.
-    #[inline]
-    fn acknowledged_in_order(
-        &mut self,
-        config: &Config,
-        now: Time,
-        segment: Segment,
-        selective: &mut Selective,
-    ) {
-        let ack = segment.seq;
+    #[inline(always)]
+    fn acknowledged_in_order(&mut self, config: &Config, now: Time, ack: u64, flags: Flags) {
+        let Some(selective) = self.selective.as_deref_mut() else {
+            return;
+        };
         let bytes = ack - self.una;
-        let Selective { board, rack, .. } = selective;
-        rack.begin();
-        let (mut first_sent, mut last_sent) = (None, Time::ZERO);
-        board.acknowledge(ack, |sent| {
-            if config.rack {
-                rack.measured(now.since(sent.at));
-                rack.delivered(now, sent);
-            }
-            first_sent = first_sent.or(Some(sent.at));
-            last_sent = sent.at;
-        });
-        let marked = self.uses_marks() && segment.flags.contains(Flags::ECE);
-        if let Some(at) = first_sent {
-            self.rtt.sample(config, now.since(at));
-            selective.probe.measured = true;
+        let Some((first, last)) = selective.board.acknowledge_in_order(ack) else {
+            return;
+        };
+        if config.rack {
+            selective.rack.delivered_in_order(now, &first, &last);
         }
-        self.advance(ack, bytes, marked);
         selective.rack.adapt(false, false, ack, self.highest);
-        selective.timers.reordering = Time::MAX;
-        if first_sent.is_some() {
-            let (rtt, next) = (now.since(last_sent), self.highest);
-            on!(&mut self.controller, control => control.on_rtt_sample(rtt, ack, next));
-        }
+        selective.probe.measured = true;
+        let may_grow = selective.usage.allows_growth(config, &self.window);
+        let is_single = selective.board.is_single();
+        self.rtt.sample(config, now.since(first.at));
+        let marked = self.uses_marks() && flags.contains(Flags::ECE);
+        self.advance(ack, bytes, marked);
+        let (rtt, next) = (now.since(last.at), self.highest);
+        on!(&mut self.controller, control => control.on_rtt_sample(rtt, ack, next));
         if ack > self.reduced_end {
             if marked {
                 self.reduce_by_marks(config, now);
-            } else if selective.usage.allows_growth(config, &self.window) {
+            } else if may_grow {
                 self.grow(config, now, bytes);
             }
         }
-        self.restart_timers(config, now, true, selective);
+        let Some(selective) = self.selective.as_deref_mut() else {
+            return;
+        };
+        let timers = &mut selective.timers;
+        timers.reordering = Time::MAX;
+        (timers.retransmission, timers.probe) = (Time::MAX, Time::MAX);
+        if self.una < self.highest {
+            timers.retransmission = now + self.rtt.timeout();
+            timers.restart_probe(config, now, self.rtt.smoothed(), is_single);
+        }
+        self.timer = timers.earliest();
     }
 
     /// Advances the cumulative acknowledgement to `ack`, by `bytes`.
+    #[inline(always)]
     fn advance(&mut self, ack: u64, bytes: u64, marked: bool) {
         self.una = ack;
         self.attempts = 0;

@@ -1,7 +1,7 @@
 //! Timers of selective recovery: retransmission, tail loss probe and reordering.
 
 use super::Selective;
-use super::probe::{self, Timers};
+use super::probe::Timers;
 use crate::tcp::sender::{Phase, Sender};
 use crate::tcp::{Config, Timer};
 use duetime_core::Time;
@@ -34,6 +34,7 @@ impl Sender {
             expired = Some(Timer::Retransmission);
         }
         self.timer = selective.timers.earliest();
+        self.update_pending(selective);
         expired
     }
 
@@ -93,17 +94,15 @@ impl Sender {
     /// Restarts the timer of tail loss probes. Called when new data is sent or acknowledged (RFC 8985 §7.2).
     pub(super) fn restart_probe(&self, config: &Config, now: Time, selective: &mut Selective) {
         let board = &selective.board;
-        let probes = config.tail_loss_probe
-            && self.phase == Phase::Open
+        let probes = self.phase == Phase::Open
             && self.una < self.highest
             && board.sacked() == 0
             && selective.probe.is_idle();
-        selective.timers.probe = if probes {
-            let smoothed = self.rtt.smoothed();
-            let wait = probe::wait(config, smoothed, board.is_single());
-            (now + wait).min(selective.timers.retransmission)
+        if probes {
+            let (smoothed, is_single) = (self.rtt.smoothed(), board.is_single());
+            (selective.timers).restart_probe(config, now, smoothed, is_single);
         } else {
-            Time::MAX
-        };
+            selective.timers.probe = Time::MAX;
+        }
     }
 }

@@ -83,7 +83,8 @@ impl Probe {
 }
 
 /// Returns the time to wait for an acknowledgement before a probe (§7.2, `TLP_calc_PTO`).
-pub(super) fn wait(config: &Config, smoothed: Span, is_single: bool) -> Span {
+#[inline]
+fn wait(config: &Config, smoothed: Span, is_single: bool) -> Span {
     if smoothed == Span::ZERO {
         return UNMEASURED;
     }
@@ -113,6 +114,18 @@ impl Timers {
         reordering: Time::MAX,
     };
 
+    /// Restarts the probe timer while unacknowledged data and no probe is in flight. `smoothed` is SRTT; `is_single` is
+    /// true if one segment is in flight.
+    #[inline]
+    pub fn restart_probe(&mut self, config: &Config, now: Time, smoothed: Span, is_single: bool) {
+        self.probe = if config.tail_loss_probe {
+            (now + wait(config, smoothed, is_single)).min(self.retransmission)
+        } else {
+            Time::MAX
+        };
+    }
+
+    #[inline]
     pub fn earliest(&self) -> Time {
         self.retransmission.min(self.probe).min(self.reordering)
     }

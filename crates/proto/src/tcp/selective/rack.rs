@@ -77,6 +77,22 @@ impl Rack {
         self.highest = self.highest.max(sent.end);
     }
 
+    /// Does what [`Rack::begin`], and [`Rack::measured`] and [`Rack::delivered`] for each segment, do if the segments
+    /// from `first` to `last` have arrived, none was sent twice, and none beyond them has arrived.
+    #[inline]
+    pub fn delivered_in_order(&mut self, now: Time, first: &Sent, last: &Sent) {
+        self.highest_before = self.highest;
+        self.rtt = now.since(last.at);
+        self.min_rtt = self.min_rtt.min(self.rtt);
+        if is_after((last.at, last.end), (self.sent_at, self.end)) {
+            (self.sent_at, self.end) = (last.at, last.end);
+        }
+        if first.end < self.highest_before {
+            self.reordering_seen = true;
+        }
+        self.highest = self.highest.max(last.end);
+    }
+
     /// Returns true if a segment that was sent after this one has arrived.
     #[inline]
     pub fn has_overtaken(&self, sent: &Sent) -> bool {
@@ -161,8 +177,9 @@ impl Rack {
 }
 
 /// Returns true if the first segment was sent after the second (`RACK_sent_after`).
+#[inline]
 fn is_after(first: (Time, u64), second: (Time, u64)) -> bool {
-    first > second
+    first.0 > second.0 || (first.0 == second.0 && first.1 > second.1)
 }
 
 #[cfg(test)]

@@ -147,6 +147,25 @@ impl Scoreboard {
         }
     }
 
+    /// Does what [`Scoreboard::acknowledge`] does if [`Scoreboard::is_undisturbed`]. Returns the first and the last
+    /// segment that arrived, or `None` if there is none.
+    #[inline]
+    pub fn acknowledge_in_order(&mut self, ack: u64) -> Option<(Sent, Sent)> {
+        debug_assert!(self.is_undisturbed());
+        let first = self.segments.pop_front_if(|first| first.start < ack)?;
+        let mut last = first;
+        while last.end < ack
+            && let Some(next) = self.segments.pop_front()
+        {
+            last = next;
+        }
+        if last.end > ack {
+            // Our receivers never acknowledge parts of a segment.
+            self.segments.push_front(Sent { start: ack, ..last });
+        }
+        Some((first, last))
+    }
+
     /// Marks the segments within `start..end` as arrived. Calls `delivered` for each newly marked one.
     pub fn sack(&mut self, start: u64, end: u64, mut delivered: impl FnMut(&Sent)) {
         let first = self.segments.partition_point(|sent| sent.start < start);

@@ -19,6 +19,50 @@ enum Next {
 }
 
 impl Sender {
+    /// Returns true if the window allows new data. `pending` must be [`Pending::InOrder`].
+    #[inline(always)]
+    pub(in crate::tcp) fn can_transmit_in_order(&self, config: &Config) -> bool {
+        let allowed = config.receive_window.max(u64::from(config.mss));
+        let limit = self.una + allowed.min(self.window.cwnd);
+        self.next < self.end && self.segment_end(config) <= limit
+    }
+
+    /// Returns new data if the window allows it (RFC 6675 §4, `NextSeg` rule 2). `pending` must be
+    /// [`Pending::InOrder`].
+    #[inline(never)]
+    pub(in crate::tcp) fn transmit_in_order(
+        &mut self,
+        config: &Config,
+        now: Time,
+    ) -> Option<Segment> {
+        if !self.can_transmit_in_order(config) {
+            return None;
+        }
+        let start = self.next;
+        let segment = self.transmit(now, start, self.segment_end(config));
+        let Selective {
+            board,
+            probe,
+            timers,
+            usage,
+            ..
+        } = self.selective.as_deref_mut()?;
+        debug_assert!(board.is_undisturbed() && !probe.due && self.phase == Phase::Open);
+        debug_assert_eq!(board.flight(), start - self.una);
+        board.push(start, self.next, now, segment.flags);
+        if timers.retransmission == Time::MAX {
+            timers.retransmission = now + self.rtt.timeout(); // RFC 6298 §5.1
+        }
+        if probe.is_idle() {
+            timers.restart_probe(config, now, self.rtt.smoothed(), board.is_single());
+        } else {
+            timers.probe = Time::MAX;
+        }
+        usage.validate(config, &self.window, self.una, self.end);
+        self.timer = timers.earliest();
+        Some(segment)
+    }
+
     /// Returns the next segment to send, or `None`.
     pub(in crate::tcp) fn transmit_selective(
         &mut self,
@@ -51,6 +95,7 @@ impl Sender {
             rate.sent += u64::from(segment.len);
         }
         self.timer = timers.earliest();
+        self.update_pending(selective);
         Some(segment)
     }
 
@@ -63,24 +108,7 @@ impl Sender {
         self.next_to_send(config, selective) != Next::Nothing
     }
 
-    #[inline]
     fn next_to_send(&self, config: &Config, selective: &Selective) -> Next {
-        if self.phase != Phase::Open || selective.probe.due || !selective.board.is_undisturbed() {
-            return self.next_with_repairs(config, selective);
-        }
-        debug_assert_eq!(selective.board.flight(), self.next - self.una);
-        let allowed = config.receive_window.max(u64::from(config.mss));
-        let limit = self.una + allowed.min(self.window.cwnd);
-        if self.next < self.end && self.segment_end(config) <= limit {
-            Next::New // rule 2
-        } else {
-            Next::Nothing
-        }
-    }
-
-    /// Returns the next transmission in any state of the connection. Without losses, duplicates and a due probe,
-    /// [`next_to_send`](Self::next_to_send) finds the same with fewer steps.
-    fn next_with_repairs(&self, config: &Config, selective: &Selective) -> Next {
         let board = &selective.board;
         let in_flight = if config.limited_transmit || self.phase != Phase::Open {
             board.pipe()
@@ -128,7 +156,7 @@ impl Sender {
             selective.timers.retransmission = now + self.rtt.timeout();
         }
         self.restart_probe(config, now, selective);
-        self.validate_window(config, selective);
+        (selective.usage).validate(config, &self.window, self.una, self.end);
         segment
     }
 

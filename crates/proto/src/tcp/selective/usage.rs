@@ -5,7 +5,6 @@
 //! that receives acknowledgements therefore keeps its window, and one that receives none runs into its retransmission
 //! timer.
 
-use super::Selective;
 use crate::tcp::Config;
 use crate::tcp::sender::Sender;
 use crate::window::Window;
@@ -37,6 +36,24 @@ impl Usage {
             || self.is_limited
             || (window.cwnd < window.ssthresh && window.cwnd < 2 * self.outstanding)
     }
+
+    /// Records the use of the window when new data is sent, where data from `una` to `end` is unacknowledged.
+    ///
+    /// Here the NIC pulls segments one by one, while Linux hands the whole window to the NIC's queue at once. Data that
+    /// waits for the NIC therefore counts as outstanding.
+    #[inline]
+    pub fn validate(&mut self, config: &Config, window: &Window, una: u64, end: u64) {
+        if !config.window_validation {
+            return;
+        }
+        let waiting = end - una;
+        let outstanding = waiting.min(window.cwnd);
+        let is_limited = waiting > window.cwnd.saturating_sub(u64::from(config.mss));
+        if una >= self.end || is_limited || (!self.is_limited && outstanding > self.outstanding) {
+            (self.is_limited, self.outstanding) = (is_limited, outstanding);
+            self.end = una + outstanding;
+        }
+    }
 }
 
 impl Sender {
@@ -50,27 +67,6 @@ impl Sender {
             self.window.cwnd
         } else {
             flight.min(self.window.cwnd)
-        }
-    }
-
-    /// Records the use of the window. Called when new data is sent.
-    ///
-    /// Here the NIC pulls segments one by one, while Linux hands the whole window to the NIC's queue at once. Data that
-    /// waits for the NIC therefore counts as outstanding.
-    pub(super) fn validate_window(&self, config: &Config, selective: &mut Selective) {
-        if !config.window_validation {
-            return;
-        }
-        let usage = &mut selective.usage;
-        let waiting = self.end - self.una;
-        let outstanding = waiting.min(self.window.cwnd);
-        let is_limited = waiting > self.window.cwnd.saturating_sub(u64::from(config.mss));
-        if self.una >= usage.end
-            || is_limited
-            || (!usage.is_limited && outstanding > usage.outstanding)
-        {
-            (usage.is_limited, usage.outstanding) = (is_limited, outstanding);
-            usage.end = self.una + outstanding;
         }
     }
 }

@@ -99,13 +99,15 @@ impl Sender for Sending {
 
     #[inline(always)]
     fn input(&mut self, binding: &mut Binding, context: &mut Context, packet: Packet) {
-        if packet.extra != NONE {
-            return self.input_extra(binding, context, packet);
-        }
         let segment = self.acknowledgement(packet);
+        if packet.extra != NONE {
+            // Passed in registers: a reference would keep every packet in memory.
+            let (seq, flags) = (segment.seq, segment.flags);
+            return self.input_extra(binding, context, packet.extra, seq, flags);
+        }
         self.machine.input(&self.config, context.now(), segment);
         if context.recorder.is_observing() {
-            observe(context, packet.flow, segment);
+            observe(context, packet.flow, segment.seq, segment.flags);
         }
     }
 
@@ -126,7 +128,8 @@ impl Sender for Sending {
             segment.flags.0 | Packet::label(Family::Tcp as u16, binding.class),
         );
         if segment.flags.intersects(tcp::Flags::SYN | tcp::Flags::PUSH) {
-            packet.extra = self.attach(context, index, segment);
+            let Segment { seq, len, flags } = segment;
+            packet.extra = self.attach(context, index, seq + u64::from(len), flags);
         }
         if context.recorder.is_observing() {
             let retransmit = segment.flags.contains(tcp::Flags::RETRANSMIT);
@@ -222,9 +225,9 @@ impl Sender for Sending {
 
 /// Records an acknowledgement that was processed.
 #[cold]
-fn observe(context: &mut Context, hash: u32, segment: Segment) {
-    context.observe(hash, FlowEventKind::Acked { seq: segment.seq });
-    if segment.flags.contains(tcp::Flags::SYN) {
+fn observe(context: &mut Context, hash: u32, seq: u64, flags: tcp::Flags) {
+    context.observe(hash, FlowEventKind::Acked { seq });
+    if flags.contains(tcp::Flags::SYN) {
         context.observe(hash, FlowEventKind::Established);
     }
 }
@@ -242,26 +245,34 @@ impl Sending {
     /// Processes an acknowledgement with an extra: a SYN-ACK with the receiver's index, or SACK blocks.
     #[cold]
     #[inline(never)]
-    fn input_extra(&mut self, binding: &mut Binding, context: &mut Context, packet: Packet) {
-        let segment = self.acknowledgement(packet);
-        let (now, extra) = (context.now(), context.take::<Extra>(&packet));
-        if let Some(Extra::Sack(sack)) = extra {
-            self.machine.input_sack(&self.config, now, segment, &sack);
-        } else {
-            if let Some(Extra::SynAck { reply }) = extra {
-                binding.peer = reply;
+    fn input_extra(
+        &mut self,
+        binding: &mut Binding,
+        context: &mut Context,
+        extra: u32,
+        seq: u64,
+        flags: tcp::Flags,
+    ) {
+        let segment = Segment { seq, len: 0, flags };
+        let now = context.now();
+        match context.take_at::<Extra>(extra) {
+            Extra::Sack(sack) => self.machine.input_sack(&self.config, now, segment, &sack),
+            extra => {
+                if let Extra::SynAck { reply } = extra {
+                    binding.peer = reply;
+                }
+                self.machine.input(&self.config, now, segment);
             }
-            self.machine.input(&self.config, now, segment);
         }
         if context.recorder.is_observing() {
-            observe(context, packet.flow, segment);
+            observe(context, binding.hash, seq, flags);
         }
     }
 
-    /// Stores the extra of a SYN or of a message's last segment. Returns its index.
+    /// Stores the extra of a SYN, or of a message's last segment, which ends at stream position `end`. Returns its index.
     #[cold]
-    fn attach(&mut self, context: &mut Context, index: u32, segment: Segment) -> u32 {
-        if segment.flags.contains(tcp::Flags::SYN) {
+    fn attach(&mut self, context: &mut Context, index: u32, end: u64, flags: tcp::Flags) -> u32 {
+        if flags.contains(tcp::Flags::SYN) {
             let first = self.stream.first.as_ref().map(|outgoing| &outgoing.message);
             let message = first.or(self.stream.opening.as_deref());
             let message = Message {
@@ -273,7 +284,6 @@ impl Sending {
                 message,
             });
         }
-        let end = segment.seq + u64::from(segment.len);
         let mut messages = self.stream.first.iter().chain(&self.stream.later);
         let message = messages.find(|outgoing| outgoing.end == end);
         let message = message
