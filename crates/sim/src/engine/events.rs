@@ -199,8 +199,8 @@ impl Events {
 
     /// Schedules the next departure from the port of `link`.
     #[inline]
-    pub fn schedule_departure(&mut self, at: Time, link: u32) {
-        self.queue.push::<false>(at.as_ps(), self.links + link);
+    pub fn schedule_departure<const ALONE: bool>(&mut self, at: Time, link: u32) {
+        self.queue.push::<ALONE>(at.as_ps(), self.links + link);
     }
 
     /// Schedules the program at the port of `link`.

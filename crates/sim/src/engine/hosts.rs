@@ -79,7 +79,8 @@ impl Hosts {
 
     /// Handles a departure event of `link`: its port is free. If the link is a host's uplink and NICs pull, the NIC
     /// sends its next packet.
-    pub fn departure(
+    #[inline(always)]
+    pub fn departure<const ALONE: bool>(
         &mut self,
         context: &mut Context,
         wire: &mut Wire,
@@ -87,8 +88,8 @@ impl Hosts {
         link: u32,
     ) {
         match wire.host_before(link) {
+            Some(host) if self.pulls => self.serve::<ALONE>(context, wire, endpoints, host),
             None => wire.departure(context, link, || Span::ZERO),
-            Some(host) if self.pulls => self.serve(context, wire, endpoints, host),
             Some(host) => wire.departure(context, link, || self.nics[host as usize].draw_delay()),
         }
     }
@@ -198,7 +199,8 @@ impl Hosts {
     }
 
     /// Handles a wake-up of the NIC: sends one packet if the link is free, and schedules another wake-up if more wait.
-    fn serve(
+    #[inline(always)]
+    fn serve<const ALONE: bool>(
         &mut self,
         context: &mut Context,
         wire: &mut Wire,
@@ -224,7 +226,7 @@ impl Hosts {
         }
         let nic = &mut self.nics[host as usize];
         if nic.waiting || nic.next.is_some() {
-            nic.wake(context, wire);
+            nic.wake::<ALONE>(context, wire);
         }
     }
 
@@ -232,7 +234,7 @@ impl Hosts {
     fn wake(&mut self, context: &mut Context, wire: &Wire, host: u32) {
         let nic = &mut self.nics[host as usize];
         if !nic.wake_pending {
-            nic.wake(context, wire);
+            nic.wake::<false>(context, wire);
         }
     }
 
@@ -308,10 +310,10 @@ impl Nic {
 
     /// Schedules an event for when the link is free.
     #[inline(always)]
-    fn wake(&mut self, context: &mut Context, wire: &Wire) {
+    fn wake<const ALONE: bool>(&mut self, context: &mut Context, wire: &Wire) {
         self.wake_pending = true;
         let at = wire.port(self.uplink).busy_until();
-        context.events.schedule_departure(at, self.uplink);
+        context.events.schedule_departure::<ALONE>(at, self.uplink);
     }
 
     /// Draws the random delay of a packet at the host (`send_jitter`).

@@ -137,19 +137,36 @@ impl Partition {
             events.now = Time::from_ps(time);
             events.processed += 1;
             if id < 2 * links {
-                let Self {
-                    context,
-                    wire,
-                    hosts,
-                    endpoints,
-                    ..
-                } = self;
-                hosts.departure(context, wire, endpoints, id - links);
+                if SIZE == SMALL && ALONE {
+                    self.rare_departure(id - links);
+                } else {
+                    self.departure::<ALONE>(id - links);
+                }
             } else {
                 let single = events.retire(id);
                 self.process(&single);
             }
         }
+    }
+
+    /// Handles a departure event of `link`.
+    #[inline(always)]
+    fn departure<const ALONE: bool>(&mut self, link: u32) {
+        let Self {
+            context,
+            wire,
+            hosts,
+            endpoints,
+            ..
+        } = self;
+        hosts.departure::<ALONE>(context, wire, endpoints, link);
+    }
+
+    /// Handles a departure event in a small network, where one switch is often the bottleneck and hosts rarely wait.
+    /// The loop without it keeps more values in registers.
+    #[inline(never)]
+    fn rare_departure(&mut self, link: u32) {
+        self.departure::<true>(link);
     }
 
     /// Passes a packet that reached `host` to its endpoint.

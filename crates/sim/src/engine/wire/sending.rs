@@ -238,7 +238,7 @@ impl Wire {
         // be counted in the records.
         context.events.processed -= u64::from(port.has_classes());
         if let Some(wake) = wake {
-            context.events.schedule_departure(wake, link);
+            context.events.schedule_departure::<false>(wake, link);
         }
         let delay = delay();
         if Link::of(port).special & Link::OBSERVED != 0
@@ -255,7 +255,7 @@ impl Wire {
     fn queued(&mut self, context: &mut Context, link: u32, wake: Option<Time>) {
         Link::update_waiting(&mut self.ports[link as usize]);
         if let Some(wake) = wake {
-            context.events.schedule_departure(wake, link);
+            context.events.schedule_departure::<false>(wake, link);
         }
     }
 
