@@ -115,6 +115,30 @@ impl<F: Frame> Ring<F> {
         Some(self.slots[self.place(begin)].arrival)
     }
 
+    /// Removes the packets that arrive before `end` and passes them to `take` in order, with their arrival times and
+    /// their positions from the end: 1 is the last packet. Returns the arrival time of the next packet, or `None` if the
+    /// ring is empty.
+    #[inline(always)]
+    pub(crate) fn take_before(
+        &mut self,
+        end: Time,
+        mut take: impl FnMut(Time, F, u32),
+    ) -> Option<Time> {
+        let mut begin = self.begin;
+        while begin != self.end {
+            let Slot { arrival, frame } = self.slots[self.place(begin)];
+            if arrival >= end {
+                self.begin = begin;
+                return Some(arrival);
+            }
+            take(arrival, frame, self.end.wrapping_sub(begin));
+            begin = begin.wrapping_add(1);
+        }
+        self.before += u64::from(self.end);
+        (self.begin, self.end) = (0, 0);
+        None
+    }
+
     /// Removes all packets except the last `count`.
     #[inline]
     pub(crate) fn keep_last(&mut self, count: u32) {
@@ -253,6 +277,27 @@ mod tests {
             128,
             "the largest burst and the remaining packet"
         );
+    }
+
+    #[test]
+    fn packets_before_a_time_are_taken_in_order() {
+        let mut ring = Ring::default();
+        for number in 1..=10 {
+            ring.push(Time::from_ps(u64::from(number)), Sample::new(number));
+        }
+        ring.pop();
+        let mut taken = Vec::new();
+        let mut take_before = |end| {
+            ring.take_before(Time::from_ps(end), |at, frame, position| {
+                taken.push((at.as_ps(), frame.bytes, position));
+            })
+        };
+        assert_eq!(take_before(2), Some(Time::from_ps(2)));
+        assert_eq!(take_before(5), Some(Time::from_ps(5)));
+        assert_eq!(take_before(11), None);
+        let expected = (2..=10).map(|number| (u64::from(number), number, 11 - number));
+        assert_eq!(taken, expected.collect::<Vec<_>>());
+        assert!(ring.is_empty() && ring.pushed() == 10);
     }
 
     #[test]

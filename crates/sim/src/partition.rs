@@ -239,6 +239,13 @@ impl Subpartitions {
         }
     }
 
+    /// Returns true if `link` leads from one sub-partition of partition `index` to another.
+    pub fn divide(&self, link: &DirectedLink, partition_of: &[u16], index: u16) -> bool {
+        let ends = [link.from, link.to].map(|node| node as usize);
+        let [from, to] = ends.map(|node| self.of_node[node]);
+        from != to && ends.iter().all(|&node| partition_of[node] == index)
+    }
+
     /// Returns the number of sub-partitions.
     pub fn len(&self) -> usize {
         self.neighbours.len()

@@ -135,6 +135,27 @@ impl<F: Frame> Port<F> {
         next
     }
 
+    /// Removes the packets that arrive at the far end before `end` from a port without classes, and passes them to `take`
+    /// with their arrival times, first to last. Returns the time of the next arrival.
+    #[inline(always)]
+    pub fn take_arriving_before(
+        &mut self,
+        end: Time,
+        mut take: impl FnMut(Time, F),
+    ) -> Option<Time> {
+        debug_assert!(!self.has_classes());
+        let (staying, mut departed_bytes) = (self.staying, 0);
+        let next = self.wire.take_before(end, |arrival, frame, position| {
+            if position <= staying {
+                departed_bytes += frame.wire_bytes();
+            }
+            take(arrival, frame);
+        });
+        self.staying = staying.min(self.wire.len());
+        self.queue_bytes -= departed_bytes;
+        next
+    }
+
     /// Removes the packet returned by [`Port::arriving`] at `now` and returns the next arrival time, for a port that
     /// may have classes: the next packet, if any, has begun transmission by then.
     #[inline]

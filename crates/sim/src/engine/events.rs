@@ -51,6 +51,8 @@ pub struct Events {
     /// Number of processed events, packet-hops excluded.
     pub(super) processed: u64,
     links: u32,
+    /// Inlets of each sub-partition. Empty if there is only one.
+    pub(super) inlets: Vec<Inlets>,
     /// Sub-partition of each link's far end, by link.
     of_target: Vec<u16>,
     /// Sub-partition of each host.
@@ -78,6 +80,22 @@ pub enum Single {
     Sample { position: u32 },
     /// The windows of TCP senders are sampled.
     Windows,
+}
+
+/// Links into a sub-partition whose arrivals are gathered by window (see `wire::inlets`).
+#[derive(Clone)]
+pub(super) struct Inlets {
+    /// Time of the next arrival, or [`Time::MAX`] if there is none.
+    pub(super) next: Time,
+    /// Links that carry packets.
+    pub(super) busy: Vec<u32>,
+}
+
+impl Inlets {
+    const IDLE: Self = Self {
+        next: Time::MAX,
+        busy: Vec::new(),
+    };
 }
 
 impl Events {
@@ -111,6 +129,11 @@ impl Events {
             queue,
             processed: 0,
             links,
+            inlets: if subpartitions.len() > 1 {
+                vec![Inlets::IDLE; subpartitions.len()]
+            } else {
+                Vec::new()
+            },
             of_target: (network.links.iter())
                 .map(|link| subpartition(link.to))
                 .collect(),
@@ -122,7 +145,13 @@ impl Events {
 
     /// Returns the time of the next event, or [`Time::MAX`] if none is pending.
     pub fn next(&self) -> Time {
-        Time::from_ps(self.queue.next_time().min(self.wheel.next_time_ps()))
+        let scheduled = Time::from_ps(self.queue.next_time().min(self.wheel.next_time_ps()));
+        (self.inlets.iter()).fold(scheduled, |next, inlets| next.min(inlets.next))
+    }
+
+    /// Returns true if sub-partition `number` has an event before `end`.
+    pub(super) fn has_event_before(&self, number: usize, end: Time) -> bool {
+        self.inlets[number].next < end || self.queue.next_time_of(number) < end.as_ps()
     }
 
     /// Moves single events that are due before `end` from the wheel into the queue, as far as the queue's calendars
@@ -183,6 +212,14 @@ impl Events {
     pub fn schedule_arrival_anywhere(&mut self, at: Time, link: u32) {
         let target = usize::from(self.of_target[link as usize]);
         self.queue.push_to(target, at.as_ps(), link);
+    }
+
+    /// Notes that the only packet on the inlet `link` arrives at its far end at `at`.
+    #[inline(always)]
+    pub fn expect_arrival(&mut self, at: Time, link: u32) {
+        let inlets = &mut self.inlets[usize::from(self.of_target[link as usize])];
+        inlets.next = at.min(inlets.next);
+        inlets.busy.push(link);
     }
 
     /// Schedules the arrival with index `number` at the far end of `link`. The index orders simultaneous events and

@@ -2,7 +2,8 @@
 //!
 //! The state of a switch with its hosts fits the processor's first cache; the state of a thousand switches does not fit
 //! the last. So each sub-partition, which is a rack or a switch if there are not too many, runs alone for as long as no
-//! other one can affect it, and then the next one runs. Before it runs, the state that its events need is prefetched.
+//! other one can affect it, and then the next one runs. Before it runs, the packets that arrive from other ones in this
+//! time are gathered (see `wire::inlets`), and the state that they and the other events need is prefetched.
 //! This window is the latency of the links into the sub-partition. It is twice that latency if the sub-partition borders
 //! only on sub-partitions that do not border on each other, such as racks, which border only on the switches above them.
 //! Results do not depend on the windows: they are the conservative windows of several threads (`parallel`) on one
@@ -10,6 +11,7 @@
 
 use super::events::FULL_FRAME;
 use super::size::LARGE_LINKS;
+use super::wire::Gathered;
 use crate::options::Options;
 use crate::partition::Subpartitions;
 use crate::queue::{Event, EventQueue};
@@ -57,6 +59,8 @@ pub(super) struct Windows {
     neighbours: Vec<Vec<(u16, Span)>>,
     /// Time before which all events of each sub-partition have been processed.
     pub(super) clocks: Vec<Time>,
+    /// Arrivals over inlets in the current window.
+    pub(super) gathered: Gathered,
     /// Events of the current window; empty between windows.
     pub(super) due: Vec<Event>,
 }
@@ -66,6 +70,7 @@ impl Windows {
         Self {
             neighbours: subpartitions.neighbours.clone(),
             clocks: vec![Time::ZERO; subpartitions.len()],
+            gathered: Gathered::default(),
             due: Vec::new(),
         }
     }

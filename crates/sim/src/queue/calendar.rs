@@ -1,7 +1,7 @@
 //! Calendar of one sub-partition.
 
 use super::run::Run;
-use super::store::{BUCKETS, Node, Store, WORDS};
+use super::store::{BUCKETS, Node, Precedence, Store, WORDS};
 use super::{BATCH, Event, NONE};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -161,6 +161,35 @@ impl Calendar {
         self.current.restart(late);
         self.limit = 0;
         (early.time, early.id)
+    }
+
+    /// Returns false if no event is due at `time` or earlier; true if one may be.
+    #[inline(always)]
+    pub(super) fn may_be_due(&self, store: &Store, time: u64) -> bool {
+        match self.current.first() {
+            Some(first) => first.time <= time,
+            None => self.upcoming.min(self.overflow_number) <= time >> store.shift,
+        }
+    }
+
+    /// Removes and returns the id of the next event if it is due at `time` and ranks before `rank`.
+    #[cold]
+    pub(super) fn pop_tied(
+        &mut self,
+        store: &mut Store,
+        time: u64,
+        rank: Precedence,
+    ) -> Option<u32> {
+        self.set_end(time + 1);
+        let (at, id) = self.pop::<false>(store);
+        if id == NONE {
+            return None;
+        }
+        if at == time && store.precedence(id) < rank {
+            return Some(id);
+        }
+        self.insert(store, Event { time: at, id });
+        None
     }
 
     /// Returns the id of the event that is probably next, or [`NONE`].

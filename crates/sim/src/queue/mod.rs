@@ -18,6 +18,7 @@ mod run;
 mod store;
 
 use calendar::Calendar;
+pub use store::Precedence;
 use store::{BUCKETS, Store};
 
 /// Minimum number of buckets of the horizon. Small networks have few buckets, so that the next event is in the same
@@ -200,6 +201,30 @@ impl EventQueue {
             prefetch(self);
         }
         self.open.pop_current()
+    }
+
+    /// Counts an event of a fixed id that happens without being inserted. Returns its turn, for
+    /// [`EventQueue::precedence_at`].
+    #[inline(always)]
+    pub fn take_turn(&mut self, id: u32) -> u32 {
+        self.store.take_turn(id)
+    }
+
+    /// Returns the rank among simultaneous events of the `turn`-th event of a fixed id.
+    pub fn precedence_at(&self, id: u32, turn: u32) -> Precedence {
+        self.store.precedence_at(id, turn)
+    }
+
+    /// Returns false if no event of the open sub-partition is due at `time` or earlier; true if one may be.
+    #[inline(always)]
+    pub fn may_be_due(&self, time: u64) -> bool {
+        self.open.may_be_due(&self.store, time)
+    }
+
+    /// Removes and returns the id of the open sub-partition's next event if it is due at `time` and ranks before
+    /// `rank`. No earlier event may be pending there.
+    pub fn pop_tied(&mut self, time: u64, rank: Precedence) -> Option<u32> {
+        self.open.pop_tied(&mut self.store, time, rank)
     }
 
     /// Returns the id of the event that is probably next, or [`NONE`].

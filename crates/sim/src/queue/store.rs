@@ -31,7 +31,7 @@ const KIND: u64 = 3 << 62;
 const NUMBER: u64 = u32::MAX as u64;
 
 /// Rank of an event among simultaneous events: its kind and a hash, then its order word.
-pub(super) type Precedence = (u64, u64);
+pub type Precedence = (u64, u64);
 
 /// Storage shared by all calendars.
 #[derive(Clone, Debug)]
@@ -83,6 +83,14 @@ impl Store {
         self.nodes[id as usize].turn = turn.wrapping_sub(1);
     }
 
+    /// Counts an event that happens without being inserted. Returns its turn.
+    #[inline(always)]
+    pub(super) fn take_turn(&mut self, id: u32) -> u32 {
+        let turn = &mut self.nodes[id as usize].turn;
+        *turn = turn.wrapping_add(1);
+        *turn
+    }
+
     /// Adds an event id with this order word.
     pub(super) fn add(&mut self, order: u64) -> u32 {
         self.nodes.push(Node::FREE);
@@ -109,9 +117,14 @@ impl Store {
     /// depend on how the network is split. The time is left out, so that the order is unchanged if all times halve.
     #[inline]
     pub(super) fn precedence(&self, id: u32) -> Precedence {
+        self.precedence_at(id, self.nodes[id as usize].turn)
+    }
+
+    /// Returns the rank of an event's `turn`-th occurrence; see [`Store::precedence`].
+    #[inline]
+    pub(super) fn precedence_at(&self, id: u32, turn: u32) -> Precedence {
         let order = self.orders[id as usize];
-        let turn = u64::from(self.nodes[id as usize].turn);
-        let drawn = mix((order & !NUMBER) | turn, self.key);
+        let drawn = mix((order & !NUMBER) | u64::from(turn), self.key);
         ((order & KIND) | (drawn >> 2), order)
     }
 

@@ -221,3 +221,26 @@ fn tie_winner_depends_only_on_key() {
     );
     assert_ne!(ties, winners(KEY + 1, 100, 0));
 }
+
+/// `pop_tied` returns the events that are due at a time and rank before another, and leaves the others.
+#[test]
+fn tied_events_are_popped_by_rank() {
+    for id in 0..LINKS {
+        let mut queue = EventQueue::new(1_000, fixed_orders(), KEY, 1);
+        for link in 0..LINKS {
+            queue.push::<false>(500, link);
+        }
+        queue.push::<false>(501, LINKS);
+        let rank = queue.precedence_at(id, 1);
+        let before = |other: &u32| queue.precedence_at(*other, 1) < rank;
+        let mut ranked: Vec<u32> = (0..LINKS).filter(before).collect();
+        ranked.sort_unstable_by_key(|&other| queue.precedence_at(other, 1));
+        assert!(queue.may_be_due(500));
+        assert!(std::iter::from_fn(|| queue.pop_tied(500, rank)).eq(ranked.iter().copied()));
+        queue.set_end(u64::MAX);
+        let left =
+            std::iter::from_fn(|| Some(queue.pop::<false>()).filter(|event| event.1 != NONE));
+        assert_eq!(left.count(), 1 + LINKS as usize - ranked.len());
+        assert!(!queue.may_be_due(502));
+    }
+}

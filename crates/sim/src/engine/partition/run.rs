@@ -11,6 +11,7 @@ use crate::engine::prefetch::{self, Prefetch};
 use crate::engine::size::{LARGE, LARGE_LINKS, MEDIUM, MEDIUM_LINKS, SMALL};
 use crate::engine::wire::Arrived;
 use crate::packet::{NONE, Packet};
+use crate::queue::Precedence;
 use duetime_core::Time;
 use std::hint::black_box;
 
@@ -60,12 +61,41 @@ impl Partition {
                 let horizon = self.windows.horizon(subpartition).min(end);
                 self.windows.clocks[subpartition] = horizon;
                 let events = &mut self.context.events;
-                if events.queue.next_time_of(subpartition) < horizon.as_ps() {
+                if events.has_event_before(subpartition, horizon) {
                     events.queue.enter(subpartition);
-                    self.prefetch_window(horizon);
-                    self.run::<SMALL, false>(horizon);
+                    self.run_window(subpartition, horizon);
                 }
             }
+        }
+    }
+
+    /// Processes the events of the open sub-partition before `end`: arrivals over its inlets, and those of its queue.
+    fn run_window(&mut self, subpartition: usize, end: Time) {
+        self.prefetch_window(end);
+        let mut gathered = std::mem::take(&mut self.windows.gathered);
+        if self.context.events.inlets[subpartition].next < end {
+            self.wire
+                .gather(&mut self.context, subpartition, end, &mut gathered);
+            for (at, arrival) in gathered.iter() {
+                if self.context.events.queue.may_be_due(at.as_ps()) {
+                    self.run::<SMALL, false>(at);
+                    if self.context.events.queue.may_be_due(at.as_ps()) {
+                        self.run_tied(at, arrival.precedence(&self.context));
+                    }
+                }
+                self.context.events.now = at;
+                self.wire.forward_gathered(&mut self.context, arrival);
+            }
+        }
+        self.windows.gathered = gathered;
+        self.run::<SMALL, false>(end);
+    }
+
+    /// Processes the events of the open sub-partition's queue that are due at `at` and rank before `rank`.
+    #[cold]
+    fn run_tied(&mut self, at: Time, rank: Precedence) {
+        while let Some(id) = self.context.events.queue.pop_tied(at.as_ps(), rank) {
+            self.handle::<SMALL, false>(at, id);
         }
     }
 
@@ -89,7 +119,6 @@ impl Partition {
 
     #[inline(never)]
     fn run<const SIZE: u8, const ALONE: bool>(&mut self, end: Time) {
-        let links = self.wire.links() as u32;
         self.context.events.queue.set_end(end.as_ps());
         #[cfg(debug_assertions)]
         let mut last = 0;
@@ -119,34 +148,45 @@ impl Partition {
             {
                 black_box(port.prefetch_first());
             }
-            // The bound is written as in `Wire::arrival`, so that the compiler drops its check there.
-            if (id as usize) < self.wire.links() {
-                events.now = Time::from_ps(time);
-                let arrived = self.wire.arrival::<ALONE>(&mut self.context, id);
-                if let Some(Arrived { host, packet, more }) = arrived {
-                    self.receive(host, packet);
-                    if more {
-                        self.receive_rest::<ALONE>(id);
-                    }
-                }
-                continue;
-            }
-            if id == NONE {
+            if !self.handle::<SIZE, ALONE>(Time::from_ps(time), id) {
                 return;
             }
-            events.now = Time::from_ps(time);
-            events.processed += 1;
-            if id < 2 * links {
-                if SIZE == SMALL && ALONE {
-                    self.rare_departure(id - links);
-                } else {
-                    self.departure::<ALONE>(id - links);
-                }
-            } else {
-                let single = events.retire(id);
-                self.process(&single);
-            }
         }
+    }
+
+    /// Handles an event of the queue. Returns false if there is none.
+    #[inline(always)]
+    fn handle<const SIZE: u8, const ALONE: bool>(&mut self, time: Time, id: u32) -> bool {
+        let events = &mut self.context.events;
+        // The bound is written as in `Wire::arrival`, so that the compiler drops its check there.
+        if (id as usize) < self.wire.links() {
+            events.now = time;
+            let arrived = self.wire.arrival::<ALONE>(&mut self.context, id);
+            if let Some(Arrived { host, packet, more }) = arrived {
+                self.receive(host, packet);
+                if more {
+                    self.receive_rest::<ALONE>(id);
+                }
+            }
+            return true;
+        }
+        if id == NONE {
+            return false;
+        }
+        events.now = time;
+        events.processed += 1;
+        let links = self.wire.links() as u32;
+        if id < 2 * links {
+            if SIZE == SMALL && ALONE {
+                self.rare_departure(id - links);
+            } else {
+                self.departure::<ALONE>(id - links);
+            }
+        } else {
+            let single = events.retire(id);
+            self.process(&single);
+        }
+        true
     }
 
     /// Handles a departure event of `link`.

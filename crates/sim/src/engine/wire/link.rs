@@ -71,6 +71,10 @@ impl Link {
     /// The program at the port of the reversed link processes the replies that arrive over this link.
     pub const REPLIES: u32 = 1024;
 
+    /// The link leads from one sub-partition to a switch in another, and its arrivals need no special handling: they are
+    /// gathered window by window (see [`inlets`](super::inlets)).
+    pub const INLET: u32 = 16384;
+
     /// Flags of a link whose port has a program that samples the queue, without further special handling.
     pub const PROGRAMMED_SAMPLED: u32 = Self::PROGRAMMED | Self::SAMPLED;
     /// Flags of a link whose port serves by class, without further special handling.
@@ -88,8 +92,12 @@ impl Link {
         | Self::REPLIES
         | Self::POLICED;
     /// Only arrivals differ; the port takes packets as usual.
-    pub const ON_ARRIVAL: u32 =
-        Self::LOSSY | Self::WATCHED_BY_HOST | Self::MORTAL | Self::REPLIES | Self::WAITING;
+    pub const ON_ARRIVAL: u32 = Self::LOSSY
+        | Self::WATCHED_BY_HOST
+        | Self::MORTAL
+        | Self::REPLIES
+        | Self::WAITING
+        | Self::INLET;
     /// Packets may be lost, or their fate is watched.
     pub const MAY_LOSE: u32 = Self::LOSSY | Self::OBSERVED | Self::FAULTY;
 }

@@ -3,6 +3,7 @@
 mod arriving;
 mod crossing;
 mod discipline;
+mod inlets;
 mod link;
 mod program;
 mod queue;
@@ -11,6 +12,7 @@ mod sending;
 
 pub use arriving::Arrived;
 pub use crossing::Messages;
+pub use inlets::Gathered;
 pub use link::{Link, TO_HOST};
 use program::Place;
 pub use program::Program;
@@ -114,6 +116,12 @@ impl Wire {
             set(faults.loses_requests, Link::FAULTY);
             set(faults.kills_hosts && host.is_some(), Link::MORTAL);
             set(subpartitions.len() > 1, Link::SUBPARTITIONED);
+            if special & (Link::SLOW_ARRIVAL | Link::CLASSED) == 0
+                && host.is_none()
+                && subpartitions.divide(link, &cut.partition_of, index)
+            {
+                special |= Link::INLET;
+            }
             // Crossings, traces and the delays of hosts need to know each departure.
             if crosses || observed || network.nodes[link.from as usize].host.is_some() {
                 port.notify_departures();

@@ -267,8 +267,7 @@ impl Wire {
             return self.crossings.send(context, link, port, sent.arrival);
         }
         if sent.first {
-            let due = due(&mut self.reception, info, sent.arrival);
-            context.events.schedule_arrival_anywhere(due, link);
+            schedule_first::<false>(context, &mut self.reception, info, link, sent.arrival);
         }
     }
 }
@@ -293,7 +292,22 @@ fn schedule<const ALONE: bool>(
     if !sent.first {
         return;
     }
-    let due = due(reception, Link::of(port), sent.arrival);
+    schedule_first::<ALONE>(context, reception, Link::of(port), link, sent.arrival);
+}
+
+/// Schedules the arrival of the only packet on `link` at the far end.
+#[inline(always)]
+fn schedule_first<const ALONE: bool>(
+    context: &mut Context,
+    reception: &mut Reception,
+    info: Link,
+    link: u32,
+    arrival: Time,
+) {
+    if !ALONE && info.special & Link::INLET != 0 {
+        return context.events.expect_arrival(arrival, link);
+    }
+    let due = due(reception, info, arrival);
     if ALONE {
         context.events.schedule_arrival::<true>(due, link);
     } else {
