@@ -1,8 +1,9 @@
-//! Basic types of all Duetime crates: integer time, rates and sizes, fixed-point arithmetic, and random streams.
+//! Basic types of all Duetime crates: integer time, rates and sizes, fixed-point arithmetic, and random streams; and
+//! prefetching.
 //!
 //! This crate uses no socket, file or wall clock. Times, rates and fractions are exact integers, so results are
 //! identical on every machine.
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 #![no_std]
 #![allow(
     clippy::cast_possible_truncation,
@@ -14,6 +15,7 @@ extern crate alloc;
 
 pub mod fixed;
 mod normal;
+pub mod prefetch;
 mod quantity;
 pub mod random;
 mod time;

@@ -2,6 +2,7 @@
 
 use crate::Frame;
 use duetime_core::Time;
+use duetime_core::prefetch::prefetch;
 
 /// Packets of one link in order of arrival at its far end: first those on the wire, then (FIFO ports) those queued.
 #[derive(Clone, Debug)]
@@ -183,32 +184,28 @@ impl<F: Frame> Ring<F> {
 
     /// Prefetches the slots of the next packets to leave and to be added; see [`crate::Port::prefetch_wire`].
     #[inline]
-    pub(crate) fn prefetch(&self) -> u64 {
-        if self.slots.is_empty() {
-            return 0;
+    pub(crate) fn prefetch(&self) {
+        for position in [self.begin, self.end] {
+            if let Some(slot) = self.slots.get(self.place(position)) {
+                prefetch(slot);
+            }
         }
-        let [oldest, free] =
-            [self.begin, self.end].map(|position| self.slots[self.place(position)]);
-        free.arrival.as_ps() ^ oldest.arrival.as_ps()
     }
 
     /// Prefetches the slots of the first `count` packets. Two slots share a cache line.
     #[inline(always)]
-    pub(crate) fn prefetch_front(&self, count: u32) -> u64 {
-        let positions = (0..count)
-            .step_by(2)
-            .map(|ahead| self.begin.wrapping_add(ahead));
-        positions.fold(0, |read, position| {
-            read ^ self.slots[self.place(position)].arrival.as_ps()
-        })
+    pub(crate) fn prefetch_front(&self, count: u32) {
+        for ahead in (0..count).step_by(2) {
+            prefetch(&self.slots[self.place(self.begin.wrapping_add(ahead))]);
+        }
     }
 
     /// Prefetches the slot of the first packet; see [`crate::Port::prefetch_first`].
     #[inline(always)]
-    pub(crate) fn prefetch_first(&self) -> u64 {
-        self.slots
-            .get(self.place(self.begin))
-            .map_or(0, |slot| slot.arrival.as_ps())
+    pub(crate) fn prefetch_first(&self) {
+        if let Some(slot) = self.slots.get(self.place(self.begin)) {
+            prefetch(slot);
+        }
     }
 
     /// Returns the packets in the ring, first to last.

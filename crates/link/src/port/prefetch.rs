@@ -2,40 +2,41 @@
 
 use super::Port;
 use crate::Frame;
+use duetime_core::prefetch::prefetch_lines;
 
 /// Maximum number of packets that [`Port::prefetch_on_link`] prefetches.
 const MAX_ON_LINK: u32 = 16;
 
 impl<F: Frame> Port<F> {
     /// Prefetches the state that an arrival at the far end needs. A driver of many ports calls this for several ports
-    /// before processing the first, so that their cache misses overlap. The returned value only keeps the loads alive.
+    /// before processing the first, so that their cache misses overlap.
     #[inline]
-    pub fn prefetch_arrival(&self) -> u64 {
-        u64::from(self.wire.len())
+    pub fn prefetch_arrival(&self) {
+        prefetch_lines::<1, _>(self);
     }
 
     /// Prefetches the packet that arrives next.
     #[inline(always)]
-    pub fn prefetch_first(&self) -> u64 {
-        self.wire.prefetch_first()
+    pub fn prefetch_first(&self) {
+        self.wire.prefetch_first();
     }
 
     /// Prefetches the packets on the link, at most 16.
     #[inline(always)]
-    pub fn prefetch_on_link(&self) -> u64 {
+    pub fn prefetch_on_link(&self) {
         let on_link = self.wire.len().saturating_sub(self.staying);
-        self.wire.prefetch_front(on_link.min(MAX_ON_LINK))
+        self.wire.prefetch_front(on_link.min(MAX_ON_LINK));
     }
 
     /// Prefetches the state that an offer needs.
     #[inline]
-    pub fn prefetch_offer(&self) -> u64 {
-        u64::from(self.wire.len()) ^ self.accepted_bytes
+    pub fn prefetch_offer(&self) {
+        prefetch_lines::<2, _>(self);
     }
 
     /// Prefetches the ring slots of the next packets to leave and to be added.
     #[inline]
-    pub fn prefetch_wire(&self) -> u64 {
-        self.wire.prefetch()
+    pub fn prefetch_wire(&self) {
+        self.wire.prefetch();
     }
 }

@@ -130,33 +130,31 @@ impl Endpoints {
         });
     }
 
-    /// Prefetches the endpoint state that an arriving packet will need. The value has no meaning.
+    /// Prefetches the endpoint state that an arriving packet will need.
     #[inline(always)]
-    pub fn prefetch_input(&self, packet: &Packet) -> u64 {
+    pub fn prefetch_input(&self, packet: &Packet) {
         let index = packet.endpoint as usize;
         dispatch!(Family::of(packet), T => if packet.is_reverse() {
-            T::table_ref(self).senders.get(index).map_or(0, SendingEnd::prefetch)
+            T::table_ref(self).senders.get(index).map(SendingEnd::prefetch)
         } else {
-            T::table_ref(self).receivers.get(index).map_or(0, ReceivingEnd::prefetch)
-        })
+            T::table_ref(self).receivers.get(index).map(ReceivingEnd::prefetch)
+        });
     }
 
-    /// Prefetches the state of a sender that the NIC will pull from. The value has no meaning.
+    /// Prefetches the state of a sender that the NIC will pull from.
     #[inline(always)]
-    pub fn prefetch_sender(&self, sender: Handle) -> u64 {
+    pub fn prefetch_sender(&self, sender: Handle) {
         let index = sender.index as usize;
-        dispatch!(sender.family, T => T::table_ref(self)
-            .senders
-            .get(index)
-            .map_or(0, SendingEnd::prefetch))
+        dispatch!(sender.family, T => {
+            T::table_ref(self).senders.get(index).map(SendingEnd::prefetch)
+        });
     }
 
-    /// Prefetches the state of a receiver. The value has no meaning.
-    pub fn prefetch_receiver(&self, receiver: Handle) -> u64 {
+    /// Prefetches the state of a receiver.
+    pub fn prefetch_receiver(&self, receiver: Handle) {
         let index = receiver.index as usize;
-        dispatch!(receiver.family, T => T::table_ref(self)
-            .receivers
-            .get(index)
-            .map_or(0, ReceivingEnd::prefetch))
+        dispatch!(receiver.family, T => {
+            T::table_ref(self).receivers.get(index).map(ReceivingEnd::prefetch)
+        });
     }
 }

@@ -9,6 +9,7 @@ use super::wheel::Wheel;
 use crate::partition::Subpartitions;
 use crate::queue::{EventQueue, order};
 use crate::setup::Setup;
+use duetime_core::prefetch::prefetch;
 use duetime_core::random::Purpose;
 use duetime_core::{Span, Time};
 
@@ -152,6 +153,15 @@ impl Events {
     /// Returns true if sub-partition `number` has an event before `end`.
     pub(super) fn has_event_before(&self, number: usize, end: Time) -> bool {
         self.inlets[number].next < end || self.queue.next_time_of(number) < end.as_ps()
+    }
+
+    /// Prefetches the state of a sub-partition that is not open, if it exists.
+    #[inline]
+    pub(super) fn prefetch_subpartition(&self, number: usize) {
+        if let Some(inlets) = self.inlets.get(number) {
+            prefetch(inlets);
+            self.queue.prefetch_closed(number);
+        }
     }
 
     /// Moves single events that are due before `end` from the wheel into the queue, as far as the queue's calendars

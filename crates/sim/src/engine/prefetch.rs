@@ -14,7 +14,6 @@ use crate::queue::{Event, EventQueue};
 use crate::setup::Setup;
 use duetime_core::Time;
 use duetime_link::Port;
-use std::hint::black_box;
 
 /// Maximum number of events to follow together.
 pub(super) const MAX_EVENTS: usize = 24;
@@ -35,45 +34,43 @@ impl Prefetch<'_> {
         let ports = self.wire.ports();
         let links = ports.len() as u32;
         let events = &events[..events.len().min(MAX_EVENTS)];
-        let mut read = 0;
         for event in events {
             if let Some(port) = ports.get(event.id as usize) {
-                read ^= port.prefetch_first();
+                port.prefetch_first();
             } else if let Some(port) = ports.get((event.id - links) as usize) {
-                read ^= port.prefetch_arrival();
+                port.prefetch_arrival();
             }
         }
         let mut outs = [NONE; MAX_EVENTS];
         for (event, out) in events.iter().zip(&mut outs) {
-            let (state, leaves_by) = match ports.get(event.id as usize) {
+            *out = match ports.get(event.id as usize) {
                 Some(port) => self.follow(event.id, port),
                 None => self.follow_departure(event.id - links),
             };
-            *out = leaves_by;
-            read ^= state;
-            if let Some(port) = ports.get(leaves_by as usize) {
-                read ^= port.prefetch_offer() ^ queue.prefetch(leaves_by);
+            if let Some(port) = ports.get(*out as usize) {
+                port.prefetch_offer();
+                queue.prefetch(*out);
             }
         }
         if WINDOW {
             for event in events {
                 if let Some(port) = ports.get(event.id as usize) {
-                    read ^= port.prefetch_on_link() ^ self.wire.crossings.prefetch(event.id);
+                    port.prefetch_on_link();
+                    self.wire.crossings.prefetch(event.id);
                 }
             }
         }
         for out in &outs[..events.len()] {
             if let Some(port) = ports.get(*out as usize) {
-                read ^= port.prefetch_wire();
+                port.prefetch_wire();
             }
         }
-        black_box(read);
     }
 
-    /// Prefetches the receiving end's state for the next packet on `link`, whose port is `port`. Returns the prefetched
-    /// value and the port by which the packet, or the reply to it, leaves.
+    /// Prefetches the receiving end's state for the next packet on `link`, whose port is `port`. Returns the port by
+    /// which the packet, or the reply to it, leaves.
     #[inline(always)]
-    fn follow(&self, link: u32, port: &Port<Packet>) -> (u64, u32) {
+    fn follow(&self, link: u32, port: &Port<Packet>) -> u32 {
         let Link { target, special } = Link::of(port);
         let packet = if special & Link::CROSSING == 0 {
             port.first_sent()
@@ -81,39 +78,39 @@ impl Prefetch<'_> {
             self.wire.crossings.first(link)
         };
         let Some(packet) = packet else {
-            return (0, NONE);
+            return NONE;
         };
         if target & TO_HOST == 0 {
             let (to, flow) = (packet.destination(), packet.flow);
             // With spraying, this prefetches a wrong port.
             let routing = &self.setup.routing;
-            return (0, routing.next_at_switch(target, to, flow, Time::ZERO));
+            return routing.next_at_switch(target, to, flow, Time::ZERO);
         }
-        let state = self.endpoints.prefetch_input(&packet);
-        (state, self.hosts.uplink(target & !TO_HOST))
+        self.endpoints.prefetch_input(&packet);
+        self.hosts.uplink(target & !TO_HOST)
     }
 
-    /// Prefetches the sender that a free NIC serves next. Returns the prefetched value and the NIC's port.
-    fn follow_departure(&self, link: u32) -> (u64, u32) {
+    /// Prefetches the sender that a free NIC serves next. Returns the NIC's port.
+    fn follow_departure(&self, link: u32) -> u32 {
         let ports = self.wire.ports();
         let Some(back) = ports.get(link as usize ^ 1) else {
-            return (0, NONE);
+            return NONE;
         };
         let from = Link::of(back).target;
-        if from & TO_HOST == 0 {
-            return (0, link);
+        if from & TO_HOST != 0
+            && let Some(sender) = self.hosts.upcoming_sender(from & !TO_HOST)
+        {
+            self.endpoints.prefetch_sender(sender);
         }
-        let sender = self.hosts.upcoming_sender(from & !TO_HOST);
-        let state = sender.map_or(0, |sender| self.endpoints.prefetch_sender(sender));
-        (state, link)
+        link
     }
 }
 
-/// Prefetches the state of a timer's owner. The value has no meaning.
-pub(super) fn owner(endpoints: &Endpoints, owner: Owner) -> u64 {
+/// Prefetches the state of a timer's owner.
+pub(super) fn owner(endpoints: &Endpoints, owner: Owner) {
     match owner {
         Owner::Sender(sender) => endpoints.prefetch_sender(sender),
         Owner::Receiver(receiver) => endpoints.prefetch_receiver(receiver),
-        Owner::Free | Owner::Death { .. } | Owner::Wake { .. } => 0,
+        Owner::Free | Owner::Death { .. } | Owner::Wake { .. } => {}
     }
 }

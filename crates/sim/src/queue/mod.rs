@@ -18,6 +18,7 @@ mod run;
 mod store;
 
 use calendar::Calendar;
+use duetime_core::prefetch::{prefetch, prefetch_lines};
 pub use store::Precedence;
 use store::{BUCKETS, Store};
 
@@ -244,10 +245,16 @@ impl EventQueue {
         self.open.current.events()
     }
 
-    /// Prefetches the memory that inserting a fixed event will touch. The value has no meaning.
+    /// Prefetches the memory that inserting a fixed event will touch.
     #[inline]
-    pub fn prefetch(&self, id: u32) -> u64 {
-        self.store.nodes[id as usize].time
+    pub fn prefetch(&self, id: u32) {
+        prefetch(&self.store.nodes[id as usize]);
+    }
+
+    /// Prefetches the state of a sub-partition that is not open.
+    #[inline]
+    pub fn prefetch_closed(&self, subpartition: usize) {
+        prefetch_lines::<3, _>(&self.closed[subpartition]);
     }
 
     /// Returns the time of the next event of a sub-partition, or `u64::MAX`.

@@ -4,6 +4,7 @@ use super::{Binding, Receiver, Sender};
 use crate::engine::context::Context;
 use crate::packet::Packet;
 use duetime_core::Time;
+use duetime_core::prefetch::prefetch_lines;
 
 /// A sender at its host. For TCP, the state that every acknowledgement touches fills the first cache line and the first
 /// three of the state machine.
@@ -40,10 +41,10 @@ impl<S: Sender> SendingEnd<S> {
         self.binding.ready
     }
 
-    /// Prefetches the state that `input` will read. The value has no meaning.
+    /// Prefetches the state that `input` will read.
     #[inline]
-    pub fn prefetch(&self) -> u64 {
-        self.machine.prefetch() ^ u64::from(self.binding.hash)
+    pub fn prefetch(&self) {
+        prefetch_lines::<4, _>(self);
     }
 }
 
@@ -61,9 +62,9 @@ pub struct ReceivingEnd<R> {
 }
 
 impl<R: Receiver> ReceivingEnd<R> {
-    /// Prefetches the state that `input` will read. The value has no meaning.
+    /// Prefetches the state that `input` will read.
     #[inline]
-    pub fn prefetch(&self) -> u64 {
-        self.machine.prefetch() ^ self.binding.timer_due.as_ps() ^ u64::from(self.binding.hash)
+    pub fn prefetch(&self) {
+        prefetch_lines::<3, _>(self);
     }
 }

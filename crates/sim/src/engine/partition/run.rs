@@ -13,7 +13,6 @@ use crate::engine::wire::Arrived;
 use crate::packet::{NONE, Packet};
 use crate::queue::Precedence;
 use duetime_core::Time;
-use std::hint::black_box;
 
 impl Partition {
     /// Processes every event before `end`.
@@ -41,7 +40,7 @@ impl Partition {
     fn complete_queue(&mut self, end: Time) -> Time {
         let (hosts, endpoints) = (&self.hosts, &self.endpoints);
         self.context.events.complete_queue(end, |host, slot| {
-            black_box(prefetch::owner(endpoints, hosts.owner(host, slot)));
+            prefetch::owner(endpoints, hosts.owner(host, slot));
         })
     }
 
@@ -61,6 +60,7 @@ impl Partition {
                 let horizon = self.windows.horizon(subpartition).min(end);
                 self.windows.clocks[subpartition] = horizon;
                 let events = &mut self.context.events;
+                events.prefetch_subpartition(subpartition + 1);
                 if events.has_event_before(subpartition, horizon) {
                     events.queue.enter(subpartition);
                     self.run_window(subpartition, horizon);
@@ -146,7 +146,7 @@ impl Partition {
             if SIZE == MEDIUM
                 && let Some(port) = self.wire.ports().get(queue.likely_next::<ALONE>() as usize)
             {
-                black_box(port.prefetch_first());
+                port.prefetch_first();
             }
             if !self.handle::<SIZE, ALONE>(Time::from_ps(time), id) {
                 return;

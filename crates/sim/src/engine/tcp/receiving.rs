@@ -115,11 +115,6 @@ impl Receiver for Receiving {
     fn linger(&self) -> Span {
         self.config.rto_initial.max(self.config.rto_min) * 16
     }
-
-    #[inline]
-    fn prefetch(&self) -> u64 {
-        self.machine.expected() ^ u64::from(self.marks)
-    }
 }
 
 impl Receiving {

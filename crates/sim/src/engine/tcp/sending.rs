@@ -216,11 +216,6 @@ impl Sender for Sending {
             alpha: self.machine.alpha().to_f64(),
         })
     }
-
-    #[inline]
-    fn prefetch(&self) -> u64 {
-        self.machine.first_unacknowledged() ^ self.machine.next_timeout().as_ps() ^ self.first_end
-    }
 }
 
 /// Records an acknowledgement that was processed.

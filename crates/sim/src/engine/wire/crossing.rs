@@ -8,6 +8,7 @@ use crate::packet::{NONE, Packet};
 use crate::partition::{Cut, DIVIDED};
 use crate::topology::Network;
 use duetime_core::Time;
+use duetime_core::prefetch::prefetch;
 use duetime_link::Port;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -185,11 +186,9 @@ impl Crossings {
 
     /// Prefetches the packets that will arrive on `link`, at most [`MAX_PREFETCHED`].
     #[inline]
-    pub fn prefetch(&self, link: u32) -> u64 {
+    pub fn prefetch(&self, link: u32) {
         let inbound = self.inbound.get(link as usize).into_iter().flatten();
-        inbound
-            .take(MAX_PREFETCHED)
-            .fold(0, |read, message| read ^ message.arrival.as_ps())
+        inbound.take(MAX_PREFETCHED).for_each(prefetch);
     }
 
     /// Returns the packets that will arrive in this partition.

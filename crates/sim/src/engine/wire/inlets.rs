@@ -8,7 +8,6 @@ use crate::engine::context::Context;
 use crate::packet::Packet;
 use crate::queue::{EventQueue, Precedence};
 use duetime_core::{Span, Time};
-use std::hint::black_box;
 
 /// Number of arrivals whose ports are prefetched together.
 const CHUNK: usize = 24;
@@ -120,7 +119,9 @@ impl Wire {
         arrivals.clear();
         let (mut first, mut last, mut next) = (Time::MAX, Time::ZERO, Time::MAX);
         let mut busy = std::mem::take(&mut context.events.inlets[subpartition].busy);
-        self.prefetch_first(&busy);
+        for &link in &busy {
+            self.ports[link as usize].prefetch_on_link();
+        }
         busy.retain(|&link| {
             let port = &mut self.ports[link as usize];
             let switch = Link::of(port).target;
@@ -148,24 +149,16 @@ impl Wire {
         gathered.sort(&context.events.queue, first, last);
     }
 
-    /// Prefetches the first packet on each of `links`.
-    fn prefetch_first(&self, links: &[u32]) {
-        let first = |link: &u32| self.ports[*link as usize].prefetch_first();
-        black_box(links.iter().map(first).fold(0, |read, value| read ^ value));
-    }
-
     /// Prefetches the ports by which the packets leave.
     fn prefetch_outs(&self, gathered: &Gathered) {
-        let mut read = 0;
         for chunk in gathered.arrivals.chunks(CHUNK) {
             for arrival in chunk {
-                read ^= self.ports[arrival.out as usize].prefetch_offer();
+                self.ports[arrival.out as usize].prefetch_offer();
             }
             for arrival in chunk {
-                read ^= self.ports[arrival.out as usize].prefetch_wire();
+                self.ports[arrival.out as usize].prefetch_wire();
             }
         }
-        black_box(read);
     }
 
     /// Forwards a packet that arrives over an inlet now.
