@@ -20,13 +20,15 @@ enum Limit {
 const W3_BEFORE: f64 = 5.6;
 
 /// Limits by workload and name of a row.
-const LIMITS: [(&str, &str, Limit); 9] = [
+const LIMITS: [(&str, &str, Limit); 11] = [
     ("w1", "dctcp", Limit::Instructions(345.0)),
     ("w1", "dctcp", Limit::FloorRatio(1.6)),
-    ("w2", "dctcp", Limit::Instructions(405.0)),
+    ("w2", "dctcp", Limit::Instructions(350.0)),
     ("w2", "dctcp", Limit::FloorRatio(1.6)),
     ("w2", "dctcp", Limit::ResidentMb(24.0)),
-    ("w2", "tcp, strict priority", Limit::Instructions(610.0)),
+    ("w1", "dctcp, as in linux", Limit::Instructions(450.0)),
+    ("w2", "dctcp, as in linux", Limit::Instructions(410.0)),
+    ("w2", "tcp, strict priority", Limit::Instructions(470.0)),
     ("w2", "d3", Limit::Instructions(600.0)),
     ("w2", "due", Limit::Instructions(500.0)),
     ("w3", "dctcp", Limit::FloorRatio(0.6 * W3_BEFORE)),
