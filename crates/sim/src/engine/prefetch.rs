@@ -1,10 +1,11 @@
 //! Prefetching for large networks.
 //!
 //! When the state of ports and hosts exceeds the processor's caches, a packet-hop spends its time on a dozen dependent
-//! reads from memory. So before a few events are processed, this module follows all of them one step at a time: the
-//! packet, its next hop, the port. The reads of one step are independent of each other, so the processor overlaps them.
-//! The events are those that the queue took out of the calendar together, or those of a window (see `windows`).
-//! Prefetching modifies nothing and does not affect results.
+//! loads from memory. So before a few events are processed, this module follows all of them one step at a time: the
+//! packet, its next hop, the port. The loads of one step do not depend on each other, so the processor overlaps them,
+//! and nothing waits for those of the last step. The events are those that the queue took out of the calendar together,
+//! or those of a window (see `windows`; `wire::inlets` does the same for arrivals that bypass the queue). Prefetching
+//! modifies nothing and does not affect results.
 
 use super::endpoints::Endpoints;
 use super::hosts::{Hosts, Owner};
@@ -30,7 +31,7 @@ impl Prefetch<'_> {
     /// Prefetches the state that the first [`MAX_EVENTS`] of `events` need. If `WINDOW` is true, this includes all
     /// packets on the links, which arrive within a window.
     #[inline(never)]
-    pub(super) fn read<const WINDOW: bool>(&self, queue: &EventQueue, events: &[Event]) {
+    pub(super) fn follow_all<const WINDOW: bool>(&self, queue: &EventQueue, events: &[Event]) {
         let ports = self.wire.ports();
         let links = ports.len() as u32;
         let events = &events[..events.len().min(MAX_EVENTS)];

@@ -111,7 +111,7 @@ impl Partition {
             endpoints: &self.endpoints,
         };
         for events in due.chunks(prefetch::MAX_EVENTS) {
-            prefetch.read::<true>(queue, events);
+            prefetch.follow_all::<true>(queue, events);
         }
         due.clear();
         self.windows.due = due;
@@ -133,7 +133,7 @@ impl Partition {
                         hosts: &self.hosts,
                         endpoints: &self.endpoints,
                     };
-                    prefetch.read::<false>(queue, queue.current());
+                    prefetch.follow_all::<false>(queue, queue.current());
                 })
             } else {
                 queue.pop::<ALONE>()
