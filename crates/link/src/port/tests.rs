@@ -312,3 +312,29 @@ fn delays_do_not_inflate_the_queue_integral() {
         assert!(port.counters().queue_max_bytes <= 124);
     }
 }
+
+/// Taking all packets that arrive before a time leaves the port as taking them one by one does, for any time.
+#[test]
+fn arrivals_taken_together_or_one_by_one() {
+    for until in 0..=60 {
+        let mut ports = [port(), port()];
+        for port in &mut ports {
+            for number in 0..4 {
+                port.offer_fifo(at(0), Sample::new(300 * (number + 1)))
+                    .unwrap();
+            }
+        }
+        let [together, single] = &mut ports;
+        let (mut taken, mut expected) = (Vec::new(), Vec::new());
+        let next = together.take_arriving_before(at(until), |at, frame| {
+            taken.push((at, frame.wire_bytes()));
+        });
+        while let Some(time) = single.next_arrival().filter(|time| *time < at(until)) {
+            expected.push((time, single.arrive().wire_bytes()));
+        }
+        assert_eq!(taken, expected);
+        assert_eq!(next, single.next_arrival());
+        let state = |port: &Port<Sample>| (port.queue_packets(), port.queue_bytes());
+        assert_eq!(state(together), state(single), "before {until} us");
+    }
+}
