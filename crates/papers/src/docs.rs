@@ -124,10 +124,10 @@ fn summary(counts: &Counts, extent: Extent) -> String {
          the smallest margin. Something was fitted to a *calibrated* value, so it is no prediction. Looser bounds\n\
          are ours, not the papers'.\n\n\
          Without `--full`, a point is repeated only while a verdict needs it: verdicts are evaluated after the\n\
-         repetitions of `--quick` (at least 4), then after twice as many, and so on, at most six times. A verdict is\n\
-         settled when its interval, stretched from 95 % to 99.9 % by Student's t, is clear of its bound. A value at its\n\
-         bound gets a false verdict with a probability of 0.6 % (Bonferroni), or up to 3 % if its runs are as skewed as\n\
-         an exponential distribution (simulated).\n\n\
+         repetitions of `--quick`, then after twice as many (at least 4), and so on, at most six times. Points that\n\
+         are only drawn keep the repetitions of `--quick`. A verdict is settled when its interval, stretched from 95 %\n\
+         to 99.9 % by Student's t, is clear of its bound. A value at its bound gets a false verdict with a probability\n\
+         of 0.6 % (Bonferroni), or up to 3 % if its runs are as skewed as an exponential distribution (simulated).\n\n\
          A missed verdict links to its cause in the experiment's notes, which also list what the paper leaves\n\
          open and what was chosen. All checks, with their sources in the papers, are in each `experiment.toml`.\n",
     );

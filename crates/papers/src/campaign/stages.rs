@@ -1,8 +1,8 @@
 //! Stages of a campaign that repeats its points until its verdicts are settled.
 //!
 //! Each point starts with the repetitions of a quick campaign. After a stage, the points that an unsettled verdict needs
-//! get twice as many, up to those of a full campaign. What is run depends only on the results, not on the number of jobs
-//! or on interruptions.
+//! get twice as many, at least [`MIN_SEEDS`] and up to those of a full campaign. Points that are only drawn keep theirs.
+//! What is run depends only on the results, not on the number of jobs or on interruptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,7 +15,7 @@ use super::Extent;
 use super::batches::{Batches, Shared};
 use super::cost::{self, Task};
 
-/// Smallest number of repetitions whose interval is more than their range.
+/// Smallest number of repetitions that settle a verdict.
 const MIN_SEEDS: u32 = 4;
 
 /// Stages of a campaign.
@@ -39,7 +39,7 @@ impl<'c, 'a> Stages<'c, 'a> {
     ) -> Self {
         let campaign = batches.campaign;
         let seeds = |point: &Point| match campaign.extent {
-            Extent::Settled => point.seeds_from(point.quick_seeds.max(MIN_SEEDS)),
+            Extent::Settled => point.seeds_from(point.quick_seeds),
             Extent::Quick | Extent::Full => point.seeds,
         };
         Self {
@@ -119,7 +119,7 @@ impl<'c, 'a> Stages<'c, 'a> {
         let mut has_grown = false;
         for (point, seeds) in self.batches.campaign.points.iter().zip(&mut self.seeds) {
             if *seeds < point.seeds && point.cells().any(|cell| needed.contains(&cell)) {
-                *seeds = point.seeds_from(2 * *seeds);
+                *seeds = point.seeds_from((2 * *seeds).max(MIN_SEEDS));
                 has_grown = true;
             }
         }
