@@ -239,11 +239,11 @@ impl Subpartitions {
         }
     }
 
-    /// Returns true if `link` leads from one sub-partition of partition `index` to another.
-    pub fn divide(&self, link: &DirectedLink, partition_of: &[u16], index: u16) -> bool {
+    /// Returns true if `link` leads to a sub-partition of partition `index` from another one, or from another partition.
+    pub fn is_inlet(&self, link: &DirectedLink, partition_of: &[u16], index: u16) -> bool {
         let ends = [link.from, link.to].map(|node| node as usize);
-        let [from, to] = ends.map(|node| self.of_node[node]);
-        from != to && ends.iter().all(|&node| partition_of[node] == index)
+        let [from, to] = ends.map(|node| (partition_of[node], self.of_node[node]));
+        self.len() > 1 && to.0 == index && from != to
     }
 
     /// Returns the number of sub-partitions.

@@ -143,7 +143,7 @@ impl Partition {
         allow(dead_code, reason = "only a run on several threads has crossings")
     )]
     pub fn receive_messages(&mut self, messages: &mut Messages) {
-        self.wire.crossings.receive(&mut self.context, messages);
+        self.wire.receive(&mut self.context, messages);
     }
 
     /// Returns the parts that an endpoint needs, and its family's table.

@@ -13,9 +13,6 @@ use duetime_link::Port;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Maximum number of packets of a link that [`Crossings::prefetch`] prefetches.
-const MAX_PREFETCHED: usize = 16;
-
 /// Packets in flight to another partition.
 #[derive(Debug, Default)]
 pub struct Messages {
@@ -34,13 +31,13 @@ impl Messages {
 
 /// A packet in flight to another partition.
 #[derive(Clone, Copy, Debug)]
-struct Message {
-    arrival: Time,
-    packet: Packet,
+pub(super) struct Message {
+    pub(super) arrival: Time,
+    pub(super) packet: Packet,
     link: u32,
     /// Number of packets that the link has carried, including this one, modulo 2³². The arrival has this number in
     /// whichever partition it occurs.
-    number: u32,
+    pub(super) number: u32,
     /// Link by which the packet leaves a divided switch, or `NONE`.
     out: u32,
 }
@@ -96,12 +93,17 @@ impl Crossings {
         arrivals.min().unwrap_or(Time::MAX)
     }
 
-    /// Receives packets from another partition and empties `messages`.
+    /// Receives packets from another partition, on links whose ports in this one are `ports`, and empties `messages`.
     #[cfg_attr(
         not(feature = "threads"),
         allow(dead_code, reason = "only a run on several threads has crossings")
     )]
-    pub fn receive(&mut self, context: &mut Context, messages: &mut Messages) {
+    pub(super) fn receive(
+        &mut self,
+        context: &mut Context,
+        ports: &[Port<Packet>],
+        messages: &mut Messages,
+    ) {
         for message in &mut messages.packets {
             let extra = &mut message.packet.extra;
             if *extra != NONE {
@@ -109,18 +111,24 @@ impl Crossings {
                 let extra_of_packet = carried.expect("an extra belongs to one packet");
                 *extra = context.extras.insert(extra_of_packet);
             }
-            self.push_inbound(context, message);
+            let info = Link::of(&ports[message.link as usize]);
+            self.push_inbound(context, info, message);
         }
         messages.packets.clear();
         messages.extras.clear();
     }
 
-    /// Appends a packet that will arrive in this partition, and schedules its arrival if it is the link's next.
+    /// Appends a packet that will arrive in this partition. If it is the link's next, its arrival is scheduled, or
+    /// expected if the link is an inlet.
     #[inline(always)]
-    fn push_inbound(&mut self, context: &mut Context, message: &Message) {
+    fn push_inbound(&mut self, context: &mut Context, info: Link, message: &Message) {
         let inbound = &mut self.inbound[message.link as usize];
         if inbound.is_empty() {
-            schedule(context, message);
+            if info.special & Link::INLET == 0 {
+                schedule(context, message);
+            } else {
+                context.events.expect_arrival(message.arrival, message.link);
+            }
         }
         inbound.push_back(*message);
     }
@@ -155,7 +163,7 @@ impl Crossings {
                 routing.next_at_switch(switch, packet.destination(), packet.flow, arrival);
             to = self.cut.port_in[message.out as usize];
             if to == self.partition {
-                return self.push_inbound(context, &message);
+                return self.push_inbound(context, Link::of(port), &message);
             }
         }
         let messages = &mut self.outbound[usize::from(to)];
@@ -164,6 +172,34 @@ impl Crossings {
             message.packet.extra = messages.extras.len() as u32 - 1;
         }
         messages.packets.push(message);
+    }
+
+    /// Removes the packets that arrive over the inlet `link` before `end` and passes them to `take`, first to last. Returns
+    /// the time of the next arrival.
+    #[inline(always)]
+    pub(super) fn take_arriving_before(
+        &mut self,
+        link: u32,
+        end: Time,
+        mut take: impl FnMut(&Message),
+    ) -> Option<Time> {
+        let inbound = &mut self.inbound[link as usize];
+        while let Some(first) = inbound.front() {
+            if first.arrival >= end {
+                return Some(first.arrival);
+            }
+            take(first);
+            inbound.pop_front();
+        }
+        None
+    }
+
+    /// Prefetches the first packet that will arrive on `link`.
+    #[inline(always)]
+    pub(super) fn prefetch_first(&self, link: u32) {
+        if let Some(first) = self.inbound[link as usize].front() {
+            prefetch(first);
+        }
     }
 
     /// Returns the packet that arrives on `link` now, with the link by which it leaves a divided switch or `NONE`.
@@ -175,20 +211,6 @@ impl Crossings {
             schedule(context, next);
         }
         (packet, out)
-    }
-
-    /// Returns the packet that arrives on `link` next, or `None` if there is none. Used for prefetching.
-    #[inline]
-    pub fn first(&self, link: u32) -> Option<Packet> {
-        let first = self.inbound.get(link as usize)?.front();
-        first.map(|message| message.packet)
-    }
-
-    /// Prefetches the packets that will arrive on `link`, at most [`MAX_PREFETCHED`].
-    #[inline]
-    pub fn prefetch(&self, link: u32) {
-        let inbound = self.inbound.get(link as usize).into_iter().flatten();
-        inbound.take(MAX_PREFETCHED).for_each(prefetch);
     }
 
     /// Returns the packets that will arrive in this partition.

@@ -1,4 +1,4 @@
-//! Arrivals over inlets, which are links between sub-partitions (see `windows`).
+//! Arrivals over inlets, which are links between sub-partitions (see `windows`) or partitions (see `crossing`).
 //!
 //! All packets that arrive over an inlet within a window are on the link when the window begins. They are therefore
 //! gathered and sorted together, which costs less than passing each through the event queue.
@@ -120,22 +120,34 @@ impl Wire {
         let (mut first, mut last, mut next) = (Time::MAX, Time::ZERO, Time::MAX);
         let mut busy = std::mem::take(&mut context.events.inlets[subpartition].busy);
         for &link in &busy {
-            self.ports[link as usize].prefetch_on_link();
+            let port = &self.ports[link as usize];
+            if Link::of(port).special & Link::CROSSING == 0 {
+                port.prefetch_on_link();
+            } else {
+                self.crossings.prefetch_first(link);
+            }
         }
         busy.retain(|&link| {
             let port = &mut self.ports[link as usize];
-            let switch = Link::of(port).target;
+            let Link { target, special } = Link::of(port);
+            let Context { setup, events, .. } = &mut *context;
+            let arrival = |at: Time, packet: Packet, turn: u32| Arrival {
+                packet,
+                at,
+                link,
+                turn,
+                out: (setup.routing).next_at_switch(target, packet.destination(), packet.flow, at),
+            };
             let before = arrivals.len();
-            let left = port.take_arriving_before(end, |at, packet| {
-                let routing = &context.setup.routing;
-                arrivals.push(Arrival {
-                    packet,
-                    at,
-                    link,
-                    turn: context.events.queue.take_turn(link),
-                    out: routing.next_at_switch(switch, packet.destination(), packet.flow, at),
-                });
-            });
+            let left = if special & Link::CROSSING == 0 {
+                port.take_arriving_before(end, |at, packet| {
+                    arrivals.push(arrival(at, packet, events.queue.take_turn(link)));
+                })
+            } else {
+                self.crossings.take_arriving_before(link, end, |message| {
+                    arrivals.push(arrival(message.arrival, message.packet, message.number));
+                })
+            };
             if let [earliest, .., latest] | [earliest @ latest] = &arrivals[before..] {
                 first = first.min(earliest.at);
                 last = last.max(latest.at);

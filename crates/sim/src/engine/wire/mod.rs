@@ -116,9 +116,8 @@ impl Wire {
             set(faults.loses_requests, Link::FAULTY);
             set(faults.kills_hosts && host.is_some(), Link::MORTAL);
             set(subpartitions.len() > 1, Link::SUBPARTITIONED);
-            if special & (Link::SLOW_ARRIVAL | Link::CLASSED) == 0
-                && host.is_none()
-                && subpartitions.divide(link, &cut.partition_of, index)
+            let is_plain = special & (Link::SLOW_ARRIVAL & !Link::CROSSING | Link::CLASSED) == 0;
+            if is_plain && host.is_none() && subpartitions.is_inlet(link, &cut.partition_of, index)
             {
                 special |= Link::INLET;
             }
@@ -143,6 +142,15 @@ impl Wire {
             losses: FxHashMap::default(),
             totals: Totals::default(),
         }
+    }
+
+    /// Receives packets from another partition and empties `messages`.
+    #[cfg_attr(
+        not(feature = "threads"),
+        allow(dead_code, reason = "only a run on several threads has crossings")
+    )]
+    pub fn receive(&mut self, context: &mut Context, messages: &mut Messages) {
+        self.crossings.receive(context, &self.ports, messages);
     }
 
     /// Returns the number of links in the network.
