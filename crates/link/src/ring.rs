@@ -196,7 +196,9 @@ impl<F: Frame> Ring<F> {
     #[inline(always)]
     pub(crate) fn prefetch_front(&self, count: u32) {
         for ahead in (0..count).step_by(2) {
-            prefetch(&self.slots[self.place(self.begin.wrapping_add(ahead))]);
+            if let Some(slot) = self.slots.get(self.place(self.begin.wrapping_add(ahead))) {
+                prefetch(slot);
+            }
         }
     }
 

@@ -21,11 +21,12 @@ impl<F: Frame> Port<F> {
         self.wire.prefetch_first();
     }
 
-    /// Prefetches the packets on the link, at most 16.
+    /// Prefetches the packets that were on the link at the last drain, at most 16, and at least the next one to arrive, which
+    /// may have left since then.
     #[inline(always)]
     pub fn prefetch_on_link(&self) {
         let on_link = self.wire.len().saturating_sub(self.staying);
-        self.wire.prefetch_front(on_link.min(MAX_ON_LINK));
+        self.wire.prefetch_front(on_link.clamp(1, MAX_ON_LINK));
     }
 
     /// Prefetches the state that an offer needs.

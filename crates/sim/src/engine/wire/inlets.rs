@@ -9,9 +9,6 @@ use crate::packet::Packet;
 use crate::queue::{EventQueue, Precedence};
 use duetime_core::{Span, Time};
 
-/// Number of arrivals whose ports are prefetched together.
-const CHUNK: usize = 24;
-
 /// Number of arrivals in one interval of time above which they are not sorted by insertion.
 const MANY: u32 = 32;
 
@@ -119,14 +116,7 @@ impl Wire {
         arrivals.clear();
         let (mut first, mut last, mut next) = (Time::MAX, Time::ZERO, Time::MAX);
         let mut busy = std::mem::take(&mut context.events.inlets[subpartition].busy);
-        for &link in &busy {
-            let port = &self.ports[link as usize];
-            if Link::of(port).special & Link::CROSSING == 0 {
-                port.prefetch_on_link();
-            } else {
-                self.crossings.prefetch_first(link);
-            }
-        }
+        self.prefetch_inlets(context, &busy);
         busy.retain(|&link| {
             let port = &mut self.ports[link as usize];
             let Link { target, special } = Link::of(port);
@@ -148,7 +138,11 @@ impl Wire {
                     arrivals.push(arrival(message.arrival, message.packet, message.number));
                 })
             };
-            if let [earliest, .., latest] | [earliest @ latest] = &arrivals[before..] {
+            let taken = &arrivals[before..];
+            for arrival in taken {
+                self.ports[arrival.out as usize].prefetch_offer();
+            }
+            if let [earliest, .., latest] | [earliest @ latest] = taken {
                 first = first.min(earliest.at);
                 last = last.max(latest.at);
             }
@@ -157,18 +151,24 @@ impl Wire {
         });
         let inlets = &mut context.events.inlets[subpartition];
         (inlets.next, inlets.busy) = (next, busy);
-        self.prefetch_outs(gathered);
+        for arrival in &gathered.arrivals {
+            self.ports[arrival.out as usize].prefetch_wire();
+        }
         gathered.sort(&context.events.queue, first, last);
     }
 
-    /// Prefetches the ports by which the packets leave.
-    fn prefetch_outs(&self, gathered: &Gathered) {
-        for chunk in gathered.arrivals.chunks(CHUNK) {
-            for arrival in chunk {
-                self.ports[arrival.out as usize].prefetch_offer();
-            }
-            for arrival in chunk {
-                self.ports[arrival.out as usize].prefetch_wire();
+    /// Prefetches the packets on inlets, and the numbers of their arrivals.
+    fn prefetch_inlets(&self, context: &Context, inlets: &[u32]) {
+        for &link in inlets {
+            self.ports[link as usize].prefetch_arrival();
+            context.events.queue.prefetch(link);
+        }
+        for &link in inlets {
+            let port = &self.ports[link as usize];
+            if Link::of(port).special & Link::CROSSING == 0 {
+                port.prefetch_on_link();
+            } else {
+                self.crossings.prefetch_first(link);
             }
         }
     }
