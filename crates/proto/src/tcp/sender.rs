@@ -368,17 +368,18 @@ impl Sender {
     }
 
     /// Reduces the window by marks, once per window of data.
-    #[inline]
+    #[inline(always)]
     pub(super) fn reduce_by_marks(&mut self, config: &Config, now: Time) {
-        let progress = Progress {
+        let window = self.window.cwnd;
+        let progress = || Progress {
             deadline: self.outgoing.deadline(),
             remaining: self.outgoing.first_end().saturating_sub(self.una),
-            window: self.window.cwnd,
+            window,
             mss: config.mss,
             srtt: self.rtt.smoothed(),
         };
         on!(&mut self.controller, control => {
-            control.on_explicit_congestion(config, now, &mut self.window, &progress);
+            control.on_explicit_congestion(config, now, &mut self.window, progress);
         });
         self.window.growth = 0;
         self.reduced_end = self.highest;

@@ -63,14 +63,14 @@ pub(crate) trait Control: Sized {
     ) {
     }
 
-    /// Reduces the window. Called for the first mark in a window of data.
+    /// Reduces the window. Called for the first mark in a window of data. `progress` computes the state of the flow.
     #[inline(always)]
     fn on_explicit_congestion(
         &mut self,
         _config: &Config,
         _now: Time,
         _window: &mut Window,
-        _flow: &Progress,
+        _progress: impl FnOnce() -> Progress,
     ) {
     }
 

@@ -29,11 +29,11 @@ impl Control for State {
         config: &Config,
         now: Time,
         window: &mut Window,
-        progress: &Progress,
+        progress: impl FnOnce() -> Progress,
     ) {
         let alpha = self.alpha();
         let p = match &config.congestion_control {
-            CongestionControl::D2tcp(_, options) => options.penalty(now, alpha, progress),
+            CongestionControl::D2tcp(_, options) => options.penalty(now, alpha, &progress()),
             _ => alpha,
         };
         window.reduce(config, p);

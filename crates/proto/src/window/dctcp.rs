@@ -38,7 +38,7 @@ impl Control for State {
         config: &Config,
         _now: Time,
         window: &mut Window,
-        _progress: &Progress,
+        _progress: impl FnOnce() -> Progress,
     ) {
         window.reduce(config, self.alpha);
     }
