@@ -218,10 +218,8 @@ impl Sender {
         if ack >= self.outgoing.first_end() {
             self.finish_messages();
         }
-        if self.phase != Phase::PartialRecovery {
-            self.restart_timer(now);
-        }
         if self.phase == Phase::Open {
+            self.restart_timer(now);
             self.duplicates = 0;
             if ack > self.reduced_end {
                 if marked {
@@ -231,6 +229,9 @@ impl Sender {
                 }
             }
         } else {
+            if self.phase != Phase::PartialRecovery {
+                self.restart_timer(now);
+            }
             self.repair(config, now, bytes);
         }
         self.update_limit(config);

@@ -23,10 +23,11 @@ impl Sender {
         if seq < self.highest {
             flags.insert(Flags::RETRANSMIT);
             self.counters.retransmits += 1;
+            self.highest = self.highest.max(self.next);
         } else {
             self.rtt.sent(now, self.next);
+            self.highest = self.next;
         }
-        self.highest = self.highest.max(self.next);
         if self.timer == Time::MAX {
             self.timer = now + self.rtt.timeout();
         }
