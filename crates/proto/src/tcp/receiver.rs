@@ -7,6 +7,11 @@ use duetime_core::Time;
 /// Maximum number of queued acknowledgements if the driver does not poll; further ones replace the last.
 const MAX_WAITING: usize = 256;
 
+/// Flags that decide whether a segment takes the fast path.
+const CHECKED: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::ACK.0 | Flags::CE.0);
+/// Differs from the flags in [`CHECKED`] of every segment.
+const NO_FLAGS: Flags = Flags(u16::MAX);
+
 /// Receiving end of one direction of a connection.
 ///
 /// After [`input`](Self::input) and [`timeout`](Self::timeout) the driver calls [`poll_transmit`](Self::poll_transmit)
@@ -29,11 +34,12 @@ pub struct Receiver {
     /// True if open, not closed, and nothing is stored beyond `expected`.
     in_order: bool,
     closed: bool,
-    /// True if in order, with no segment to be acknowledged individually.
-    fast_path: bool,
-    ect: Flags,
     /// Number of segments still to be acknowledged individually.
     quick: u8,
+    /// Flags in [`CHECKED`] of a segment that takes the fast path: the mark of the last data packet. [`NO_FLAGS`] if no
+    /// segment may, because the stream is not in order or segments are acknowledged individually.
+    usual: Flags,
+    ect: Flags,
     /// Time of the last data, or `Time::MAX` before the first.
     last_data: Time,
     reassembly: Option<Box<Reassembly>>,
@@ -64,7 +70,7 @@ impl Receiver {
             ce: false,
             in_order: false,
             closed: false,
-            fast_path: false,
+            usual: NO_FLAGS,
             ect: if config.congestion_control.uses_marks() {
                 Flags::ECT
             } else {
@@ -79,12 +85,9 @@ impl Receiver {
     /// Processes a segment from the sender.
     #[inline(always)]
     pub fn input(&mut self, config: &Config, now: Time, segment: Segment) -> Delivery {
-        const SLOW: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::ACK.0);
         let flags = segment.flags;
         if segment.seq != self.expected
-            || !self.fast_path
-            || flags.intersects(SLOW)
-            || flags.contains(Flags::CE) != self.ce
+            || flags.0 & CHECKED.0 != self.usual.0
             || segment.len == 0
             || config.quick_ack > 0 && self.was_idle(config, now)
         {
@@ -217,7 +220,11 @@ impl Receiver {
         if config.quick_ack > 0 && segment.len > 0 {
             at_once |= self.is_quick(config, now, duplicate.is_some());
         }
-        self.fast_path = self.in_order && self.quick == 0;
+        self.usual = if self.in_order && self.quick == 0 {
+            Flags(flags.0 & Flags::CE.0)
+        } else {
+            NO_FLAGS
+        };
         let bytes = self.expected - before - u64::from(self.closed && self.expected > before);
         if at_once {
             self.acknowledge_with_blocks(config, duplicate);
@@ -249,7 +256,7 @@ impl Receiver {
         if self.expected == 0 {
             self.expected = 1;
             self.in_order = true;
-            self.fast_path = true;
+            self.usual = Flags::NONE;
         }
         let kind = if self.expected == 1 {
             Flags::SYN | Flags::ACK
@@ -288,7 +295,6 @@ impl Receiver {
             reassembly.fin = Some(end);
         }
         self.in_order = !reassembly.has_gaps();
-        self.fast_path &= self.in_order;
         duplicate
     }
 
@@ -311,7 +317,6 @@ impl Receiver {
             self.expected += 1;
             self.closed = true;
             self.in_order = false;
-            self.fast_path = false;
         }
         messages
     }
@@ -319,13 +324,19 @@ impl Receiver {
     /// Acknowledges every `delayed_ack`-th segment at once, and others after a delay (RFC 5681 §4.2).
     #[inline]
     fn acknowledge_later(&mut self, config: &Config, now: Time, push: bool) {
-        self.unacknowledged += 1;
-        if self.unacknowledged >= config.delayed_ack {
+        let unacknowledged = self.unacknowledged + 1;
+        if unacknowledged >= config.delayed_ack {
             match config.ack_coalescing {
-                Some(coalescing) if !push => self.coalesce(config, coalescing, now),
+                Some(coalescing) if !push => {
+                    self.unacknowledged = unacknowledged;
+                    self.coalesce(config, coalescing, now);
+                }
                 _ => self.acknowledge(),
             }
-        } else if self.timer == Time::MAX {
+            return;
+        }
+        self.unacknowledged = unacknowledged;
+        if self.timer == Time::MAX {
             self.timer = now + config.delayed_ack_timeout;
         }
     }
