@@ -49,7 +49,7 @@ impl<F: Frame> Port<F> {
         self.staying = 0;
         self.accepted_bytes += u64::from(frame.wire_bytes());
         self.queue_bytes = frame.wire_bytes();
-        self.queue_max_bytes = self.queue_max_bytes.max(self.queue_bytes);
+        self.update_maximum();
         let sending = self.transmission_ps(frame);
         self.busy_until = Time::from_ps(now.as_ps() + sending);
         self.integrate(byte_time(frame, now, self.busy_until));
@@ -186,12 +186,20 @@ impl<F: Frame> Port<F> {
             self.rare.marks += 1;
         }
         self.count_accepted(frame.wire_bytes());
-        self.queue_max_bytes = self.queue_max_bytes.max(self.queue_bytes);
-        self.sure_bytes = self
-            .queue_max_bytes
-            .min(self.mark_bytes)
-            .min(self.limit_bytes);
+        self.update_maximum();
         frame
+    }
+
+    /// Updates the largest occupancy, and the bound that depends on it, after a packet was accepted.
+    #[inline(always)]
+    fn update_maximum(&mut self) {
+        if self.queue_bytes > self.queue_max_bytes {
+            self.queue_max_bytes = self.queue_bytes;
+            self.sure_bytes = self
+                .queue_max_bytes
+                .min(self.mark_bytes)
+                .min(self.limit_bytes);
+        }
     }
 
     /// Counts an accepted packet of `bytes`.
