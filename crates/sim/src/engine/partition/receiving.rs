@@ -81,13 +81,6 @@ impl<T: Endpoint> Table<T> {
         Some(self.open_receiver(context, hosts, (host, packet), (reply, message), key))
     }
 
-    /// Returns true if the packet is for the receiver with this index.
-    #[inline(always)]
-    fn has_receiver(&self, index: u32, packet: &Packet) -> bool {
-        let end = self.receivers.get(index as usize);
-        end.is_some_and(|end| T::Receiver::is_addressed(&end.binding, packet))
-    }
-
     /// Returns the receiver of a packet that addresses an earlier receiver of its connection, or `None` if the connection
     /// has none. The index that the new receiver got depends on the partition; whether it gets the packet must not.
     #[cold]
@@ -141,13 +134,15 @@ impl Partition {
         {
             index = found;
         }
-        if !table.has_receiver(index, &packet) {
-            let Some(found) = table.reopened_receiver(host, &packet) else {
-                return context.discard_extra(packet);
-            };
-            index = found;
-        }
-        let end = &mut table.receivers[index as usize];
+        let end = loop {
+            match table.receivers.get_mut(index as usize) {
+                Some(end) if T::Receiver::is_addressed(&end.binding, &packet) => break end,
+                _ => match table.reopened_receiver(host, &packet) {
+                    Some(found) => index = found,
+                    None => return context.discard_extra(packet),
+                },
+            }
+        };
         let messages = end.machine.input(&mut end.binding, context, packet);
         end.follow_up::<T>(context, wire, hosts, index, true);
         if T::OPENS_BEFORE_CLOSING && end.is_known && end.machine.is_closed() {
