@@ -44,7 +44,7 @@ impl Hosts {
             uplink,
             plain: Link::of(wire.port(uplink)).special & !Link::LOSSY == 0,
             appends: Link::of(wire.port(uplink)).special & Link::QUEUES == 0,
-            wake_pending: false,
+            wake_pending: !setup.nic_pulls,
             waiting: false,
             next: None,
             next_class: 0,
@@ -104,11 +104,12 @@ impl Hosts {
         packet: Packet,
     ) {
         let nic = &mut self.nics[host as usize];
+        let uplink = nic.uplink;
+        if nic.is_free(context, wire) {
+            return nic.inject_at_once(context, wire, uplink, packet);
+        }
         if !self.pulls {
             return nic.inject(context, wire, packet);
-        }
-        if nic.is_free(context, wire) {
-            return nic.inject_at_once(context, wire, packet);
         }
         if context.recorder.is_observing() {
             let seq = u64::from(packet.seq);
@@ -133,11 +134,11 @@ impl Hosts {
     ) {
         let host = end.binding.host;
         let nic = &mut self.nics[host as usize];
-        if !self.pulls {
-            return nic.flood(context, wire, end, sender);
-        }
+        let uplink = nic.uplink;
         if !nic.is_free(context, wire) {
-            if end.set_ready() {
+            if !self.pulls {
+                nic.flood(context, wire, end, sender);
+            } else if end.set_ready() {
                 context.observe(end.binding.hash, FlowEventKind::Ready);
                 self.queue(host, end.binding.class, sender);
                 self.wake(context, wire, host);
@@ -147,7 +148,7 @@ impl Hosts {
         // An idle NIC has an empty queue: the sender is next.
         let (packet, more) = end.pull(context, sender.index);
         if let Some(packet) = packet {
-            nic.inject_at_once(context, wire, packet);
+            nic.inject_at_once(context, wire, uplink, packet);
         }
         if more {
             self.queue(host, end.binding.class, sender);
@@ -222,7 +223,8 @@ impl Hosts {
             let Some(packet) = packet else {
                 return;
             };
-            self.nics[host as usize].inject_at_once(context, wire, packet);
+            let nic = &mut self.nics[host as usize];
+            nic.inject_at_once(context, wire, nic.uplink, packet);
         }
         let nic = &mut self.nics[host as usize];
         if nic.waiting || nic.next.is_some() {
@@ -328,10 +330,17 @@ impl Nic {
         wire.inject(context, self.uplink, packet, delay);
     }
 
+    /// Sends a packet on a free uplink. `link` is [`Nic::uplink`], which the caller has read already.
     #[inline(always)]
-    fn inject_at_once(&mut self, context: &mut Context, wire: &mut Wire, packet: Packet) {
+    fn inject_at_once(
+        &mut self,
+        context: &mut Context,
+        wire: &mut Wire,
+        link: u32,
+        packet: Packet,
+    ) {
         let delay = self.draw_delay();
-        wire.inject_at_once(context, self.uplink, self.plain, packet, delay);
+        wire.inject_at_once(context, link, self.plain, packet, delay);
     }
 
     /// Moves all that the sender can transmit into the plain queue.

@@ -15,7 +15,8 @@ pub struct Nic {
     pub plain: bool,
     /// True if acknowledgements wait in the port because nothing overtakes them, which saves an event each.
     pub appends: bool,
-    /// True if a departure event is scheduled for when the NIC is free.
+    /// True if the NIC sends no packet at once, because a departure event is scheduled for when it is free or because
+    /// NICs do not pull.
     pub wake_pending: bool,
     /// True if control packets or senders wait in [`Host`].
     pub waiting: bool,
