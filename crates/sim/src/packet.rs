@@ -90,6 +90,16 @@ impl Packet {
         self.flags() >> FAMILY_SHIFT & (FAMILIES - 1)
     }
 
+    /// Bit of [`Packet::kind`] of packets from receiver to sender.
+    pub const REVERSE_KIND: u16 = REVERSE >> FAMILY_SHIFT;
+
+    /// Returns the number of the packet's transport family, with [`Packet::REVERSE_KIND`] added from receiver to
+    /// sender.
+    #[inline(always)]
+    pub const fn kind(&self) -> u16 {
+        self.flags() >> FAMILY_SHIFT
+    }
+
     /// Returns the flag bits for a family and a strict-priority class, both below 8.
     #[inline(always)]
     pub const fn label(family: u16, class: u8) -> u16 {

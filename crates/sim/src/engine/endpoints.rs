@@ -18,8 +18,10 @@ pub trait Listed: Endpoint {
     fn table_ref(endpoints: &Endpoints) -> &Table<Self>;
 }
 
-/// Generates the tables of a list of families and two macros: `dispatch!(family, T => …)` runs an expression for one
-/// family, `every!(T => …)` for all. The compiler checks that every protocol has a family, and warns if it has two.
+/// Generates the tables of a list of families and three macros. `dispatch!(family, T => …)` runs an expression for one
+/// family, `every!(T => …)` for all. `dispatch_packet!(packet, T => …, …)` runs the first expression for the family of
+/// a packet from a sender, or the second for the family of a packet from a receiver, with one jump for both choices.
+/// The compiler checks that every protocol has a family, and warns if it has two.
 macro_rules! endpoints {
     (($d:tt) $($family:ident: $module:ident;)+) => {
         /// Endpoints of a partition.
@@ -72,6 +74,21 @@ macro_rules! endpoints {
             };
         }
 
+        macro_rules! dispatch_packet {
+            ($d packet:expr, $d T:ident => $d data:expr, $d reply:expr) => {{
+                let kind = $d packet.kind();
+                $(if kind == crate::engine::family::Family::$family.kind(false) {
+                    type $d T = crate::engine::$module::$family;
+                    $d data
+                } else if kind == crate::engine::family::Family::$family.kind(true) {
+                    type $d T = crate::engine::$module::$family;
+                    $d reply
+                } else)+ {
+                    unreachable!("a packet carries the number of a family")
+                }
+            }};
+        }
+
         macro_rules! every {
             ($d T:ident => $d body:expr) => {
                 $({
@@ -81,7 +98,7 @@ macro_rules! endpoints {
             };
         }
 
-        pub(super) use {dispatch, every};
+        pub(super) use {dispatch, dispatch_packet, every};
     };
 }
 

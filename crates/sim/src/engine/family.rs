@@ -43,6 +43,12 @@ macro_rules! family {
                 })+
                 unreachable!("a packet carries the number of a family")
             }
+
+            /// Returns [`Packet::kind`] of the family's packets; `reverse` is true for those from receivers.
+            #[inline(always)]
+            pub const fn kind(self, reverse: bool) -> u16 {
+                self as u16 | if reverse { Packet::REVERSE_KIND } else { 0 }
+            }
         }
     };
 }

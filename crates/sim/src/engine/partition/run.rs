@@ -3,9 +3,9 @@
 
 use super::Partition;
 use crate::engine::context::Context;
-use crate::engine::endpoints::dispatch;
+use crate::engine::endpoints::{dispatch, dispatch_packet};
 use crate::engine::events::Single;
-use crate::engine::family::{Family, Handle};
+use crate::engine::family::Handle;
 use crate::engine::hosts::Owner;
 use crate::engine::prefetch::{self, Prefetch};
 use crate::engine::size::{LARGE, LARGE_LINKS, MEDIUM, MEDIUM_LINKS, SMALL};
@@ -212,11 +212,7 @@ impl Partition {
     /// Passes a packet that reached `host` to its endpoint.
     #[inline(always)]
     fn receive(&mut self, host: u32, packet: Packet) {
-        dispatch!(Family::of(&packet), T => if packet.is_reverse() {
-            self.acknowledgement::<T>(packet);
-        } else {
-            self.data::<T>(host, packet);
-        });
+        dispatch_packet!(packet, T => self.data::<T>(host, packet), self.acknowledgement::<T>(packet));
     }
 
     /// Passes the remaining packets that `link` has delivered by now to the host's endpoints.
