@@ -162,10 +162,10 @@ impl Partition {
         if (id as usize) < self.wire.links() {
             events.now = time;
             let arrived = self.wire.arrival::<ALONE>(&mut self.context, id);
-            if let Some(Arrived { host, packet, more }) = arrived {
+            if let Some(Arrived { host, packet, rest }) = arrived {
                 self.receive(host, packet);
-                if more {
-                    self.receive_rest::<ALONE>(id);
+                if rest != NONE {
+                    self.receive_rest::<ALONE>(rest);
                 }
             }
             return true;
@@ -218,11 +218,11 @@ impl Partition {
     /// Passes the remaining packets that `link` has delivered by now to the host's endpoints.
     #[inline(never)]
     fn receive_rest<const ALONE: bool>(&mut self, link: u32) {
-        while let Some(Arrived { host, packet, more }) =
+        while let Some(Arrived { host, packet, rest }) =
             self.wire.arrival::<ALONE>(&mut self.context, link)
         {
             self.receive(host, packet);
-            if !more {
+            if rest == NONE {
                 return;
             }
         }

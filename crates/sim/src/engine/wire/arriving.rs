@@ -11,8 +11,8 @@ use duetime_link::Frame;
 pub struct Arrived {
     pub host: u32,
     pub packet: Packet,
-    /// True if the link's next packet is received at the same time.
-    pub more: bool,
+    /// Link whose next packet is received at the same time, or [`NONE`].
+    pub rest: u32,
 }
 
 impl Wire {
@@ -27,24 +27,25 @@ impl Wire {
         let port = &mut self.ports[link as usize];
         let info = Link::of(port);
         if info.special & Link::SLOW_ARRIVAL != 0 {
-            let Arrived { host, packet, more } = self.slow_arrival::<ALONE>(context, link, info)?;
-            return Some(Arrived { host, packet, more });
+            let Arrived { host, packet, rest } = self.slow_arrival::<ALONE>(context, link, info)?;
+            return Some(Arrived { host, packet, rest });
         }
         let packet = port.arriving();
         let next = port.arrived(packet);
         if info.target & TO_HOST != 0 {
             let host = info.target & !TO_HOST;
-            let mut more = false;
+            let mut rest = NONE;
             if let Some(next) = next {
                 let due = self.reception.due(host, next);
-                more = due == context.now();
-                if !more {
+                if due == context.now() {
+                    rest = link;
+                } else {
                     context.events.schedule_arrival::<ALONE>(due, link);
                 }
             }
             self.totals.packet_hops += 1;
             self.totals.arrived_bytes += u64::from(packet.wire_bytes());
-            return Some(Arrived { host, packet, more });
+            return Some(Arrived { host, packet, rest });
         }
         if let Some(next) = next {
             context.events.schedule_arrival::<ALONE>(next, link);
@@ -76,7 +77,7 @@ impl Wire {
         Some(Arrived {
             host: target & !TO_HOST,
             packet,
-            more: false,
+            rest: NONE,
         })
     }
 
@@ -101,7 +102,8 @@ impl Wire {
             _ => return self.rare_arrivals(context, link, info),
         };
         let arrived = self.forward::<ALONE>(context, info.target, packet, out)?;
-        Some(Arrived { more, ..arrived })
+        let rest = if more { link } else { NONE };
+        Some(Arrived { rest, ..arrived })
     }
 
     /// Handles arrivals with any special handling.
@@ -110,7 +112,8 @@ impl Wire {
         loop {
             let (arrived, more) = self.rare_arrival(context, link, info);
             if arrived.is_some() || !more {
-                return arrived.map(|arrived| Arrived { more, ..arrived });
+                let rest = if more { link } else { NONE };
+                return arrived.map(|arrived| Arrived { rest, ..arrived });
             }
         }
     }
@@ -139,8 +142,8 @@ impl Wire {
         (packet, more)
     }
 
-    /// Handles one arrival. Returns the packet if it reached a host, and [`Arrived::more`] also for a packet that did
-    /// not.
+    /// Handles one arrival. Returns the packet if it reached a host, and true if the link's next packet, after this one
+    /// or after one that reached no host, is received at the same time.
     #[inline(never)]
     fn rare_arrival(
         &mut self,
