@@ -86,6 +86,9 @@
 //! The first byte is at position 0. A flow is one message and ends when the message is delivered. Routers take part:
 //! each port on the path, including the sender's own interface, processes the requests that leave through it.
 //!
+//! Most packets have no request. `input_plain` and `poll_plain` are `input` and `poll_transmit` for such packets: they
+//! are faster, and a driver may mix both.
+//!
 //! ```
 //! use duetime_core::{Rate, Span, Time};
 //! use duetime_proto::d3::{Config, PortDriver, Reading, Receiver, Sender};

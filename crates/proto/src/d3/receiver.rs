@@ -98,6 +98,31 @@ impl Receiver {
         }
     }
 
+    /// Processes a data packet without request and flags, like [`input`](Self::input). Returns the bytes that became
+    /// readable, in order.
+    #[inline]
+    pub fn input_plain(&mut self, seq: u64, len: u32) -> u64 {
+        let is_usual = self.opened && !self.abandoned && self.end.is_none();
+        let is_in_order = seq == self.next && self.ahead.is_empty();
+        if !is_usual || !is_in_order || u64::from(len) > WINDOW {
+            return self.input_plain_rarely(seq, len);
+        }
+        self.next += u64::from(len);
+        self.acknowledge |= len > 0;
+        u64::from(len)
+    }
+
+    /// Processes a plain data packet in a state that is not usual.
+    #[inline(never)]
+    fn input_plain_rarely(&mut self, seq: u64, len: u32) -> u64 {
+        let packet = Packet {
+            seq,
+            len,
+            ..Packet::default()
+        };
+        self.input(&packet).bytes
+    }
+
     /// Stores the path's allocations, to be returned, and the feedback for our own request.
     fn store_feedback(&mut self, flags: Flags, tag: Tag, request: &Request) {
         if flags.contains(Flags::FEEDBACK) && self.outstanding && tag.echo == self.number {
@@ -214,6 +239,19 @@ impl Receiver {
             tag,
             request: Some(request),
         })
+    }
+
+    /// Returns the position of the next acknowledgement if the acknowledgement has no request and no flag other than
+    /// [`Flags::ACK`]. [`poll_transmit`](Self::poll_transmit) would return the same packet; this is faster, and most
+    /// acknowledgements are such.
+    #[inline]
+    pub fn poll_plain(&mut self) -> Option<u64> {
+        let is_plain = self.gaps == 0 && self.feedback.is_none();
+        if !self.acknowledge || !is_plain || self.end.is_some() || self.plain_fin {
+            return None;
+        }
+        self.acknowledge = false;
+        Some(self.next)
     }
 
     /// Returns true if `poll_transmit` would return a packet.

@@ -2,6 +2,7 @@
 //! arbitrarily.
 
 use crate::common::{d2tcp, dctcp, plain};
+use crate::d3_plain;
 use duetime_core::random::mix;
 use duetime_core::{Rate, Span, Time};
 use duetime_proto::window::CongestionControl;
@@ -145,10 +146,10 @@ proptest! {
         let mut departed_bytes = 0;
         for delay in delays.iter().cycle().take(MAX_STEPS) {
             while let Some(packet) = forward.arrival(now) {
-                receiver.input(&packet);
+                d3_plain::receive(&mut receiver, &packet);
             }
             while let Some(packet) = back.arrival(now) {
-                sender.input(&config, now, &packet);
+                d3_plain::acknowledge(&mut sender, &config, now, &packet);
             }
             let due = sender.next_timeout();
             timeout(&mut sender, now, due, |machine| {
@@ -157,14 +158,14 @@ proptest! {
             let reading = d3::Reading { departed_bytes, queue_bytes: sender.overdue() };
             let due = port.next_timeout();
             timeout(&mut port, now, due, |machine| machine.timeout(&config, now, reading));
-            while let Some(mut packet) = sender.poll_transmit(&config, now) {
+            while let Some(mut packet) = d3_plain::poll_sender(&mut sender, &config, now) {
                 departed_bytes += u64::from(packet.wire_bytes(&config));
                 if let Some(request) = &mut packet.request {
                     port.process(&config, now, packet.flags, request);
                 }
                 forward.push(now, packet);
             }
-            while let Some(packet) = receiver.poll_transmit(&config) {
+            while let Some(packet) = d3_plain::poll_receiver(&mut receiver, &config) {
                 back.push(now, packet);
             }
             prop_assert!(!sender.can_transmit(&config) && !receiver.can_transmit());

@@ -20,6 +20,7 @@ mod d3_fairness;
 mod d3_host;
 mod d3_late;
 mod d3_loopback;
+mod d3_plain;
 mod d3_repair;
 mod d3_router;
 mod d3_wire;

@@ -16,6 +16,33 @@ pub(super) const MAX_BACKOFF: u32 = 6;
 const MIN_REQUEST_WAIT: Span = Span::from_ms(1);
 
 impl Sender {
+    /// Processes an acknowledgement of all data before `seq` that has no request, like [`input`](Self::input) with a
+    /// packet whose only flag is [`Flags::ACK`].
+    #[inline]
+    pub fn input_plain(&mut self, config: &Config, now: Time, seq: u64) {
+        let is_repairing = self.resend < self.resend_end || self.repair == Repair::Holes;
+        if self.state != State::Open || is_repairing || seq <= self.acked || seq > self.next {
+            return self.input_plain_rarely(config, now, seq);
+        }
+        self.silence = 0;
+        self.acked = seq;
+        self.backoff = 0;
+        self.resend = self.resend.max(seq);
+        self.repair = Repair::Gaps(0);
+        self.arm_data_timer(config, now);
+    }
+
+    /// Processes a plain acknowledgement in a state that is not usual.
+    #[inline(never)]
+    fn input_plain_rarely(&mut self, config: &Config, now: Time, seq: u64) {
+        let packet = Packet {
+            seq,
+            flags: Flags::ACK,
+            ..Packet::default()
+        };
+        self.input(config, now, &packet);
+    }
+
     pub(super) fn acknowledgement(&mut self, config: &Config, now: Time, packet: &Packet) {
         if packet.seq == self.size + 1 {
             self.fin_acknowledged();
@@ -88,11 +115,23 @@ impl Sender {
 
     /// Handles expired timers. Called at [`next_timeout`](Self::next_timeout); no effect if called early. Returns the
     /// timer that expired if the sender acts on it.
+    #[inline]
     pub fn timeout(&mut self, config: &Config, now: Time) -> Option<Timer> {
-        if self.next_timeout() > now {
+        if self.request_timer <= now || self.data_timer <= now {
+            return self.expire(config, now);
+        }
+        if self.pace_timer > now {
             return None;
         }
-        let only_paced = self.request_timer > now && self.data_timer > now;
+        self.set_gate(config, now);
+        // The packet that waited carries no request, and only requests depend on how far the flow is ahead.
+        self.schedule_plan();
+        Some(Timer::Pace)
+    }
+
+    /// Handles expired timers, not only that of the pace.
+    #[inline(never)]
+    fn expire(&mut self, config: &Config, now: Time) -> Option<Timer> {
         let mut expired = None;
         if self.request_timer <= now {
             expired = match (self.request, self.state) {
@@ -127,12 +166,7 @@ impl Sender {
             expired = expired.or(Some(Timer::Pace));
         }
         self.set_gate(config, now);
-        if only_paced {
-            // The packet that waited carries no request, and only requests depend on how far the flow is ahead.
-            self.schedule_plan();
-        } else {
-            self.replan(config);
-        }
+        self.replan(config);
         expired
     }
 
@@ -219,10 +253,20 @@ impl Sender {
             .max(MIN_REQUEST_WAIT)
     }
 
+    #[inline]
     pub(super) fn rto(&self, config: &Config) -> Span {
         (self.srtt + self.rttvar * 4).max(config.host.rto_min)
     }
 
+    /// Starts the retransmission timer if it is not running.
+    #[inline]
+    pub(super) fn ensure_data_timer(&mut self, config: &Config, now: Time) {
+        if self.data_timer == Time::MAX {
+            self.arm_data_timer(config, now);
+        }
+    }
+
+    #[inline]
     pub(super) fn arm_data_timer(&mut self, config: &Config, now: Time) {
         let waiting = self.acked < self.next || self.is_closing();
         let wait = self.rto(config).as_ps() << u32::from(self.backoff).min(MAX_BACKOFF);

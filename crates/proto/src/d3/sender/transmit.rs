@@ -74,22 +74,41 @@ impl Sender {
                 } else {
                     self.next = end;
                 }
-                if self.data_timer == Time::MAX {
-                    self.arm_data_timer(config, now);
-                }
+                self.ensure_data_timer(config, now);
                 if fin {
                     self.attach_fin(config, now, &mut packet);
                 } else if request {
                     self.attach_request(config, now, &mut packet);
                 }
-                let sent = u64::from(packet.wire_bytes(config));
-                self.budget = self.budget.saturating_sub(sent);
-                self.overdue = self.overdue.saturating_sub(sent);
-                self.advance_release(config, now, sent);
+                self.spend(config, now, packet.wire_bytes(config));
             }
         }
         self.replan(config);
         Some(packet)
+    }
+
+    /// Returns the position and length of the next packet if the packet is new data of an open flow, without request
+    /// and FIN. [`poll_transmit`](Self::poll_transmit) would return the same packet; this is faster, and most packets
+    /// are such.
+    #[inline]
+    pub fn poll_plain(&mut self, config: &Config, now: Time) -> Option<(u64, u32)> {
+        let Some(Plan::Data {
+            seq,
+            len,
+            request: false,
+            fin: false,
+        }) = self.planned
+        else {
+            return None;
+        };
+        if self.waits || seq < self.next || self.state != State::Open {
+            return None;
+        }
+        self.next = seq + u64::from(len);
+        self.ensure_data_timer(config, now);
+        self.spend(config, now, config.wire.header_bytes + len);
+        self.replan(config);
+        Some((seq, len))
     }
 
     /// Returns true if [`poll_transmit`](Self::poll_transmit) would return a packet.
@@ -104,12 +123,25 @@ impl Sender {
         self.planned.is_some() && !self.waits
     }
 
+    #[inline]
     pub(super) fn replan(&mut self, config: &Config) {
+        if let Some(plan) = self.plan_full(config) {
+            debug_assert_eq!(Some(plan), self.plan(config));
+            self.planned = Some(plan);
+            self.schedule_plan();
+        } else {
+            self.replan_any(config);
+        }
+    }
+
+    #[inline(never)]
+    fn replan_any(&mut self, config: &Config) {
         self.planned = self.plan(config);
         self.schedule_plan();
     }
 
     /// Determines whether the planned packet waits for its time, after the gate or the plan has changed.
+    #[inline]
     pub(super) fn schedule_plan(&mut self) {
         self.waits = self.planned.is_some_and(|plan| self.is_gated(&plan));
         self.pace_timer = if self.waits { self.release } else { Time::MAX };
@@ -117,6 +149,7 @@ impl Sender {
 
     /// Returns true if the packet waits for its time. A packet with a request starts a slot and does not wait; the
     /// following ones make up for it. A closing flow is clocked by arrivals.
+    #[inline]
     fn is_gated(&self, plan: &Plan) -> bool {
         self.gated && self.state == State::Open && matches!(plan, Plan::Data { request: false, .. })
     }
@@ -131,6 +164,35 @@ impl Sender {
             State::Closing(Fin::Due) => Some(Plan::Fin),
             _ => None,
         }
+    }
+
+    /// Returns the next packet if it is new data that fills the packet, without request and FIN: the usual case while a
+    /// request is in flight.
+    #[inline]
+    fn plan_full(&self, config: &Config) -> Option<Plan> {
+        let len = payload(config, 0);
+        let is_usual = self.is_silent()
+            && self.state == State::Open
+            && !self.quenched
+            && self.resend >= self.resend_end
+            && self.size.min(self.limit) - self.next > u64::from(len)
+            && self.budget >= u64::from(config.wire.header_bytes + len);
+        is_usual.then_some(Plan::Data {
+            seq: self.next,
+            len,
+            request: false,
+            fin: false,
+        })
+    }
+
+    /// Returns true if the flow sends no request with its data.
+    #[inline]
+    const fn is_silent(&self) -> bool {
+        // A flow that backs off may still use its carried budget, and end with it.
+        matches!(
+            self.request,
+            RequestState::Outstanding | RequestState::BackingOff
+        )
     }
 
     fn plan(&self, config: &Config) -> Option<Plan> {
@@ -167,9 +229,8 @@ impl Sender {
             return (open && !outstanding).then_some(Plan::Fin);
         }
         let all_left = if retransmit { left + unsent } else { unsent };
-        // A flow that backs off may still use its carried budget, and end with it.
-        let is_silent = outstanding || self.request == RequestState::BackingOff;
-        let request = open && !is_silent && (limited || burst_cost(config, all_left) > self.budget);
+        let request =
+            open && !self.is_silent() && (limited || burst_cost(config, all_left) > self.budget);
         let len = left.min(u64::from(payload(
             config,
             if request { Packet::REQUEST_BYTES } else { 0 },
@@ -199,7 +260,17 @@ impl Sender {
         }
     }
 
+    /// Accounts for a data packet of `bytes`.
+    #[inline]
+    fn spend(&mut self, config: &Config, now: Time, bytes: u32) {
+        let sent = u64::from(bytes);
+        self.budget = self.budget.saturating_sub(sent);
+        self.overdue = self.overdue.saturating_sub(sent);
+        self.advance_release(config, now, sent);
+    }
+
     /// Advances the pace by `sent` bytes of the budget.
+    #[inline]
     fn advance_release(&mut self, config: &Config, now: Time, sent: u64) {
         if self.state == State::Open {
             self.release += self.spacing(sent);
@@ -208,6 +279,7 @@ impl Sender {
     }
 
     /// Determines whether packets wait for `release`.
+    #[inline]
     pub(super) fn set_gate(&mut self, config: &Config, now: Time) {
         let now = now + config.host.pacing_batch;
         self.gated = self.release > now;
@@ -223,6 +295,7 @@ impl Sender {
     }
 
     /// Returns the time that `bytes` of the budget take.
+    #[inline]
     fn spacing(&self, bytes: u64) -> Span {
         Span::from_ps(bytes.saturating_mul(self.gap) >> GAP_BITS)
     }
@@ -297,6 +370,7 @@ impl Sender {
 }
 
 /// Returns the maximum payload of a packet with `extra` header bytes.
+#[inline]
 pub(super) fn payload(config: &Config, extra: u32) -> u32 {
     let wire = &config.wire;
     wire.mtu.saturating_sub(wire.header_bytes + extra).max(1)

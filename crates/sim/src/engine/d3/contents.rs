@@ -65,9 +65,13 @@ fn headers(packet: &d3::Packet) -> Vec<u8> {
 /// direction's.
 #[inline(always)]
 pub(super) fn is_plain(packet: &d3::Packet, bits: u16) -> bool {
-    packet.request.is_none()
-        && packet.flags == flags(bits & REVERSE != 0)
-        && u32::try_from(packet.seq).is_ok()
+    packet.request.is_none() && packet.flags == flags(bits & REVERSE != 0) && is_short(packet.seq)
+}
+
+/// Returns true if [`Packet::seq`] can carry this position.
+#[inline(always)]
+pub(super) const fn is_short(seq: u64) -> bool {
+    seq <= u32::MAX as u64
 }
 
 /// Returns the flags of a plain packet.

@@ -1,6 +1,6 @@
 //! Sending end of a D3 flow.
 
-use super::contents::{Extra, is_plain, plain};
+use super::contents::{Extra, is_plain, is_short, plain};
 use super::packets::{create, header_bytes};
 use crate::engine::context::Context;
 use crate::engine::endpoint::{Aborted, Binding, Sender};
@@ -11,7 +11,7 @@ use duetime_proto::d3;
 use duetime_results::{FlowEventKind, Timer};
 use std::sync::Arc;
 
-/// Sending end of a D3 flow.
+/// Sending end of a D3 flow. Most packets have no request; they take a short path.
 pub struct Sending {
     machine: d3::Sender,
     config: Arc<d3::Config>,
@@ -22,28 +22,10 @@ pub struct Sending {
     message: Message,
 }
 
-impl Sender for Sending {
-    type Config = d3::Config;
-
-    fn open(context: &Context, config: &Arc<d3::Config>, message: &Message) -> Self {
-        let network = &context.setup.network;
-        let uplink = network.uplink[message.source as usize];
-        let rate = network.links[uplink as usize].rate;
-        let submitted = duetime_proto::Message::new(message.length(), message.deadline);
-        Self {
-            machine: d3::Sender::new(config, context.now(), rate, submitted),
-            config: Arc::clone(config),
-            quenched: false,
-            record: NONE,
-            message: message.clone(),
-        }
-    }
-
-    fn submit(&mut self, _context: &mut Context, _message: Message, record: u32) {
-        self.record = record;
-    }
-
-    fn input(&mut self, binding: &mut Binding, context: &mut Context, packet: Packet) {
+impl Sending {
+    /// Processes any packet from the receiver.
+    #[inline(never)]
+    fn input_any(&mut self, binding: &mut Binding, context: &mut Context, packet: Packet) {
         let mut inner = match context.take::<Extra>(&packet) {
             Some(extra) => {
                 binding.peer = extra.reply;
@@ -71,14 +53,24 @@ impl Sender for Sending {
         }
     }
 
-    fn poll_transmit(
+    /// Returns the next packet: `polled` if the machine already returned a plain one, given by position and length.
+    #[inline(never)]
+    fn poll_any(
         &mut self,
-        binding: &mut Binding,
+        binding: &Binding,
         context: &mut Context,
         index: u32,
+        polled: Option<(u64, u32)>,
     ) -> Option<Packet> {
         // The packet is large: refer to it instead of moving it.
-        let mut polled = self.machine.poll_transmit(&self.config, context.now());
+        let mut polled = match polled {
+            Some((seq, len)) => Some(d3::Packet {
+                seq,
+                len,
+                ..d3::Packet::default()
+            }),
+            None => self.machine.poll_transmit(&self.config, context.now()),
+        };
         let inner = polled.as_mut()?;
         if let Some(faults) = &mut context.faults {
             faults.falsify_request(binding.host, self.message.flow, inner);
@@ -86,7 +78,8 @@ impl Sender for Sending {
         if context.recorder.is_observing() {
             observe_sent(context, binding.hash, inner);
         }
-        let mut packet = create(&self.config, binding, context, inner, 0);
+        let bytes = inner.wire_bytes(&self.config);
+        let mut packet = create(binding, context, inner.seq, bytes, 0);
         if !is_plain(inner, 0) {
             let opens = inner.flags.contains(d3::Flags::SYN);
             packet.extra = context.attach(Extra {
@@ -99,6 +92,52 @@ impl Sender for Sending {
         }
         Some(packet)
     }
+}
+
+impl Sender for Sending {
+    type Config = d3::Config;
+
+    fn open(context: &Context, config: &Arc<d3::Config>, message: &Message) -> Self {
+        let network = &context.setup.network;
+        let uplink = network.uplink[message.source as usize];
+        let rate = network.links[uplink as usize].rate;
+        let submitted = duetime_proto::Message::new(message.length(), message.deadline);
+        Self {
+            machine: d3::Sender::new(config, context.now(), rate, submitted),
+            config: Arc::clone(config),
+            quenched: false,
+            record: NONE,
+            message: message.clone(),
+        }
+    }
+
+    fn submit(&mut self, _context: &mut Context, _message: Message, record: u32) {
+        self.record = record;
+    }
+
+    #[inline(always)]
+    fn input(&mut self, binding: &mut Binding, context: &mut Context, packet: Packet) {
+        if packet.extra != NONE || context.recorder.is_observing() {
+            return self.input_any(binding, context, packet);
+        }
+        let seq = u64::from(packet.seq);
+        self.machine.input_plain(&self.config, context.now(), seq);
+    }
+
+    fn poll_transmit(
+        &mut self,
+        binding: &mut Binding,
+        context: &mut Context,
+        index: u32,
+    ) -> Option<Packet> {
+        match self.machine.poll_plain(&self.config, context.now()) {
+            Some((seq, len)) if is_short(seq) && !context.recorder.is_observing() => {
+                let bytes = self.config.wire.header_bytes + len;
+                Some(create(binding, context, seq, bytes, 0))
+            }
+            polled => self.poll_any(binding, context, index, polled),
+        }
+    }
 
     fn can_transmit(&self) -> bool {
         self.machine.can_transmit(&self.config)
@@ -108,8 +147,13 @@ impl Sender for Sending {
         self.machine.next_timeout()
     }
 
+    #[inline(always)]
     fn timeout(&mut self, binding: &mut Binding, context: &mut Context) {
-        let Some(timer) = self.machine.timeout(&self.config, context.now()) else {
+        let expired = self.machine.timeout(&self.config, context.now());
+        if !context.recorder.is_observing() {
+            return;
+        }
+        let Some(timer) = expired else {
             return;
         };
         let timer = match timer {
