@@ -143,6 +143,11 @@ impl Sender for Sending {
         self.machine.can_transmit(&self.config)
     }
 
+    #[inline(always)]
+    fn may_transmit(&self) -> bool {
+        self.can_transmit()
+    }
+
     fn next_timeout(&self) -> Time {
         self.machine.next_timeout()
     }

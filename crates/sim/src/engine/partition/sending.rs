@@ -30,7 +30,7 @@ impl<S: Sender> SendingEnd<S> {
             }
         }
         // A packet that leaves now may set an earlier timer, which makes one for the present state needless.
-        if !self.binding.ready {
+        if !self.binding.ready && self.machine.may_transmit() {
             hosts.offer(context, wire, self, sender);
         }
         self.binding.arm(context, self.machine.next_timeout());
