@@ -183,8 +183,7 @@ impl Partition {
                 self.departure::<ALONE>(id - links);
             }
         } else {
-            let single = events.retire(id);
-            self.process(&single);
+            self.process(id);
         }
         true
     }
@@ -229,38 +228,52 @@ impl Partition {
     }
 
     /// Performs the action of a single event.
-    fn process(&mut self, single: &Single) {
-        match *single {
+    #[inline(never)]
+    fn process(&mut self, id: u32) {
+        match self.context.events.retire(id) {
             Single::Timer { host, slot } => self.timer(host, slot),
-            Single::Program { link } => {
-                let (hosts, endpoints) = (&self.hosts, &self.endpoints);
-                self.wire.tick(&mut self.context, link, |host| {
-                    let ready = hosts.ready(host);
-                    ready.map(|sender| endpoints.overdue(sender)).sum()
-                });
-            }
-            Single::Sample { position } => {
-                let Context {
-                    events, recorder, ..
-                } = &mut self.context;
-                let link = recorder.sampled_link(position);
-                let port = self.wire.drained(link, events.now);
-                recorder.sample(events, port, position);
-            }
-            Single::Windows => {
-                let windows = self.endpoints.windows(self.context.now());
-                let Context {
-                    setup,
-                    events,
-                    recorder,
-                    ..
-                } = &mut self.context;
-                recorder.sample_windows(setup, events, windows);
-            }
+            Single::Program { link } => self.tick(link),
+            Single::Sample { position } => self.sample(position),
+            Single::Windows => self.sample_windows(),
         }
     }
 
+    /// Runs the program at the port of `link`.
+    #[inline(never)]
+    fn tick(&mut self, link: u32) {
+        let (hosts, endpoints) = (&self.hosts, &self.endpoints);
+        self.wire.tick(&mut self.context, link, |host| {
+            let ready = hosts.ready(host);
+            ready.map(|sender| endpoints.overdue(sender)).sum()
+        });
+    }
+
+    /// Samples the link with this index among those that the partition samples.
+    #[inline(never)]
+    fn sample(&mut self, position: u32) {
+        let Context {
+            events, recorder, ..
+        } = &mut self.context;
+        let link = recorder.sampled_link(position);
+        let port = self.wire.drained(link, events.now);
+        recorder.sample(events, port, position);
+    }
+
+    /// Samples the windows of TCP senders.
+    #[inline(never)]
+    fn sample_windows(&mut self) {
+        let windows = self.endpoints.windows(self.context.now());
+        let Context {
+            setup,
+            events,
+            recorder,
+            ..
+        } = &mut self.context;
+        recorder.sample_windows(setup, events, windows);
+    }
+
     /// Handles a timer of `host` that is due.
+    #[inline(never)]
     fn timer(&mut self, host: u32, slot: u32) {
         match self.hosts.owner(host, slot) {
             Owner::Free => {}
