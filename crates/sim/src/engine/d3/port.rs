@@ -61,7 +61,8 @@ pub(super) struct Answers(Grants);
 
 impl Answers {
     /// Records the outcome of `packet`'s request at a port with base rate `base`. A denied request is counted for its
-    /// flow.
+    /// flow. Flows without a deadline are not measured.
+    #[inline(never)]
     pub fn note(
         &mut self,
         context: &mut Context,
@@ -197,6 +198,7 @@ impl PortState {
         let Some(extra) = context.extras.peek_mut::<Extra>(packet) else {
             return;
         };
+        let has_deadline = extra.deadline.is_some();
         let inner = &mut extra.packet;
         let Some(request) = &mut inner.request else {
             return;
@@ -214,8 +216,10 @@ impl PortState {
             let due = state.driver.next_timeout();
             context.events.schedule_program(due, link);
         }
-        let base = state.driver.allocator().base();
-        state.answers.note(context, link, packet, outcome, base);
+        if has_deadline {
+            let base = state.driver.allocator().base();
+            state.answers.note(context, link, packet, outcome, base);
+        }
     }
 
     /// Adapts the capacity of the port of `link` (D3 §4.4). `overdue` returns the bytes that wait in a host's senders
