@@ -144,7 +144,7 @@ impl EventQueue {
     }
 
     /// Inserts a fixed event, which must not be pending, into any sub-partition.
-    #[inline]
+    #[inline(always)]
     pub fn push_to(&mut self, subpartition: usize, time: u64, id: u32) {
         if subpartition == self.subpartition {
             self.push::<false>(time, id);
@@ -160,6 +160,7 @@ impl EventQueue {
     }
 
     /// Inserts a single event into a sub-partition. Call [`EventQueue::retire`] when it is popped.
+    #[inline(always)]
     pub fn push_single_to(&mut self, subpartition: usize, time: u64, order: u64) {
         let id = if self.free == NONE {
             self.store.add(order)
