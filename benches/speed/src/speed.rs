@@ -29,7 +29,7 @@ const LIMITS: [(&str, &str, Limit); 11] = [
     ("w1", "dctcp, as in linux", Limit::Instructions(450.0)),
     ("w2", "dctcp, as in linux", Limit::Instructions(410.0)),
     ("w2", "tcp, strict priority", Limit::Instructions(470.0)),
-    ("w2", "d3", Limit::Instructions(600.0)),
+    ("w2", "d3", Limit::Instructions(470.0)),
     ("w2", "due", Limit::Instructions(500.0)),
     ("w3", "dctcp", Limit::FloorRatio(0.6 * W3_BEFORE)),
 ];
