@@ -124,6 +124,7 @@ impl Sender for Sending {
         self.machine.input_plain(&self.config, context.now(), seq);
     }
 
+    #[inline(always)]
     fn poll_transmit(
         &mut self,
         binding: &mut Binding,
