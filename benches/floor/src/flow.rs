@@ -13,8 +13,6 @@ const MIN_WINDOW: u32 = 2;
 /// Sender and receiver of a flow.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    /// Start time in picoseconds.
-    pub(crate) start: u64,
     packets: u32,
     sent: u32,
     acked: u32,
@@ -32,9 +30,8 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    pub(crate) fn new(start: u64, packets: u32) -> Self {
+    pub(crate) fn new(packets: u32) -> Self {
         Self {
-            start,
             packets,
             sent: 0,
             acked: 0,

@@ -17,6 +17,8 @@
 
 mod flow;
 mod network;
+mod random;
+mod ring;
 mod wheel;
 
 pub use network::{Nic, Work};
@@ -41,6 +43,8 @@ pub struct Outcome {
 pub struct Floor {
     network: Network,
     flows: Vec<Flow>,
+    /// Start of each flow, in picoseconds.
+    starts: Vec<u64>,
     wheel: Wheel,
     nic: Nic,
     outcome: Outcome,
@@ -50,10 +54,12 @@ impl Floor {
     /// Sets up `work`.
     pub fn new(work: Work, nic: Nic) -> Self {
         let (network, flows) = network::lay_out(work);
+        let (starts, flows) = flows.into_iter().unzip();
         Self {
             wheel: Wheel::new(network.links.len()),
             network,
             flows,
+            starts,
             nic,
             outcome: Outcome {
                 packet_hops: 0,
@@ -66,8 +72,7 @@ impl Floor {
     /// Runs to completion.
     pub fn run(mut self) -> Outcome {
         for flow in 0..self.flows.len() {
-            let start = self.flows[flow].start;
-            self.pull(start, flow);
+            self.pull(self.starts[flow], flow);
         }
         while let Some((now, link)) = self.wheel.pop() {
             self.arrive(now, link);

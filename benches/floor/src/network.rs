@@ -1,6 +1,8 @@
 //! Links as rings of packets, and the two workloads.
 
 use crate::flow::Flow;
+use crate::random::{Random, cycle};
+use crate::ring::Ring;
 
 /// Standard workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,10 +58,8 @@ pub(crate) struct Packet {
 /// One direction of a link, with its port.
 #[derive(Debug)]
 pub(crate) struct Link {
-    /// Packets waiting and in flight, oldest at `head`. The length is a power of two.
-    ring: Vec<Packet>,
-    head: u32,
-    tail: u32,
+    /// Packets waiting and in flight.
+    ring: Ring<Packet>,
     free_at: u64,
     mark_at: u32,
     /// Flow that sends from the host at the start of this link, or [`NO_FLOW`].
@@ -72,9 +72,7 @@ impl Link {
     fn new(gigabits: u64, mark_at: u32) -> Self {
         let transmit = |payload: u64| ((HEADERS + payload) * 8 * 1000 / gigabits) as u32;
         Self {
-            ring: vec![Packet::NONE; 8],
-            head: 0,
-            tail: 0,
+            ring: Ring::new(8, Packet::NONE),
             free_at: 0,
             mark_at,
             feeder: NO_FLOW,
@@ -84,7 +82,7 @@ impl Link {
 
     /// Returns the number of packets waiting or in flight.
     pub(crate) fn len(&self) -> usize {
-        self.tail.wrapping_sub(self.head) as usize
+        self.ring.len()
     }
 
     /// Adds a packet, marked if at least `mark_at` packets are waiting or in transmission. Returns its arrival if the
@@ -92,52 +90,30 @@ impl Link {
     #[inline]
     pub(crate) fn push(&mut self, now: u64, mut packet: Packet) -> Option<u64> {
         let length = self.len();
-        if length == self.ring.len() {
-            self.grow();
-        }
         // `mark_at` packets are still in the port if the packet that many positions back has not departed.
         if length >= self.mark_at as usize
             && packet.kind != Kind::Ack
-            && self.at(self.tail.wrapping_sub(self.mark_at)).arrival > now + LATENCY
+            && self.ring.nth_newest(self.mark_at).arrival > now + LATENCY
         {
             packet.marked = true;
         }
         let departure = self.free_at.max(now) + u64::from(self.transmit[packet.kind as usize]);
         self.free_at = departure;
         packet.arrival = departure + LATENCY;
-        let slot = self.tail as usize & (self.ring.len() - 1);
-        self.ring[slot] = packet;
-        self.tail = self.tail.wrapping_add(1);
+        self.ring.push(packet);
         (length == 0).then_some(packet.arrival)
     }
 
     /// Removes the oldest packet, which must exist.
     #[inline]
     pub(crate) fn pop(&mut self) -> Packet {
-        let packet = *self.at(self.head);
-        self.head = self.head.wrapping_add(1);
-        packet
+        self.ring.pop()
     }
 
     /// Returns the arrival of the oldest packet, if any.
     #[inline]
     pub(crate) fn next_arrival(&self) -> Option<u64> {
-        (self.head != self.tail).then(|| self.at(self.head).arrival)
-    }
-
-    #[inline]
-    fn at(&self, position: u32) -> &Packet {
-        &self.ring[position as usize & (self.ring.len() - 1)]
-    }
-
-    #[cold]
-    fn grow(&mut self) {
-        let length = self.len();
-        let first = self.head as usize & (self.ring.len() - 1);
-        self.ring.rotate_left(first);
-        self.ring.resize(2 * self.ring.len(), Packet::NONE);
-        self.head = 0;
-        self.tail = length as u32;
+        self.ring.front().map(|packet| packet.arrival)
     }
 }
 
@@ -183,7 +159,7 @@ impl Network {
 }
 
 /// Creates the links, routes and flows of `work`.
-pub(crate) fn lay_out(work: Work) -> (Network, Vec<Flow>) {
+pub(crate) fn lay_out(work: Work) -> (Network, Vec<(u64, Flow)>) {
     match work {
         Work::Incast => incast(40, 10_000_000),
         Work::Permutation => permutation(25, 40, 1_000_000),
@@ -191,7 +167,7 @@ pub(crate) fn lay_out(work: Work) -> (Network, Vec<Flow>) {
 }
 
 /// Creates the incast: host h sends on link 2h and receives on link 2h + 1; the last host is the receiver.
-fn incast(senders: usize, bytes: u64) -> (Network, Vec<Flow>) {
+fn incast(senders: usize, bytes: u64) -> (Network, Vec<(u64, Flow)>) {
     let mut links: Vec<_> = (0..2 * (senders + 1))
         .map(|_| Link::new(GIGABIT, 20))
         .collect();
@@ -209,7 +185,7 @@ fn incast(senders: usize, bytes: u64) -> (Network, Vec<Flow>) {
 
 /// Creates the permutation: host links as in [`incast`], then rack r's uplink at 2·hosts + 2r and its downlink at
 /// 2·hosts + 2r + 1.
-fn permutation(racks: usize, per_rack: usize, bytes: u64) -> (Network, Vec<Flow>) {
+fn permutation(racks: usize, per_rack: usize, bytes: u64) -> (Network, Vec<(u64, Flow)>) {
     let hosts = racks * per_rack;
     let mut links: Vec<_> = (0..2 * hosts)
         .map(|_| Link::new(GIGABIT, 20))
@@ -247,34 +223,11 @@ fn packets(bytes: u64) -> u64 {
     bytes.div_ceil(PAYLOAD)
 }
 
-/// Creates flows that start at random within one packet time.
-fn flows(count: usize, bytes: u64) -> Vec<Flow> {
+/// Creates flows with their starts, which are random within one packet time.
+fn flows(count: usize, bytes: u64) -> Vec<(u64, Flow)> {
     let mut random = Random(1);
+    let flow = || Flow::new(packets(bytes) as u32);
     (0..count)
-        .map(|_| Flow::new(random.below(12_000_000), packets(bytes) as u32))
+        .map(|_| (random.below(12_000_000), flow()))
         .collect()
-}
-
-/// Returns a random permutation without fixed points, as pairs: each host of a shuffled ring sends to the next.
-fn cycle(hosts: usize) -> Vec<(usize, usize)> {
-    let mut random = Random(2);
-    let mut order: Vec<usize> = (0..hosts).collect();
-    for last in (1..hosts).rev() {
-        order.swap(last, random.below(last as u64 + 1) as usize);
-    }
-    (0..hosts)
-        .map(|place| (order[place], order[(place + 1) % hosts]))
-        .collect()
-}
-
-/// `SplitMix64` generator.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
-    }
 }
