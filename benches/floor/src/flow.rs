@@ -64,6 +64,11 @@ impl Flow {
         )
     }
 
+    /// Returns true if all packets were acknowledged.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.acked == self.packets
+    }
+
     /// Counts a data packet at the receiver. Returns true if it was the last.
     pub(crate) fn delivered(&mut self) -> bool {
         self.delivered += 1;

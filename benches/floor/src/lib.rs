@@ -1,27 +1,36 @@
-//! Minimal event loop with one event per packet-hop: the lower limit with which the simulator is compared.
+//! Minimal event loops with one event per packet-hop: the lower limits with which the simulator is compared.
 //!
-//! The loop runs the two standard workloads, W1 (incast) and W2 (permutation), under DCTCP. It omits what a real
-//! simulator adds: loss and timeouts, handshakes, configurable ports and transports, routing tables, records. The
-//! necessary work remains: every packet crosses every link as one event, events happen in time order, ports mark by
-//! their occupancy on arrival, and senders do DCTCP's arithmetic on every acknowledgement.
+//! The loops run four standard workloads, W1 (incast), W2 (permutation), W4 (permutation on a large fat tree) and W5
+//! (Hadoop's flows on a larger one), under DCTCP. They omit what a real simulator adds: loss and timeouts, handshakes,
+//! configurable ports and transports, routing tables, records. The necessary work remains: every packet crosses every
+//! link as one event, events happen in time order, ports mark by their occupancy on arrival, and senders do DCTCP's
+//! arithmetic on every acknowledgement.
 //!
 //! Each link keeps its packets, waiting or in flight, in one ring, because they arrive in the order in which they were
-//! sent. The event queue holds only the next arrival of each busy link. All events are within one packet time plus one
-//! link latency from now, so a wheel of that span needs no overflow.
+//! sent. For W1 and W2 ([`Floor`]), an event queue holds only the next arrival of each busy link. All events are within
+//! one packet time plus one link latency from now, so a wheel of that span needs no overflow. W4 and W5 ([`Rounds`]) need
+//! no event queue: each node in turn processes what arrives there within two latencies.
 
 #![forbid(unsafe_code)]
 #![allow(
     clippy::cast_possible_truncation,
-    reason = "the network of this loop is fixed and small"
+    reason = "the networks of these loops are small enough"
 )]
 
+mod fat_tree;
 mod flow;
 mod network;
 mod random;
 mod ring;
+mod rounds;
+mod traffic;
 mod wheel;
+mod window;
 
+pub use fat_tree::FatTree;
 pub use network::{Nic, Work};
+pub use rounds::Rounds;
+pub use traffic::{Demand, Traffic};
 
 use flow::Flow;
 use network::{ARRIVED, Kind, Network, Packet, ROUTE_LENGTH};

@@ -28,8 +28,10 @@ pub(crate) const PULL_DEPTH: usize = 4;
 
 /// Latency of every link in picoseconds: 20 µs.
 const LATENCY: u64 = 20_000_000;
-const PAYLOAD: u64 = 1460;
-const HEADERS: u64 = 40;
+/// Data bytes of a full-size packet.
+pub(crate) const PAYLOAD: u64 = 1460;
+/// Bytes of a packet's headers.
+pub(crate) const HEADERS: u64 = 40;
 const GIGABIT: u64 = 1;
 const FORTY_GIGABIT: u64 = 40;
 /// Feeder of a link on which no flow starts.
@@ -219,7 +221,8 @@ fn set_last(links: &mut [Link], bytes: u64) {
     }
 }
 
-fn packets(bytes: u64) -> u64 {
+/// Returns the number of packets of a flow.
+pub(crate) fn packets(bytes: u64) -> u64 {
     bytes.div_ceil(PAYLOAD)
 }
 

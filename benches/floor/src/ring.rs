@@ -1,5 +1,7 @@
 //! Queue of packets in a ring that grows.
 
+use duetime_core::prefetch::prefetch;
+
 /// Queue whose entries are in a ring.
 #[derive(Debug)]
 pub(crate) struct Ring<T> {
@@ -50,10 +52,33 @@ impl<T: Copy> Ring<T> {
         (self.head != self.tail).then(|| self.at(self.head))
     }
 
+    /// Returns true if the ring is empty, and if so continues at its first slots, so that a ring that was once long does
+    /// not pass through all of its slots with few entries.
+    #[inline]
+    pub(crate) fn rewind_if_empty(&mut self) -> bool {
+        let is_empty = self.head == self.tail;
+        if is_empty {
+            (self.head, self.tail) = (0, 0);
+        }
+        is_empty
+    }
+
     /// Returns the newest entry for 1, the one before for 2, and so on. The entry must exist.
     #[inline]
     pub(crate) fn nth_newest(&self, count: u32) -> &T {
         self.at(self.tail.wrapping_sub(count))
+    }
+
+    /// Prefetches the oldest entry.
+    #[inline]
+    pub(crate) fn prefetch_front(&self) {
+        prefetch(self.at(self.head));
+    }
+
+    /// Prefetches the space of the next entry.
+    #[inline]
+    pub(crate) fn prefetch_end(&self) {
+        prefetch(self.at(self.tail));
     }
 
     #[inline]
