@@ -31,9 +31,28 @@ pub(crate) fn simulator(scenario: &str, transport: &str, more: &[&str]) -> Resul
     Program::own(&[&["child", scenario, transport], more].concat())
 }
 
-/// Returns the floor, which is built into the same folder as this program.
-pub(crate) fn floor(work: &str, nic: &str) -> Result<Program, String> {
-    Program::sibling("duetime-floor", &[work, nic])
+/// Returns the floor, which is built into the same folder as this program, on a workload with its options.
+pub(crate) fn floor(arguments: &[&str]) -> Result<Program, String> {
+    Program::sibling("duetime-floor", arguments)
+}
+
+/// Runs the simulator and the floor in turn, and returns the costs of each pair.
+pub(crate) fn alternate(
+    simulator: &Program,
+    floor: &Program,
+    pairs: usize,
+) -> Result<Vec<(Cost, Cost)>, String> {
+    let pair = |number| {
+        // Alternate the order, so that a machine that warms up or slows down favours neither.
+        if number % 2 == 0 {
+            let cost = Cost::measure(simulator)?;
+            Ok((cost, Cost::measure(floor)?))
+        } else {
+            let limit = Cost::measure(floor)?;
+            Ok((Cost::measure(simulator)?, limit))
+        }
+    };
+    (0..pairs).map(pair).collect()
 }
 
 impl Cost {

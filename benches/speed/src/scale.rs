@@ -1,6 +1,7 @@
 //! Cost per packet-hop and memory of runs on growing networks with the same load per host. The switches are those of W2
 //! (a buffer per port, one threshold), so that only the network grows. A published benchmark of another simulator, a
-//! permutation at 100 Gbps, has a separate row.
+//! permutation at 100 Gbps, has a separate row. This row (W4) and that of Hadoop's flows on 16,000 hosts with
+//! latencies of 1 us (W5) are compared with the floor on the same network.
 
 use crate::process::{self, Cost};
 use crate::speed::scenario;
@@ -10,6 +11,8 @@ use std::path::PathBuf;
 
 /// Row of the table.
 struct Case {
+    /// Floor's workload on the same network, with the number of pairs in which the row and the floor alternate.
+    floor: Option<(&'static str, usize)>,
     hosts: u32,
     latency_us: u32,
     network: Network,
@@ -35,6 +38,7 @@ const fn case(
     flows: u32,
 ) -> Case {
     Case {
+        floor: None,
         hosts,
         latency_us,
         network,
@@ -47,17 +51,23 @@ const CASES: [Case; 9] = [
     case(1_000, 1, racks(25, 40, 100), "hadoop", 62_500),
     case(4_000, 1, racks(100, 40, 100), "hadoop", 250_000),
     Case {
+        floor: Some(("w4", 3)),
         hosts: 8_192,
         latency_us: 1,
         network: Network::FatTree { k: 32, gbps: 100 },
         traffic: Traffic::Permutation,
     },
-    case(16_000, 1, FAT_TREE_40, "hadoop", 1_000_000),
+    // One pair, because a run takes minutes.
+    Case {
+        floor: Some(("w5", 1)),
+        ..case(16_000, 1, FAT_TREE_40, "hadoop", 1_000_000)
+    },
     case(16_000, 1, FAT_TREE_40, "web-search", 20_000),
     // The same network with link latencies as in W2.
     case(16_000, 20, FAT_TREE_40, "hadoop", 1_000_000),
     case(16_000, 20, FAT_TREE_40, "web-search", 20_000),
     Case {
+        floor: None,
         hosts: 65_536,
         latency_us: 1,
         network: Network::FatTree { k: 64, gbps: 100 },
@@ -83,6 +93,12 @@ impl Case {
         }
     }
 
+    /// Returns the workload's name if the floor runs it, as shown in the table.
+    fn work(&self) -> String {
+        self.floor
+            .map_or(String::new(), |(work, _)| work.to_uppercase())
+    }
+
     /// Returns the flows' sizes, as shown in the table.
     const fn sizes(&self) -> &'static str {
         match self.traffic {
@@ -91,6 +107,14 @@ impl Case {
             Traffic::Start => "start",
         }
     }
+}
+
+/// Measurements of one case.
+struct Row {
+    case: &'static Case,
+    cost: Cost,
+    /// Floor's time per packet-hop in nanoseconds, and the ratio of the simulator's time to it.
+    floor: Option<(f64, f64)>,
 }
 
 enum Network {
@@ -162,7 +186,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
         .filter(|pair| pair[0] == "--hosts")
         .map(|pair| pair[1].parse().map_err(|_| "--hosts requires a number"))
         .collect::<Result<_, _>>()?;
-    let cases: Vec<&Case> = CASES
+    let cases: Vec<&'static Case> = CASES
         .iter()
         .filter(|case| requested.is_empty() || requested.contains(&case.hosts))
         .collect();
@@ -180,19 +204,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
             case.flows(),
             case.sizes()
         );
-        rows.push((case, measure(case)?));
+        rows.push(measure(case)?);
         // Run W2 after each case, so that the ratio compares the same machine at the same speed.
         baseline.push(Cost::measure(&w2)?.ns_per_hop);
     }
     let baseline = median(baseline);
     if json {
-        for (case, cost) in &rows {
-            println!("{}", line(case, cost, baseline));
+        for row in &rows {
+            println!("{}", line(row, baseline));
         }
     } else {
         print(&rows, baseline);
     }
-    Ok(rows.iter().all(|(case, cost)| is_met(case, cost, baseline)))
+    Ok(rows.iter().all(|row| is_met(row, baseline)))
 }
 
 /// A scenario in a temporary file, which is removed on drop.
@@ -230,10 +254,24 @@ pub(crate) fn permutation(size: &str) -> Result<Scenario, String> {
     )
 }
 
-fn measure(case: &Case) -> Result<Cost, String> {
+/// Measures a case: the medians of its pairs with the floor, or one run.
+fn measure(case: &'static Case) -> Result<Row, String> {
     let scenario = Scenario::new(&format!("{}-{}", case.hosts, case.sizes()), &text(case))?;
     let program = process::simulator(&scenario.path(), case.transport(), &[])?;
-    let cost = Cost::measure(&program)?;
+    let (cost, floor) = match case.floor {
+        None => (Cost::measure(&program)?, None),
+        Some((work, pairs)) => {
+            let costs = process::alternate(&program, &process::floor(&[work])?, pairs)?;
+            let of = |value: fn(&(Cost, Cost)) -> f64| median(costs.iter().map(value).collect());
+            let cost = Cost {
+                ns_per_hop: of(|(cost, _)| cost.ns_per_hop),
+                resident_mb: of(|(cost, _)| cost.resident_mb),
+                ..costs[0].0
+            };
+            let ratio = of(|(cost, floor)| cost.ns_per_hop / floor.ns_per_hop);
+            (cost, Some((of(|(_, floor)| floor.ns_per_hop), ratio)))
+        }
+    };
     if cost.flows < u64::from(case.flows()) || cost.unfinished > 0 {
         return Err(format!(
             "{} flows, {} unfinished; {} required",
@@ -242,7 +280,7 @@ fn measure(case: &Case) -> Result<Cost, String> {
             case.flows()
         ));
     }
-    Ok(cost)
+    Ok(Row { case, cost, floor })
 }
 
 fn text(case: &Case) -> String {
@@ -275,8 +313,9 @@ fn text(case: &Case) -> String {
 }
 
 /// Returns true if a case meets its gates.
-fn is_met(case: &Case, cost: &Cost, baseline: f64) -> bool {
-    match case.traffic {
+fn is_met(row: &Row, baseline: f64) -> bool {
+    let cost = &row.cost;
+    match row.case.traffic {
         Traffic::Start => cost.resident_mb < START_LIMIT_MB && cost.seconds() < START_LIMIT_S,
         Traffic::Poisson { .. } | Traffic::Permutation => {
             cost.resident_mb < MEMORY_LIMIT_MB && cost.ns_per_hop <= COST_LIMIT * baseline
@@ -284,7 +323,8 @@ fn is_met(case: &Case, cost: &Cost, baseline: f64) -> bool {
     }
 }
 
-fn line(case: &Case, cost: &Cost, baseline: f64) -> serde_json::Value {
+fn line(row: &Row, baseline: f64) -> serde_json::Value {
+    let Row { case, cost, floor } = row;
     json!({
         "work": format!("scale-{}-{}us-{}", case.hosts, case.latency_us, case.sizes()),
         "transport": case.transport(),
@@ -294,22 +334,28 @@ fn line(case: &Case, cost: &Cost, baseline: f64) -> serde_json::Value {
         "packet_hops": cost.packet_hops,
         "ns_per_packet_hop": cost.ns_per_hop,
         "w2_ratio": cost.ns_per_hop / baseline,
+        "floor": case.floor.map(|(work, _)| work),
+        "floor_ns_per_packet_hop": floor.map(|(ns, _)| ns),
+        "floor_ratio": floor.map(|(_, ratio)| ratio),
         "resident_mb": cost.resident_mb,
     })
 }
 
 #[expect(clippy::print_stdout, reason = "this program prints its results")]
-fn print(rows: &[(&Case, Cost)], baseline: f64) {
+fn print(rows: &[Row], baseline: f64) {
     let cells: Vec<Vec<String>> = rows
         .iter()
-        .map(|(case, cost)| {
-            let met = is_met(case, cost, baseline);
+        .map(|row| {
+            let Row { case, cost, floor } = row;
+            let met = is_met(row, baseline);
             // The time of a start is not that of its few packets.
             let per_hop = |text: String| match case.traffic {
                 Traffic::Start => "–".to_owned(),
                 Traffic::Poisson { .. } | Traffic::Permutation => text,
             };
+            let of_floor = |text: fn((f64, f64)) -> String| floor.map_or("–".to_owned(), text);
             vec![
+                case.work(),
                 case.sizes().to_owned(),
                 grouped(u64::from(case.hosts)),
                 case.latency_us.to_string(),
@@ -318,12 +364,15 @@ fn print(rows: &[(&Case, Cost)], baseline: f64) {
                 format!("{:.1}", cost.seconds()),
                 per_hop(format!("{:.1}", cost.ns_per_hop)),
                 per_hop(format!("{:.2}", cost.ns_per_hop / baseline)),
+                of_floor(|(ns, _)| format!("{ns:.1}")),
+                of_floor(|(_, ratio)| format!("{ratio:.2}")),
                 format!("{:.0}", cost.resident_mb),
                 if met { "met" } else { "NOT MET" }.to_owned(),
             ]
         })
         .collect();
     let head = [
+        "work",
         "sizes",
         "hosts",
         "us/link",
@@ -332,10 +381,12 @@ fn print(rows: &[(&Case, Cost)], baseline: f64) {
         "seconds",
         "ns/hop",
         "× W2",
+        "floor ns",
+        "× floor",
         "MB",
         "gates",
     ];
-    println!("{}", lines(&head, 1, &cells));
+    println!("{}", lines(&head, 2, &cells));
     println!(
         "W2: {baseline:.1} ns/hop. Gates: under {MEMORY_LIMIT_MB} MB, at most {COST_LIMIT} × W2 per packet-hop; the start of \
          65,536 hosts under {START_LIMIT_S} s and {START_LIMIT_MB} MB."

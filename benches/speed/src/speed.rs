@@ -197,31 +197,19 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
 /// Alternates the simulator with the floor. The ratio is the median over the pairs.
 fn measure(case: &'static Case, pairs: usize, counter: Counter) -> Result<Row, String> {
     let simulator = process::simulator(&scenario(case.work), case.transport, case.set)?;
-    let floor = process::floor(case.floor_work(), "fifo")?;
-    let mut costs = Vec::new();
-    let mut ratios = Vec::new();
-    for pair in 0..pairs {
-        // Alternate the order, so that a machine that warms up or slows down favours neither.
-        let (cost, limit) = if pair % 2 == 0 {
-            let cost = Cost::measure(&simulator)?;
-            (cost, Cost::measure(&floor)?)
-        } else {
-            let limit = Cost::measure(&floor)?;
-            (Cost::measure(&simulator)?, limit)
-        };
-        if cost.unfinished > 0 {
-            return Err(format!(
-                "{} {}: {} of {} flows unfinished",
-                case.work, case.name, cost.unfinished, cost.flows
-            ));
-        }
-        ratios.push(cost.ns_per_hop / limit.ns_per_hop);
-        costs.push(cost);
+    let floor = process::floor(&[case.floor_work(), "fifo"])?;
+    let costs = process::alternate(&simulator, &floor, pairs)?;
+    if let Some((cost, _)) = costs.iter().find(|(cost, _)| cost.unfinished > 0) {
+        return Err(format!(
+            "{} {}: {} of {} flows unfinished",
+            case.work, case.name, cost.unfinished, cost.flows
+        ));
     }
+    let ratio = |(cost, floor): &(Cost, Cost)| cost.ns_per_hop / floor.ns_per_hop;
     let cost = Cost {
-        ns_per_hop: median(costs.iter().map(|cost| cost.ns_per_hop).collect()),
-        resident_mb: median(costs.iter().map(|cost| cost.resident_mb).collect()),
-        ..costs[0]
+        ns_per_hop: median(costs.iter().map(|(cost, _)| cost.ns_per_hop).collect()),
+        resident_mb: median(costs.iter().map(|(cost, _)| cost.resident_mb).collect()),
+        ..costs[0].0
     };
     let instructions = (case.is_counted().then(|| counter.count(&simulator)))
         .flatten()
@@ -230,7 +218,7 @@ fn measure(case: &'static Case, pairs: usize, counter: Counter) -> Result<Row, S
         case,
         cost,
         instructions,
-        ratio: median(ratios),
+        ratio: median(costs.iter().map(ratio).collect()),
     })
 }
 
@@ -266,7 +254,7 @@ fn print(rows: &[Row], counter: Counter, pairs: usize) -> Result<(), String> {
         .collect();
     for work in ["w1", "w2"] {
         for nic in ["fifo", "pull"] {
-            let floor = process::floor(work, nic)?;
+            let floor = process::floor(&[work, nic])?;
             let costs = (0..FEW_PAIRS)
                 .map(|_| Cost::measure(&floor))
                 .collect::<Result<Vec<_>, _>>()?;
