@@ -6,6 +6,9 @@ use duetime_floor::{FatTree, Floor, Nic, Outcome, Rounds, Traffic, Work};
 use std::process::ExitCode;
 use std::time::Instant;
 
+#[global_allocator]
+static ALLOCATOR: duetime_memory::Allocator = duetime_memory::Allocator;
+
 const USAGE: &str = "usage: floor w1|w2 [fifo|pull] | w4|w5 [K]
 K is the number of ports of a fat tree's switches, even and from 4 to 64; by default 32 (w4) or 40 (w5)";
 
@@ -64,6 +67,8 @@ fn rounds(k: &str, gbps: u32, traffic: Traffic) -> Option<(Outcome, f64)> {
         .parse()
         .ok()
         .filter(|k| (4..=64).contains(k) && k % 2 == 0)?;
+    // The simulator also has huge pages on large networks.
+    duetime_memory::prefer_huge_pages();
     let rounds = Rounds::new(FatTree { k, gbps }, traffic);
     Some(time(|| rounds.run()))
 }
