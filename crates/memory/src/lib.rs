@@ -17,6 +17,7 @@ static IS_PREFERRED: AtomicBool = AtomicBool::new(false);
 
 /// Requests huge pages for all later allocations of the process through [`Allocator`].
 pub fn prefer_huge_pages() {
+    pages::grow_heap_in_large_steps();
     IS_PREFERRED.store(true, Ordering::Relaxed);
 }
 
@@ -67,6 +68,26 @@ mod pages {
     /// parts of the table that are used.
     static ADVISED: [AtomicU64; 1 << (47 - SHIFT - 6)] = [const { AtomicU64::new(0) }; _];
 
+    /// Sets the steps in which the heap grows. By default they are smaller than a huge page, which the kernel provides
+    /// only within mapped memory.
+    pub(super) fn grow_heap_in_large_steps() {
+        #[cfg(target_env = "gnu")]
+        {
+            const STEP: i32 = 64 << 20;
+            /// Larger blocks are mapped separately. This is the largest value that the allocator accepts; setting the
+            /// steps would otherwise fix it at 128 KiB.
+            const LARGEST_ON_HEAP: i32 = 32 << 20;
+            for (option, value) in [
+                (libc::M_TOP_PAD, STEP),
+                (libc::M_MMAP_THRESHOLD, LARGEST_ON_HEAP),
+            ] {
+                // SAFETY: this changes the allocator's parameters under its lock. Blocks stay where they are.
+                #[expect(unsafe_code, reason = "a library call without a safe wrapper")]
+                let _refused = unsafe { libc::mallopt(option, value) };
+            }
+        }
+    }
+
     /// Advises the kernel to use huge pages for the block.
     pub(super) fn advise(address: usize, size: usize) {
         let first = address >> SHIFT;
@@ -83,7 +104,9 @@ mod pages {
             };
             if word.load(Ordering::Relaxed) & bit == 0 {
                 word.fetch_or(bit, Ordering::Relaxed);
-                madvise(page, page);
+                // The system's allocator writes a header behind the last block, and a page that was written before the
+                // advice stays small. So the advice is one page ahead of the blocks.
+                madvise(page, page + 1);
             }
         }
     }
@@ -102,5 +125,6 @@ mod pages {
 
 #[cfg(not(target_os = "linux"))]
 mod pages {
+    pub(super) fn grow_heap_in_large_steps() {}
     pub(super) fn advise(_: usize, _: usize) {}
 }
