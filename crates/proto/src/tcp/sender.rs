@@ -8,6 +8,7 @@ use super::{Config, Flags, Recovery, Segment, Timer};
 use crate::Message;
 use crate::window::{Control, Controller, Progress, Window, on};
 use duetime_core::fixed::Fraction;
+use duetime_core::prefetch::prefetch_lines;
 use duetime_core::{Span, Time};
 
 /// Sending end of one direction of a connection.
@@ -264,6 +265,14 @@ impl Sender {
             return None;
         }
         Some(self.transmit(now, seq, end))
+    }
+
+    /// Prefetches the state of selective recovery into the processor's caches, for a driver of very many senders.
+    #[inline]
+    pub fn prefetch_recovery(&self) {
+        if let Some(selective) = &self.selective {
+            prefetch_lines::<4, _>(&**selective);
+        }
     }
 
     /// Returns true if [`poll_transmit`](Self::poll_transmit) would return a segment.

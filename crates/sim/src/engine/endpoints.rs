@@ -167,6 +167,15 @@ impl Endpoints {
         });
     }
 
+    /// Prefetches the state that a sender keeps elsewhere. The sender must have been prefetched.
+    #[inline(always)]
+    pub fn prefetch_boxed(&self, sender: Handle) {
+        let index = sender.index as usize;
+        dispatch!(sender.family, T => if let Some(end) = T::table_ref(self).senders.get(index) {
+            end.machine.prefetch_boxed();
+        });
+    }
+
     /// Prefetches the state of a receiver.
     pub fn prefetch_receiver(&self, receiver: Handle) {
         let index = receiver.index as usize;

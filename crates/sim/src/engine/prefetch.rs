@@ -8,6 +8,7 @@
 //! modifies nothing and does not affect results.
 
 use super::endpoints::Endpoints;
+use super::family::Handle;
 use super::hosts::{Hosts, Owner};
 use super::wire::{Link, TO_HOST, Wire};
 use crate::packet::{NONE, Packet};
@@ -57,6 +58,8 @@ impl Prefetch<'_> {
             for event in events {
                 if let Some(port) = ports.get(event.id as usize) {
                     port.prefetch_on_link();
+                } else if let Some(sender) = self.upcoming_sender(event.id - links) {
+                    self.endpoints.prefetch_boxed(sender);
                 }
             }
         }
@@ -86,19 +89,27 @@ impl Prefetch<'_> {
         self.hosts.uplink(target & !TO_HOST)
     }
 
-    /// Prefetches the sender that a free NIC serves next. Returns the NIC's port.
+    /// Prefetches the sender that the free NIC at the port of `link` serves next. Returns the link, or `NONE` for an event
+    /// that is no departure.
     fn follow_departure(&self, link: u32) -> u32 {
-        let ports = self.wire.ports();
-        let Some(back) = ports.get(link as usize ^ 1) else {
+        if link as usize >= self.wire.links() {
             return NONE;
-        };
-        let from = Link::of(back).target;
-        if from & TO_HOST != 0
-            && let Some(sender) = self.hosts.upcoming_sender(from & !TO_HOST)
-        {
+        }
+        if let Some(sender) = self.upcoming_sender(link) {
             self.endpoints.prefetch_sender(sender);
         }
         link
+    }
+
+    /// Returns the sender that a free NIC at the port of `link` serves next, if any.
+    #[inline(always)]
+    fn upcoming_sender(&self, link: u32) -> Option<Handle> {
+        let back = self.wire.ports().get(link as usize ^ 1)?;
+        let from = Link::of(back).target;
+        if from & TO_HOST == 0 {
+            return None;
+        }
+        self.hosts.upcoming_sender(from & !TO_HOST)
     }
 }
 

@@ -149,6 +149,11 @@ impl Sender for Sending {
     }
 
     #[inline(always)]
+    fn prefetch_boxed(&self) {
+        self.machine.prefetch_recovery();
+    }
+
+    #[inline(always)]
     fn next_timeout(&self) -> Time {
         self.machine.next_timeout()
     }
