@@ -68,8 +68,8 @@ mod pages {
     /// parts of the table that are used.
     static ADVISED: [AtomicU64; 1 << (47 - SHIFT - 6)] = [const { AtomicU64::new(0) }; _];
 
-    /// Sets the steps in which the heap grows. By default they are smaller than a huge page, which the kernel provides
-    /// only within mapped memory.
+    /// Makes all threads use one heap that grows in large steps. By default the steps are smaller than a huge page, which
+    /// the kernel provides only within mapped memory, and the steps of the threads' heaps cannot be set.
     pub(super) fn grow_heap_in_large_steps() {
         #[cfg(target_env = "gnu")]
         {
@@ -78,6 +78,7 @@ mod pages {
             /// steps would otherwise fix it at 128 KiB.
             const LARGEST_ON_HEAP: i32 = 32 << 20;
             for (option, value) in [
+                (libc::M_ARENA_MAX, 1),
                 (libc::M_TOP_PAD, STEP),
                 (libc::M_MMAP_THRESHOLD, LARGEST_ON_HEAP),
             ] {

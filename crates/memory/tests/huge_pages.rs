@@ -43,7 +43,7 @@ fn only_later_allocations_are_advised() {
     assert!(is_advised(&grown));
     grown.resize(200 << 20, 2);
     assert!(is_advised(&grown) && grown[0] == 1);
-    // Simulations allocate small blocks on heaps of their threads.
+    // Simulations allocate small blocks on several threads.
     let thread = std::thread::spawn(|| {
         let blocks: Vec<Vec<u64>> = (0..20_000).map(|i| vec![i; 50]).collect();
         is_advised(blocks.last().expect("blocks"))
