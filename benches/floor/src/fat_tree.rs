@@ -1,8 +1,8 @@
 //! Fat tree: numbers of its switches, ports and links, and paths.
 //!
 //! Edge switches come first, followed by aggregation switches and core switches. The first half of the ports of an edge
-//! or aggregation switch leads down. A link has the number of the port at its near end, port p of switch s being
-//! s·k + p; the hosts' own links follow. For the ends of links, the hosts of each edge switch are one more node: node s is
+//! or aggregation switch leads down. A link has the number of the port at its near end, port p of switch s being s·k +
+//! p; the hosts' own links follow. For the ends of links, the hosts of each edge switch are one more node: node s is
 //! switch s for all switches, and then come the racks of hosts, in which host number i of a rack has port i.
 
 use crate::random::Random;
@@ -64,8 +64,8 @@ impl FatTree {
         between_switches.chain(from_hosts).collect()
     }
 
-    /// Returns a random one of the shortest paths between two hosts: [`PORT_BITS`] for the port of each switch, in order
-    /// from the low bits.
+    /// Returns a random one of the shortest paths between two hosts: [`PORT_BITS`] for the port of each switch, in
+    /// order from the low bits.
     pub(crate) fn path(self, from: u32, to: u32, random: &mut Random) -> u32 {
         let half = self.half();
         let (from_rack, rack) = (from / half, to / half);

@@ -8,8 +8,8 @@
 //!
 //! Each link keeps its packets, waiting or in flight, in one ring, because they arrive in the order in which they were
 //! sent. For W1 and W2 ([`Floor`]), an event queue holds only the next arrival of each busy link. All events are within
-//! one packet time plus one link latency from now, so a wheel of that span needs no overflow. W4 and W5 ([`Rounds`]) need
-//! no event queue: each node in turn processes what arrives there within two latencies.
+//! one packet time plus one link latency from now, so a wheel of that span needs no overflow. W4 and W5 ([`Rounds`])
+//! need no event queue: each node in turn processes what arrives there within two latencies.
 
 #![forbid(unsafe_code)]
 #![allow(

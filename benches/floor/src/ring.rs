@@ -52,8 +52,8 @@ impl<T: Copy> Ring<T> {
         (self.head != self.tail).then(|| self.at(self.head))
     }
 
-    /// Returns true if the ring is empty, and if so continues at its first slots, so that a ring that was once long does
-    /// not pass through all of its slots with few entries.
+    /// Returns true if the ring is empty, and if so continues at its first slots, so that a ring that was once long
+    /// does not pass through all of its slots with few entries.
     #[inline]
     pub(crate) fn rewind_if_empty(&mut self) -> bool {
         let is_empty = self.head == self.tail;

@@ -2,10 +2,10 @@
 //!
 //! No node affects another sooner than one latency, and a switch's neighbours are not neighbours of each other. So in a
 //! round, the aggregation switches and the hosts run for two latencies, and then the edge and core switches run for the
-//! two latencies that end one latency later. These are the windows of the simulator (`crates/sim/src/engine/windows.rs`)
-//! with a sub-partition per rack and switch. All packets that arrive at a node in its window are on its links when its
-//! turn comes: they are taken from the links together, sorted, and passed on in order of time. A host has a single
-//! incoming link, whose packets are in order.
+//! two latencies that end one latency later. These are the windows of the simulator
+//! (`crates/sim/src/engine/windows.rs`) with a sub-partition per rack and switch. All packets that arrive at a node in
+//! its window are on its links when its turn comes: they are taken from the links together, sorted, and passed on in
+//! order of time. A host has a single incoming link, whose packets are in order.
 //!
 //! The ports are unbounded and mark from 65 packets on, and all flows are DCTCP's, also where the simulator's are
 //! TCP with ports that drop. A flow's state exists from its start to its last acknowledgement.

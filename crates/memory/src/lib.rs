@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static IS_PREFERRED: AtomicBool = AtomicBool::new(false);
 
-/// Requests huge pages for all later allocations of the process through [`Allocator`].
+/// Requests huge pages for all later allocations of the process through [`Allocator`]. With glibc, all threads started
+/// later share one heap, which grows in steps of 64 MiB.
 pub fn prefer_huge_pages() {
     pages::grow_heap_in_large_steps();
     IS_PREFERRED.store(true, Ordering::Relaxed);
@@ -68,8 +69,8 @@ mod pages {
     /// parts of the table that are used.
     static ADVISED: [AtomicU64; 1 << (47 - SHIFT - 6)] = [const { AtomicU64::new(0) }; _];
 
-    /// Makes all threads use one heap that grows in large steps. By default the steps are smaller than a huge page, which
-    /// the kernel provides only within mapped memory, and the steps of the threads' heaps cannot be set.
+    /// Makes all threads use one heap that grows in large steps. By default the steps are smaller than a huge page,
+    /// which the kernel provides only within mapped memory, and the steps of the threads' heaps cannot be set.
     pub(super) fn grow_heap_in_large_steps() {
         #[cfg(target_env = "gnu")]
         {

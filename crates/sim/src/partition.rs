@@ -239,7 +239,8 @@ impl Subpartitions {
         }
     }
 
-    /// Returns true if `link` leads to a sub-partition of partition `index` from another one, or from another partition.
+    /// Returns true if `link` leads to a sub-partition of partition `index` from another one, or from another
+    /// partition.
     pub fn is_inlet(&self, link: &DirectedLink, partition_of: &[u16], index: u16) -> bool {
         let ends = [link.from, link.to].map(|node| node as usize);
         let [from, to] = ends.map(|node| (partition_of[node], self.of_node[node]));

@@ -21,8 +21,8 @@ impl<F: Frame> Port<F> {
         self.wire.prefetch_first();
     }
 
-    /// Prefetches the packets that were on the link at the last drain, at most 16, and at least the next one to arrive, which
-    /// may have left since then.
+    /// Prefetches the packets that were on the link at the last drain, at most 16, and at least the next one to arrive,
+    /// which may have left since then.
     #[inline(always)]
     pub fn prefetch_on_link(&self) {
         let on_link = self.wire.len().saturating_sub(self.staying);

@@ -1,8 +1,8 @@
 //! Stages of a campaign that repeats its points until its verdicts are settled.
 //!
-//! Each point starts with the repetitions of a quick campaign. After a stage, the points that an unsettled verdict needs
-//! get twice as many, at least [`MIN_SEEDS`] and up to those of a full campaign. Points that are only drawn keep theirs.
-//! What is run depends only on the results, not on the number of jobs or on interruptions.
+//! Each point starts with the repetitions of a quick campaign. After a stage, the points that an unsettled verdict
+//! needs get twice as many, at least [`MIN_SEEDS`] and up to those of a full campaign. Points that are only drawn keep
+//! theirs. The runs depend only on earlier results, not on the number of jobs or on interruptions.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,9 +1,9 @@
 //! Clock of a partition and its pending events.
 //!
 //! There is one event per packet-hop: a link's packets in flight are in its port's ring, and the queue holds only the
-//! next arrival of each busy link; arrivals over inlets bypass it (see `wire::inlets`). Events are ordered by (time, kind, hash, number). The hash is keyed by the link or
-//! host and by the number of events it has had. The order therefore depends neither on when an event was inserted nor
-//! on the number of partitions (see `queue`).
+//! next arrival of each busy link; arrivals over inlets bypass it (see `wire::inlets`). Events are ordered by (time,
+//! kind, hash, number). The hash is keyed by the link or host and by the number of events it has had. The order
+//! therefore depends neither on when an event was inserted nor on the number of partitions (see `queue`).
 
 use super::wheel::Wheel;
 use crate::partition::Subpartitions;

@@ -89,8 +89,8 @@ impl Prefetch<'_> {
         self.hosts.uplink(target & !TO_HOST)
     }
 
-    /// Prefetches the sender that the free NIC at the port of `link` serves next. Returns the link, or `NONE` for an event
-    /// that is no departure.
+    /// Prefetches the sender that the free NIC at the port of `link` serves next. Returns the link, or `NONE` for an
+    /// event that is no departure.
     fn follow_departure(&self, link: u32) -> u32 {
         if link as usize >= self.wire.links() {
             return NONE;

@@ -12,8 +12,8 @@ pub(super) fn header_bytes(config: &Config, context: &Context) -> u32 {
     config.wire.header_bytes + u32::from(context.frame_overhead)
 }
 
-/// Creates a packet of this endpoint without extra. `seq` is that of D3, `bytes` the length of the IP packet, and `bits`
-/// holds the direction flag.
+/// Creates a packet of this endpoint without extra. `seq` is that of D3, `bytes` the length of the IP packet, and
+/// `bits` holds the direction flag.
 #[inline(always)]
 pub(super) fn create(
     binding: &Binding,

@@ -174,8 +174,8 @@ impl Crossings {
         messages.packets.push(message);
     }
 
-    /// Removes the packets that arrive over the inlet `link` before `end` and passes them to `take`, first to last. Returns
-    /// the time of the next arrival.
+    /// Removes the packets that arrive over the inlet `link` before `end` and passes them to `take`, first to last.
+    /// Returns the time of the next arrival.
     #[inline(always)]
     pub(super) fn take_arriving_before(
         &mut self,

@@ -71,8 +71,8 @@ impl Link {
     /// The program at the port of the reversed link processes the replies that arrive over this link.
     pub const REPLIES: u32 = 1024;
 
-    /// The link leads to a switch from another sub-partition or partition, and its arrivals need no special handling: they
-    /// are gathered window by window (see [`inlets`](super::inlets)).
+    /// The link leads to a switch from another sub-partition or partition, and its arrivals need no special handling:
+    /// they are gathered window by window (see [`inlets`](super::inlets)).
     pub const INLET: u32 = 16384;
 
     /// Flags of a link whose port has a program that samples the queue, without further special handling.
