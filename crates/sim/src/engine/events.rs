@@ -167,12 +167,19 @@ impl Events {
     /// Moves single events that are due before `end` from the wheel into the queue, as far as the queue's calendars
     /// reach. Returns the time before which the queue is complete. Calls `on_timer` with the host and slot of each
     /// timer moved.
-    pub(super) fn complete_queue(&mut self, end: Time, mut on_timer: impl FnMut(u32, u32)) -> Time {
+    pub(super) fn complete_queue(&mut self, end: Time, on_timer: impl FnMut(u32, u32)) -> Time {
         let next = self.next();
         if next >= end {
             return end;
         }
         let until = end.min(next + self.reach);
+        self.release(until, on_timer);
+        until
+    }
+
+    /// Moves single events that are due before `until` from the wheel into the queue. Calls `on_timer` with the host and
+    /// slot of each timer moved.
+    pub(super) fn release(&mut self, until: Time, mut on_timer: impl FnMut(u32, u32)) {
         let Self {
             wheel,
             queue,
@@ -186,7 +193,6 @@ impl Events {
             }
             queue.push_single_to(subpartition_of(order, of_host, of_target), time_ps, order);
         });
-        until
     }
 
     /// Adapts the bucket width to the density of events. `hops` is the number of packet-hops so far. Call only if there

@@ -59,6 +59,8 @@ pub(super) struct Windows {
     neighbours: Vec<Vec<(u16, Span)>>,
     /// Time before which all events of each sub-partition have been processed.
     pub(super) clocks: Vec<Time>,
+    /// Sub-partitions of each side of the network; see [`Subpartitions::sides`].
+    pub(super) sides: Option<[Vec<u16>; 2]>,
     /// Arrivals over inlets in the current window.
     pub(super) gathered: Gathered,
     /// Events of the current window; empty between windows.
@@ -70,6 +72,7 @@ impl Windows {
         Self {
             neighbours: subpartitions.neighbours.clone(),
             clocks: vec![Time::ZERO; subpartitions.len()],
+            sides: subpartitions.sides.clone(),
             gathered: Gathered::default(),
             due: Vec::new(),
         }
@@ -103,6 +106,7 @@ mod tests {
         let ring = Subpartitions {
             of_node: of_node.clone(),
             neighbours: (0..3).map(around).collect(),
+            sides: None,
         };
         assert_eq!(
             windows_of(&ring, 2),
@@ -115,6 +119,7 @@ mod tests {
                 vec![(2, us(20))],
                 vec![(0, us(20)), (1, us(30))],
             ],
+            sides: None,
         };
         assert_eq!(
             windows_of(&star, 2),

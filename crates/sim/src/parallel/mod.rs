@@ -32,6 +32,8 @@ pub(crate) fn run(
     measures_rounds: bool,
 ) -> Ended {
     let count = partitions.len();
+    let has_sides = partitions.iter().all(Partition::has_sides);
+    let sides = if has_sides { 2 } else { 1 };
     // With more partitions than processors, the others cannot arrive while this one spins.
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let shared = Shared::new(count, if count > processors { 0 } else { SPINS });
@@ -43,10 +45,12 @@ pub(crate) fn run(
             .map(|(index, partition)| {
                 let partition = Measured {
                     partition,
+                    has_sides,
                     hops: measures_rounds.then(Vec::new),
                     crossings: 0,
                 };
-                scope.spawn(move || rounds::run(clock, shared, partition, index, lookahead))
+                scope
+                    .spawn(move || rounds::run(clock, shared, partition, index, (sides, lookahead)))
             })
             .collect();
         handles
@@ -67,6 +71,7 @@ pub(crate) fn run(
 /// A partition whose share of each round may be measured.
 struct Measured {
     partition: Partition,
+    has_sides: bool,
     /// Packet-hops of each round, if they are measured.
     hops: Option<Vec<u32>>,
     /// Packets sent to other partitions.
@@ -113,9 +118,13 @@ impl Part for Measured {
         self.partition.mark(reached);
     }
 
-    fn run_before(&mut self, end: Time) {
+    fn run_before(&mut self, side: usize, end: Time) {
         let before = self.partition.packet_hops();
-        self.partition.run_before(end);
+        if self.has_sides {
+            self.partition.run_side_before(side, end);
+        } else {
+            self.partition.run_before(end);
+        }
         if let Some(hops) = &mut self.hops {
             hops.push((self.partition.packet_hops() - before) as u32);
         }

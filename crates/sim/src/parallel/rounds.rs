@@ -1,5 +1,8 @@
 //! A conservative parallel simulation. All partitions process the events before a common horizon: the earliest pending
 //! event plus the shortest latency between partitions. Then they exchange the packets that crossed.
+//!
+//! If each partition has two sides, such that no link joins nodes of one side, the sides run in turn. Each then runs for
+//! two latencies at a time: one until the other side's events, and one until these affect it.
 
 use super::barrier::{Barrier, Guard};
 use super::sync::{AtomicBool, AtomicI64, AtomicU64, Mutex};
@@ -23,8 +26,8 @@ pub trait Part {
     fn next_mark(&self) -> Time;
     /// Handles a mark at or before `reached`.
     fn mark(&mut self, reached: Time);
-    /// Processes the events before `end`.
-    fn run_before(&mut self, end: Time);
+    /// Processes the events of side `side` before `end`; those of the partition if it has one side.
+    fn run_before(&mut self, side: usize, end: Time);
     /// Moves the packets for partition `to` to `messages`. Returns the arrival time of the first, or [`Time::MAX`].
     fn exchange_messages(&mut self, to: usize, messages: &mut Self::Messages) -> Time;
     /// Takes the packets of another partition.
@@ -66,15 +69,43 @@ pub struct Shared<M> {
     cancelled: AtomicBool,
 }
 
-/// Runs partition `index` to the end of the run. Returns the partition and the end.
+/// Times before which all events of each side have been processed. They are equal in all threads.
+struct Sides {
+    clocks: Vec<Time>,
+    lookahead: Span,
+}
+
+impl Sides {
+    /// Returns the side that runs next, and the end of its window: no event of the other side, or of the only one,
+    /// affects it before. `next` is the time of the earliest event, and `limit` a later time that no window exceeds.
+    fn open_window(&mut self, next: Time, limit: Time) -> (usize, Time) {
+        for clock in &mut self.clocks {
+            *clock = next.max(*clock);
+        }
+        let sides = self.clocks.len();
+        let side = (0..sides)
+            .min_by_key(|&side| self.clocks[side])
+            .unwrap_or(0);
+        let end = (self.clocks[(side + 1) % sides] + self.lookahead).min(limit);
+        self.clocks[side] = end;
+        (side, end)
+    }
+}
+
+/// Runs partition `index` to the end of the run. `sides` is the number of sides, 1 or 2, and the latency between them.
+/// Returns the partition and the end.
 pub fn run<P: Part>(
     ends: &impl Ends,
     shared: &Shared<P::Messages>,
     mut partition: P,
     index: usize,
-    lookahead: Span,
+    (sides, lookahead): (usize, Span),
 ) -> (P, Time) {
     let _guard = Guard(&shared.barrier);
+    let mut sides = Sides {
+        clocks: vec![Time::ZERO; sides],
+        lookahead,
+    };
     let mut boundary = None;
     let mut first_sent = Time::MAX;
     let [mut window, mut following] = shared.windows.each_ref();
@@ -101,10 +132,9 @@ pub fn run<P: Part>(
             Some(_) => {}
             None => boundary = Some(ends.next_boundary(next, Time::ZERO)),
         }
-        let end = (next + lookahead)
-            .min(boundary.expect("set above"))
-            .min(partition.next_mark());
-        partition.run_before(end);
+        let limit = (boundary.expect("set above")).min(partition.next_mark());
+        let (side, end) = sides.open_window(next, limit);
+        partition.run_before(side, end);
         first_sent = Time::MAX;
         for (to, messages) in following.messages.iter().enumerate() {
             if to != index {

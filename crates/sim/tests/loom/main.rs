@@ -16,18 +16,21 @@ use model::{Partition, Strides, alone};
 use parallel::barrier::{Barrier, Guard};
 use parallel::rounds::{self, Shared};
 
-/// Runs two partitions on two threads. Returns their logs of (time, events left), and true if the run was cancelled.
-fn run_two(strides: Strides) -> (Vec<model::Log>, bool) {
+/// Runs two partitions on two threads, which are one side each if `sides` is 2. Returns their logs of (time, events
+/// left), and true if the run was cancelled.
+fn run_two(strides: Strides, sides: usize) -> (Vec<model::Log>, bool) {
     let shared = Arc::new(Shared::new(2, 0));
     let spawn = |index: usize| {
         let shared = Arc::clone(&shared);
         loom::thread::spawn(move || {
-            let partition = Partition::new(index);
-            rounds::run(&strides, &shared, partition, index, model::LATENCY)
+            let partition = Partition::new(index, sides == 2);
+            let sides = (sides, model::LATENCY);
+            rounds::run(&strides, &shared, partition, index, sides)
         })
     };
     let other = spawn(1);
-    let (first, end) = rounds::run(&strides, &shared, Partition::new(0), 0, model::LATENCY);
+    let partition = Partition::new(0, sides == 2);
+    let (first, end) = rounds::run(&strides, &shared, partition, 0, (sides, model::LATENCY));
     let (second, other_end) = other.join().expect("the partition ends");
     assert_eq!(end, other_end, "both partitions end at the same time");
     (
@@ -39,7 +42,16 @@ fn run_two(strides: Strides) -> (Vec<model::Log>, bool) {
 #[test]
 fn two_partitions_equal_one() {
     explore("two partitions", 3, || {
-        let (logs, is_cancelled) = run_two(Strides::to_the_end());
+        let (logs, is_cancelled) = run_two(Strides::to_the_end(), 1);
+        assert!(!is_cancelled);
+        assert_eq!(logs, alone());
+    });
+}
+
+#[test]
+fn two_sides_equal_one_partition() {
+    explore("two sides", 3, || {
+        let (logs, is_cancelled) = run_two(Strides::to_the_end(), 2);
         assert!(!is_cancelled);
         assert_eq!(logs, alone());
     });
@@ -48,7 +60,7 @@ fn two_partitions_equal_one() {
 #[test]
 fn cancelled_run_ends_on_both_threads() {
     explore("cancelled run", 3, || {
-        let (logs, is_cancelled) = run_two(Strides::cancelled_at_the_first());
+        let (logs, is_cancelled) = run_two(Strides::cancelled_at_the_first(), 1);
         assert!(is_cancelled);
         for (log, whole) in logs.iter().zip(alone()) {
             assert!(whole.starts_with(log), "{log:?}");

@@ -18,6 +18,8 @@ pub type Log = Vec<(u64, u32)>;
 #[derive(Default)]
 pub struct Partition {
     index: usize,
+    /// True if this partition is side `index` of two, so that the partitions run in turn.
+    is_side: bool,
     events: BTreeMap<u64, u32>,
     /// Packets for the other partition.
     sent: Vec<(u64, u32)>,
@@ -28,9 +30,10 @@ pub struct Partition {
 }
 
 impl Partition {
-    pub fn new(index: usize) -> Self {
+    pub fn new(index: usize, is_side: bool) -> Self {
         Self {
             index,
+            is_side,
             events: FIRST[index].iter().copied().collect(),
             ..Self::default()
         }
@@ -78,7 +81,10 @@ impl Part for Partition {
         }
     }
 
-    fn run_before(&mut self, end: Time) {
+    fn run_before(&mut self, side: usize, end: Time) {
+        if self.is_side && side != self.index {
+            return;
+        }
         self.end = self.end.max(end.as_ps());
         while let Some((&at, &further)) = self.events.range(..end.as_ps()).next() {
             self.events.remove(&at);

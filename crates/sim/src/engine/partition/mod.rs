@@ -51,7 +51,7 @@ impl Partition {
     ) -> Self {
         let network = &setup.network;
         let count = subpartitions(setup, options, observed.is_some());
-        let subpartitions = Subpartitions::cut(network, &cut.partition_of, index, count);
+        let subpartitions = Subpartitions::cut(network, cut, index, count);
         let faults = faults::State::new(&options.faults);
         let wire_faults = WireFaults {
             loses_requests: (faults.as_ref()).is_some_and(|state| state.loses_requests()),
@@ -102,6 +102,15 @@ impl Partition {
     /// Returns true if a workload of this partition has a wake-up scheduled.
     pub fn has_wakes(&self) -> bool {
         self.applications.has_wakes()
+    }
+
+    /// Returns true if the two sides of the network may run in turn; see [`Partition::run_side_before`].
+    #[cfg_attr(
+        not(feature = "threads"),
+        allow(dead_code, reason = "only a run on several threads has sides")
+    )]
+    pub fn has_sides(&self) -> bool {
+        self.windows.sides.is_some()
     }
 
     /// Returns the number of packet-hops so far.

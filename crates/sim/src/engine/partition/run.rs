@@ -59,18 +59,41 @@ impl Partition {
             for subpartition in 0..clocks.len() {
                 let horizon = self.windows.horizon(subpartition).min(end);
                 self.windows.clocks[subpartition] = horizon;
-                let events = &mut self.context.events;
-                events.prefetch_subpartition(subpartition + 1);
-                if events.has_event_before(subpartition, horizon) {
-                    events.queue.enter(subpartition);
-                    self.run_window(subpartition, horizon);
-                }
+                (self.context.events).prefetch_subpartition(subpartition + 1);
+                self.run_window(subpartition, horizon);
             }
         }
     }
 
-    /// Processes the events of the open sub-partition before `end`: arrivals over its inlets, and those of its queue.
+    /// Processes every event of side `side` of the network before `end`. No event of the other side, in any partition,
+    /// that has not been processed may affect them.
+    #[cfg_attr(
+        not(feature = "threads"),
+        allow(dead_code, reason = "only a run on several threads has sides")
+    )]
+    pub fn run_side_before(&mut self, side: usize, end: Time) {
+        let (hosts, endpoints) = (&self.hosts, &self.endpoints);
+        self.context.events.release(end, |host, slot| {
+            prefetch::owner(endpoints, hosts.owner(host, slot));
+        });
+        let sides = self.windows.sides.take().expect("the network has sides");
+        for (&subpartition, following) in sides[side].iter().zip(1..) {
+            if let Some(&following) = sides[side].get(following) {
+                (self.context.events).prefetch_subpartition(usize::from(following));
+            }
+            self.run_window(usize::from(subpartition), end);
+        }
+        self.windows.sides = Some(sides);
+    }
+
+    /// Processes the events of a sub-partition before `end`: arrivals over its inlets, and those of its queue.
+    #[inline(never)]
     fn run_window(&mut self, subpartition: usize, end: Time) {
+        let events = &mut self.context.events;
+        if !events.has_event_before(subpartition, end) {
+            return;
+        }
+        events.queue.enter(subpartition);
         self.prefetch_window(end);
         let mut gathered = std::mem::take(&mut self.windows.gathered);
         if self.context.events.inlets[subpartition].next < end {

@@ -1,10 +1,15 @@
 //! Splits a network into partitions for threads, and a large partition into sub-partitions that fit the processor's
-//! caches. A rack's switch and hosts are never separated.
+//! caches (see `subpartitions`). A rack's switch and hosts are never separated.
+
+mod groups;
+mod subpartitions;
+
+pub use subpartitions::Subpartitions;
 
 use crate::topology::{DirectedLink, Network};
 use duetime_core::Span;
+use groups::groups;
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 /// Marks a divided switch in [`Cut::partition_of`]. Most of its ports are in the partition that they lead to, and a
 /// packet that arrives at the switch is processed in the partition of its output port.
@@ -170,118 +175,6 @@ fn divided(network: &Network) -> Vec<bool> {
     divided
 }
 
-/// Sub-partitions of a partition. An event in one affects another only after the latency of the links between them.
-#[derive(Clone, Debug)]
-pub struct Subpartitions {
-    /// Sub-partition of each node; 0 for nodes of other partitions.
-    pub of_node: Vec<u16>,
-    /// Neighbours of each sub-partition that have a link into it, with the shortest latency of these links.
-    pub neighbours: Vec<Vec<(u16, Span)>>,
-}
-
-impl Subpartitions {
-    /// Splits partition `index` of `partition_of` into at most `count` sub-partitions: one per rack or switch if `count`
-    /// permits, otherwise neighbouring racks with about equal work. Makes only one sub-partition if a link without
-    /// latency would join two.
-    pub fn cut(network: &Network, partition_of: &[u16], index: u16, count: usize) -> Self {
-        let mut groups = groups(network, &vec![false; network.nodes.len()]);
-        groups.retain(|(_, nodes)| partition_of[nodes[0] as usize] == index);
-        groups.sort_unstable_by_key(|(_, nodes)| nodes[0]);
-        let count = count.min(groups.len()).max(1);
-        let total: u128 = groups.iter().map(|(weight, _)| weight).sum();
-        let mut subpartitions = Self {
-            of_node: vec![0; network.nodes.len()],
-            neighbours: Vec::new(),
-        };
-        let is_one_each = groups.len() == count;
-        let mut before = 0;
-        for (number, (weight, nodes)) in groups.into_iter().enumerate() {
-            let subpartition = if is_one_each {
-                number as u16
-            } else {
-                (before * count as u128 / total.max(1)) as u16
-            };
-            before += weight;
-            for node in nodes {
-                subpartitions.of_node[node as usize] = subpartition;
-            }
-        }
-        let mut neighbours = vec![BTreeMap::new(); count];
-        for link in &network.links {
-            let [from, to] = [link.from, link.to].map(|node| node as usize);
-            let [from_partition, to_partition] = [from, to].map(|node| partition_of[node]);
-            let [sent, reached] = [from, to].map(|node| subpartitions.of_node[node]);
-            if from_partition == index && to_partition == index && sent != reached {
-                let shortest = neighbours[usize::from(reached)]
-                    .entry(sent)
-                    .or_insert(link.latency);
-                *shortest = link.latency.min(*shortest);
-            }
-        }
-        if neighbours
-            .iter()
-            .any(|from| from.values().any(|&latency| latency == Span::ZERO))
-        {
-            return Self::one(network);
-        }
-        subpartitions.neighbours = neighbours
-            .into_iter()
-            .map(|from| from.into_iter().collect())
-            .collect();
-        subpartitions
-    }
-
-    /// Creates a single sub-partition of the whole partition.
-    pub fn one(network: &Network) -> Self {
-        Self {
-            of_node: vec![0; network.nodes.len()],
-            neighbours: vec![Vec::new()],
-        }
-    }
-
-    /// Returns true if `link` leads to a sub-partition of partition `index` from another one, or from another
-    /// partition.
-    pub fn is_inlet(&self, link: &DirectedLink, partition_of: &[u16], index: u16) -> bool {
-        let ends = [link.from, link.to].map(|node| node as usize);
-        let [from, to] = ends.map(|node| (partition_of[node], self.of_node[node]));
-        self.len() > 1 && to.0 == index && from != to
-    }
-
-    /// Returns the number of sub-partitions.
-    pub fn len(&self) -> usize {
-        self.neighbours.len()
-    }
-}
-
-/// Returns the groups of nodes that stay together, divided switches excluded, with their weights. A
-/// node's work is the number of packets that reach it, estimated by its incoming capacity. A host counts twice because
-/// of its transports. Packets that reach a divided switch are the work of the node behind the output port.
-fn groups(network: &Network, divided: &[bool]) -> Vec<(u128, Vec<u32>)> {
-    let racks = network
-        .nodes
-        .iter()
-        .map(|node| node.rack)
-        .max()
-        .map_or(0, |rack| rack as usize + 1);
-    let mut groups = vec![(0u128, Vec::new()); racks];
-    for (number, node) in network.nodes.iter().enumerate() {
-        if !divided[number] {
-            groups[node.rack as usize].1.push(number as u32);
-        }
-    }
-    for link in &network.links {
-        let to = &network.nodes[link.to as usize];
-        let factor = if to.host.is_some() || divided[link.from as usize] {
-            2
-        } else {
-            1
-        };
-        groups[to.rack as usize].0 += u128::from(link.rate.as_bps()) * factor;
-    }
-    groups.retain(|(_, nodes)| !nodes.is_empty());
-    groups
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -366,29 +259,6 @@ mod tests {
             of_core += 1;
         }
         assert_eq!(of_core, 16, "of 4 core switches with 8 links each");
-    }
-
-    /// If there are enough sub-partitions, each rack and each spine is one; otherwise neighbouring racks share one, and
-    /// their works are about equal.
-    #[test]
-    fn racks_and_switches_are_subpartitions() {
-        let network = leaf_spine(6, 2, 0.0);
-        let of = |node: usize, count: usize| {
-            let subpartitions =
-                Subpartitions::cut(&network, &vec![0; network.nodes.len()], 0, count);
-            (subpartitions.of_node[node], subpartitions.len())
-        };
-        let first_hosts = [0, 40, 80, 120, 160, 200];
-        assert_eq!(
-            first_hosts.map(|host| of(host, 100)),
-            [0, 1, 2, 3, 4, 5].map(|number| (number, 8)),
-            "each rack, and the two spines"
-        );
-        assert_eq!(
-            first_hosts.map(|host| of(host, 2)),
-            [0, 0, 0, 0, 0, 1].map(|number| (number, 2)),
-            "a spine is as much work as 1.2 racks"
-        );
     }
 
     /// A switch is not divided if losses are drawn on its links or if the caller forbids it.
