@@ -28,17 +28,25 @@ impl<F: Frame> Port<F> {
     /// [`Port::delay_last`] for the bound on the delay.
     #[inline(always)]
     pub fn offer_fifo_delayed(&mut self, now: Time, frame: F, delay: Span) -> Option<Sent> {
+        let admitted = self.offer_fifo_admitted(now, frame, delay);
+        admitted.map(|(_, sent)| sent)
+    }
+
+    /// Same as [`Port::offer_fifo_delayed`], but also returns the packet, which may have been marked.
+    #[inline(always)]
+    pub fn offer_fifo_admitted(&mut self, now: Time, frame: F, delay: Span) -> Option<(F, Sent)> {
         debug_assert!(!self.has_classes());
         let bytes = frame.wire_bytes();
         if self.is_low(self.staying, bytes) {
-            return Some(self.accept_fifo_unmarked(now, frame, delay));
+            return Some((frame, self.accept_fifo_unmarked(now, frame, delay)));
         }
         self.remove_departed(now);
         if !self.admits_fifo(bytes) {
             self.refuse(frame);
             return None;
         }
-        Some(self.accept_fifo(now, frame, delay))
+        let frame = self.admit(frame, self.staying);
+        Some((frame, self.append(now, frame, delay)))
     }
 
     /// Sends a packet at `now` from an idle port without classes, limits or marking, as a pulling NIC does. The packet

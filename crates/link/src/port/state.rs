@@ -102,6 +102,12 @@ impl<F: Frame> Port<F> {
         self.queue_integral = self.queue_integral.wrapping_add(byte_time);
     }
 
+    /// Returns the number of packets ever put on the link, those that wait in the ring of a FIFO port included.
+    #[inline(always)]
+    pub fn carried(&self) -> u64 {
+        self.wire.pushed()
+    }
+
     /// Returns the packet that was sent last, or `None` if it has been taken.
     pub fn last_sent(&self) -> Option<F> {
         (!self.wire.is_empty()).then(|| self.wire.back(1).frame)

@@ -88,7 +88,7 @@ pub enum Single {
 pub(super) struct Inlets {
     /// Time of the next arrival, or [`Time::MAX`] if there is none.
     pub(super) next: Time,
-    /// Links that carry packets.
+    /// Links that carry packets of this partition.
     pub(super) busy: Vec<u32>,
 }
 
@@ -236,6 +236,13 @@ impl Events {
         let inlets = &mut self.inlets[usize::from(self.of_target[link as usize])];
         inlets.next = at.min(inlets.next);
         inlets.busy.push(link);
+    }
+
+    /// Notes that a packet from another partition arrives over an inlet of a sub-partition at `at`.
+    #[inline(always)]
+    pub fn expect_arrival_in(&mut self, subpartition: u16, at: Time) {
+        let inlets = &mut self.inlets[usize::from(subpartition)];
+        inlets.next = at.min(inlets.next);
     }
 
     /// Schedules the arrival with index `number` at the far end of `link`. The index orders simultaneous events and

@@ -3,7 +3,8 @@
 use super::contents::Contents;
 use super::family::{Family, families};
 use crate::capture::Decoded;
-use crate::packet::Packet;
+use crate::packet::{NONE, Packet};
+use duetime_core::prefetch::prefetch;
 use slab::Slab;
 
 /// Contents that [`Extras`] stores; implemented for each family by `extras!`.
@@ -42,6 +43,21 @@ macro_rules! extras {
                 let index = packet.extra as usize;
                 match Family::of(packet) {
                     $(Family::$family => Extra::$family(self.$module.remove(index)),)+
+                }
+            }
+
+            /// Prefetches the contents of a packet, if it has some, for [`Extras::remove`].
+            #[inline(always)]
+            pub fn prefetch(&self, packet: &Packet) {
+                if packet.extra == NONE {
+                    return;
+                }
+                match Family::of(packet) {
+                    $(Family::$family => {
+                        if let Some(extra) = self.$module.get(packet.extra as usize) {
+                            prefetch(extra);
+                        }
+                    })+
                 }
             }
 

@@ -8,7 +8,6 @@ use crate::packet::{NONE, Packet};
 use crate::partition::{Cut, DIVIDED};
 use crate::topology::Network;
 use duetime_core::Time;
-use duetime_core::prefetch::prefetch;
 use duetime_link::Port;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -34,12 +33,12 @@ impl Messages {
 pub(super) struct Message {
     pub(super) arrival: Time,
     pub(super) packet: Packet,
-    link: u32,
+    pub(super) link: u32,
     /// Number of packets that the link has carried, including this one, modulo 2³². The arrival has this number in
     /// whichever partition it occurs.
     pub(super) number: u32,
-    /// Link by which the packet leaves a divided switch, or `NONE`.
-    out: u32,
+    /// Link by which the packet leaves the switch where it arrives.
+    pub(super) out: u32,
 }
 
 /// Links between this partition and others.
@@ -48,36 +47,42 @@ pub struct Crossings {
     partition: u16,
     /// Packets that will arrive in this partition, by link, in order of arrival. Empty if there is one partition.
     inbound: Vec<VecDeque<Message>>,
+    /// Packets that will arrive over inlets, by sub-partition, in any order; see [`inlets`](super::inlets).
+    gathering: Vec<Vec<Message>>,
+    /// Sub-partition in which each link is an inlet, or [`QUEUED`]. Empty if there is one partition.
+    inlet_of: Vec<u16>,
     /// Packets for other partitions, by partition.
     outbound: Vec<Messages>,
-    /// Number of packets that each link has carried from this partition. Empty if there is one partition.
-    carried: Vec<u32>,
-    /// Partition of each link's far end, or [`DIVIDED`].
-    leads_to: Vec<u16>,
+    /// Partition of each switch, or [`DIVIDED`].
+    partition_of: Vec<u16>,
     cut: Arc<Cut>,
 }
 
+/// Marks a link whose arrivals are events of the queue in [`Crossings::inlet_of`].
+const QUEUED: u16 = u16::MAX;
+
 impl Crossings {
-    /// Creates the crossings of partition `partition`, with nothing in flight.
-    pub fn new(network: &Network, cut: &Arc<Cut>, partition: u16) -> Self {
+    /// Creates the crossings of partition `partition`, which has `subpartitions` sub-partitions, with nothing in flight.
+    pub fn new(network: &Network, cut: &Arc<Cut>, partition: u16, subpartitions: usize) -> Self {
         let links = if cut.partitions > 1 {
             network.links.len()
         } else {
             0
         };
-        let far_ends = network
-            .links
-            .iter()
-            .take(links)
-            .map(|link| link.to as usize);
         Self {
             partition,
             inbound: vec![VecDeque::new(); links],
+            gathering: vec![Vec::new(); subpartitions],
+            inlet_of: vec![QUEUED; links],
             outbound: (0..cut.partitions).map(|_| Messages::default()).collect(),
-            carried: vec![0; links],
-            leads_to: far_ends.map(|node| cut.partition_of[node]).collect(),
+            partition_of: cut.partition_of[network.hosts.len()..].to_vec(),
             cut: Arc::clone(cut),
         }
+    }
+
+    /// Makes `link` an inlet of a sub-partition: its arrivals are gathered.
+    pub fn gather(&mut self, link: usize, subpartition: u16) {
+        self.inlet_of[link] = subpartition;
     }
 
     /// Swaps the packets bound for partition `to` with the empty buffer `messages`, whose memory is reused. Returns the
@@ -93,17 +98,12 @@ impl Crossings {
         arrivals.min().unwrap_or(Time::MAX)
     }
 
-    /// Receives packets from another partition, on links whose ports in this one are `ports`, and empties `messages`.
+    /// Receives packets from another partition and empties `messages`.
     #[cfg_attr(
         not(feature = "threads"),
         allow(dead_code, reason = "only a run on several threads has crossings")
     )]
-    pub(super) fn receive(
-        &mut self,
-        context: &mut Context,
-        ports: &[Port<Packet>],
-        messages: &mut Messages,
-    ) {
+    pub(super) fn receive(&mut self, context: &mut Context, messages: &mut Messages) {
         for message in &mut messages.packets {
             let extra = &mut message.packet.extra;
             if *extra != NONE {
@@ -111,29 +111,30 @@ impl Crossings {
                 let extra_of_packet = carried.expect("an extra belongs to one packet");
                 *extra = context.extras.insert(extra_of_packet);
             }
-            let info = Link::of(&ports[message.link as usize]);
-            self.push_inbound(context, info, message);
+            let Message { arrival, link, .. } = *message;
+            match self.inlet_of[link as usize] {
+                QUEUED => self.push_inbound(context, message),
+                inlet => {
+                    self.gathering[usize::from(inlet)].push(*message);
+                    context.events.expect_arrival_in(inlet, arrival);
+                }
+            }
         }
         messages.packets.clear();
         messages.extras.clear();
     }
 
-    /// Appends a packet that will arrive in this partition. If it is the link's next, its arrival is scheduled, or
-    /// expected if the link is an inlet.
+    /// Appends a packet that will arrive in this partition. If it is the link's next, its arrival is scheduled.
     #[inline(always)]
-    fn push_inbound(&mut self, context: &mut Context, info: Link, message: &Message) {
+    fn push_inbound(&mut self, context: &mut Context, message: &Message) {
         let inbound = &mut self.inbound[message.link as usize];
         if inbound.is_empty() {
-            if info.special & Link::INLET == 0 {
-                schedule(context, message);
-            } else {
-                context.events.expect_arrival(message.arrival, message.link);
-            }
+            schedule(context, message);
         }
         inbound.push_back(*message);
     }
 
-    /// Sends the last packet of `port` towards the far end of `link`, which is in another partition or a divided
+    /// Sends `packet`, the last of `port`, towards the far end of `link`, which is in another partition or a divided
     /// switch.
     #[inline(always)]
     pub(super) fn send(
@@ -141,29 +142,25 @@ impl Crossings {
         context: &mut Context,
         link: u32,
         port: &mut Port<Packet>,
-        arrival: Time,
+        (packet, arrival): (Packet, Time),
     ) {
-        let packet = port.last_sent().expect("a packet was just sent");
         if port.is_full() {
             port.forget_departed(context.now());
         }
-        let number = &mut self.carried[link as usize];
-        *number = number.wrapping_add(1);
+        let (switch, routing) = (Link::of(port).target, &context.setup.routing);
+        let out = routing.next_at_switch(switch, packet.destination(), packet.flow, arrival);
         let mut message = Message {
             arrival,
             packet,
             link,
-            number: *number,
-            out: NONE,
+            number: port.carried() as u32,
+            out,
         };
-        let mut to = self.leads_to[link as usize];
+        let mut to = self.partition_of[switch as usize];
         if to == DIVIDED {
-            let (switch, routing) = (Link::of(port).target, &context.setup.routing);
-            message.out =
-                routing.next_at_switch(switch, packet.destination(), packet.flow, arrival);
-            to = self.cut.port_in[message.out as usize];
+            to = self.cut.port_in[out as usize];
             if to == self.partition {
-                return self.push_inbound(context, Link::of(port), &message);
+                return self.push_inbound(context, &message);
             }
         }
         let messages = &mut self.outbound[usize::from(to)];
@@ -174,36 +171,31 @@ impl Crossings {
         messages.packets.push(message);
     }
 
-    /// Removes the packets that arrive over the inlet `link` before `end` and passes them to `take`, first to last.
-    /// Returns the time of the next arrival.
+    /// Removes the packets that arrive over inlets of a sub-partition before `end` and passes them to `take`. Returns
+    /// the time of the next arrival, or [`Time::MAX`].
     #[inline(always)]
     pub(super) fn take_arriving_before(
         &mut self,
-        link: u32,
+        subpartition: usize,
         end: Time,
         mut take: impl FnMut(&Message),
-    ) -> Option<Time> {
-        let inbound = &mut self.inbound[link as usize];
-        while let Some(first) = inbound.front() {
-            if first.arrival >= end {
-                return Some(first.arrival);
+    ) -> Time {
+        let mut next = Time::MAX;
+        self.gathering[subpartition].retain(|message| {
+            let stays = message.arrival >= end;
+            if stays {
+                next = next.min(message.arrival);
+            } else {
+                take(message);
             }
-            take(first);
-            inbound.pop_front();
-        }
-        None
+            stays
+        });
+        next
     }
 
-    /// Prefetches the first packet that will arrive on `link`.
+    /// Returns the packet that arrives on `link` now, with the link by which it leaves. Schedules the next arrival on
+    /// `link`.
     #[inline(always)]
-    pub(super) fn prefetch_first(&self, link: u32) {
-        if let Some(first) = self.inbound[link as usize].front() {
-            prefetch(first);
-        }
-    }
-
-    /// Returns the packet that arrives on `link` now, with the link by which it leaves a divided switch or `NONE`.
-    /// Schedules the next arrival on `link`.
     pub(super) fn arrive(&mut self, context: &mut Context, link: u32) -> (Packet, u32) {
         let inbound = &mut self.inbound[link as usize];
         let Message { packet, out, .. } = inbound.pop_front().expect("a packet arrives");
@@ -216,7 +208,8 @@ impl Crossings {
     /// Returns the packets that will arrive in this partition.
     pub(super) fn frames(&self) -> impl Iterator<Item = Packet> + '_ {
         let inbound = self.inbound.iter().flatten();
-        inbound.map(|message| message.packet)
+        let gathering = self.gathering.iter().flatten();
+        inbound.chain(gathering).map(|message| message.packet)
     }
 }
 

@@ -119,25 +119,19 @@ impl Wire {
         self.prefetch_inlets(context, &busy);
         busy.retain(|&link| {
             let port = &mut self.ports[link as usize];
-            let Link { target, special } = Link::of(port);
+            let Link { target, .. } = Link::of(port);
             let Context { setup, events, .. } = &mut *context;
-            let arrival = |at: Time, packet: Packet, turn: u32| Arrival {
-                packet,
-                at,
-                link,
-                turn,
-                out: (setup.routing).next_at_switch(target, packet.destination(), packet.flow, at),
-            };
             let before = arrivals.len();
-            let left = if special & Link::CROSSING == 0 {
-                port.take_arriving_before(end, |at, packet| {
-                    arrivals.push(arrival(at, packet, events.queue.take_turn(link)));
-                })
-            } else {
-                self.crossings.take_arriving_before(link, end, |message| {
-                    arrivals.push(arrival(message.arrival, message.packet, message.number));
-                })
-            };
+            let left = port.take_arriving_before(end, |at, packet| {
+                let (to, flow) = (packet.destination(), packet.flow);
+                arrivals.push(Arrival {
+                    packet,
+                    at,
+                    link,
+                    turn: events.queue.take_turn(link),
+                    out: setup.routing.next_at_switch(target, to, flow, at),
+                });
+            });
             let taken = &arrivals[before..];
             for arrival in taken {
                 self.ports[arrival.out as usize].prefetch_offer();
@@ -149,10 +143,27 @@ impl Wire {
             next = next.min(left.unwrap_or(Time::MAX));
             left.is_some()
         });
+        let left = (self.crossings).take_arriving_before(subpartition, end, |message| {
+            self.ports[message.out as usize].prefetch_offer();
+            first = first.min(message.arrival);
+            last = last.max(message.arrival);
+            arrivals.push(Arrival {
+                packet: message.packet,
+                at: message.arrival,
+                link: message.link,
+                turn: message.number,
+                out: message.out,
+            });
+        });
+        next = next.min(left);
         let inlets = &mut context.events.inlets[subpartition];
         (inlets.next, inlets.busy) = (next, busy);
         for arrival in &gathered.arrivals {
-            self.ports[arrival.out as usize].prefetch_wire();
+            let port = &self.ports[arrival.out as usize];
+            port.prefetch_wire();
+            if Link::of(port).special & Link::CROSSING != 0 {
+                context.extras.prefetch(&arrival.packet);
+            }
         }
         gathered.sort(&context.events.queue, first, last);
     }
@@ -164,12 +175,7 @@ impl Wire {
             context.events.queue.prefetch(link);
         }
         for &link in inlets {
-            let port = &self.ports[link as usize];
-            if Link::of(port).special & Link::CROSSING == 0 {
-                port.prefetch_on_link();
-            } else {
-                self.crossings.prefetch_first(link);
-            }
+            self.ports[link as usize].prefetch_on_link();
         }
     }
 

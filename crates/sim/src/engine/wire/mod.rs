@@ -80,6 +80,7 @@ impl Wire {
         faults: WireFaults,
     ) -> Self {
         let network = &setup.network;
+        let mut crossings = Crossings::new(network, cut, index, subpartitions.len());
         let mut ports = setup.ports(scenario);
         let (pools, pool_of) = setup.pools(scenario);
         let mut disciplines = Vec::with_capacity(ports.len());
@@ -120,6 +121,9 @@ impl Wire {
             if is_plain && host.is_none() && subpartitions.is_inlet(link, &cut.partition_of, index)
             {
                 special |= Link::INLET;
+                if crosses {
+                    crossings.gather(number, subpartitions.of_node[link.to as usize]);
+                }
             }
             // Crossings, traces and the delays of hosts need to know each departure.
             if crosses || observed || network.nodes[link.from as usize].host.is_some() {
@@ -131,7 +135,7 @@ impl Wire {
         Self {
             programs,
             ingress: NONE,
-            crossings: Crossings::new(network, cut, index),
+            crossings,
             reception: Reception::new(setup),
             deaths: FxHashMap::default(),
             ports,
@@ -150,7 +154,7 @@ impl Wire {
         allow(dead_code, reason = "only a run on several threads has crossings")
     )]
     pub fn receive(&mut self, context: &mut Context, messages: &mut Messages) {
-        self.crossings.receive(context, &self.ports, messages);
+        self.crossings.receive(context, messages);
     }
 
     /// Returns the number of links in the network.

@@ -69,8 +69,11 @@ impl Wire {
     #[inline(never)]
     fn send_across(&mut self, context: &mut Context, link: u32, packet: Packet, delay: Span) {
         let port = &mut self.ports[link as usize];
-        match port.offer_fifo_delayed(context.now(), packet, delay) {
-            Some(sent) => self.crossings.send(context, link, port, sent.arrival),
+        match port.offer_fifo_admitted(context.now(), packet, delay) {
+            Some((admitted, sent)) => {
+                let sent = (admitted, sent.arrival);
+                self.crossings.send(context, link, port, sent);
+            }
             None => self.discard(context, packet),
         }
     }
@@ -264,7 +267,9 @@ impl Wire {
         let port = &mut self.ports[link as usize];
         let info = Link::of(port);
         if info.special & Link::CROSSING != 0 {
-            return self.crossings.send(context, link, port, sent.arrival);
+            let packet = port.last_sent().expect("a packet was just sent");
+            let sent = (packet, sent.arrival);
+            return self.crossings.send(context, link, port, sent);
         }
         if sent.first {
             schedule_first::<false>(context, &mut self.reception, info, link, sent.arrival);
