@@ -29,6 +29,7 @@ pub mod queue;
 pub mod routing;
 mod run;
 mod setup;
+mod sides;
 pub mod topology;
 pub mod unloaded;
 pub mod workload;

@@ -136,20 +136,22 @@ impl<F: Frame> Port<F> {
     }
 
     /// Removes the packets that arrive at the far end before `end` from a port without classes, and passes them to `take`
-    /// with their arrival times, first to last. Returns the time of the next arrival.
+    /// with their arrival times and their numbers among all that the link has carried, modulo 2³², first to last. Returns
+    /// the time of the next arrival.
     #[inline(always)]
     pub fn take_arriving_before(
         &mut self,
         end: Time,
-        mut take: impl FnMut(Time, F),
+        mut take: impl FnMut(Time, F, u32),
     ) -> Option<Time> {
         debug_assert!(!self.has_classes());
         let (staying, mut departed_bytes) = (self.staying, 0);
+        let behind_last = self.carried().wrapping_add(1);
         let next = self.wire.take_before(end, |arrival, frame, position| {
             if position <= staying {
                 departed_bytes += frame.wire_bytes();
             }
-            take(arrival, frame);
+            take(arrival, frame, behind_last.wrapping_sub(position));
         });
         self.staying = staying.min(self.wire.len());
         self.queue_bytes -= departed_bytes;
@@ -187,5 +189,15 @@ impl<F: Frame> Port<F> {
     pub fn forget_departed(&mut self, now: Time) {
         self.drain(now);
         self.wire.keep_last(self.staying);
+    }
+
+    /// Same as [`Port::forget_departed`] for a port without classes if all packets have left; otherwise does nothing.
+    #[inline(always)]
+    pub fn forget_if_idle(&mut self, now: Time) {
+        debug_assert!(!self.has_classes());
+        if self.busy_until <= now {
+            self.wire.keep_last(0);
+            (self.staying, self.queue_bytes) = (0, 0);
+        }
     }
 }

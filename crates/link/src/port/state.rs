@@ -102,10 +102,16 @@ impl<F: Frame> Port<F> {
         self.queue_integral = self.queue_integral.wrapping_add(byte_time);
     }
 
-    /// Returns the number of packets ever put on the link, those that wait in the ring of a FIFO port included.
+    /// Returns the number of packets ever sent, modulo 2³², including those that wait in a FIFO port.
     #[inline(always)]
-    pub fn carried(&self) -> u64 {
-        self.wire.pushed()
+    pub fn carried(&self) -> u32 {
+        self.wire.pushed() as u32
+    }
+
+    /// Returns the number of packets that [`Port::sent_frames`] returns.
+    #[inline(always)]
+    pub fn sent_packets(&self) -> u32 {
+        self.wire.len()
     }
 
     /// Returns the packet that was sent last, or `None` if it has been taken.

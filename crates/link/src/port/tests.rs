@@ -326,15 +326,37 @@ fn arrivals_taken_together_or_one_by_one() {
         }
         let [together, single] = &mut ports;
         let (mut taken, mut expected) = (Vec::new(), Vec::new());
-        let next = together.take_arriving_before(at(until), |at, frame| {
-            taken.push((at, frame.wire_bytes()));
+        let next = together.take_arriving_before(at(until), |at, frame, number| {
+            taken.push((at, frame.wire_bytes(), number));
         });
         while let Some(time) = single.next_arrival().filter(|time| *time < at(until)) {
-            expected.push((time, single.arrive().wire_bytes()));
+            let number = single.carried() - single.sent_packets() + 1;
+            expected.push((time, single.arrive().wire_bytes(), number));
         }
         assert_eq!(taken, expected);
         assert_eq!(next, single.next_arrival());
         let state = |port: &Port<Sample>| (port.queue_packets(), port.queue_bytes());
         assert_eq!(state(together), state(single), "before {until} us");
     }
+}
+
+/// An idle port forgets its packets, so that its ring restarts; a busy port does not.
+#[test]
+fn idle_port_forgets_its_packets() {
+    let mut port = port();
+    for number in 0..3 {
+        port.offer_fifo(at(0), Sample::new(1_500)).unwrap();
+        port.forget_if_idle(at(0));
+        assert_eq!(
+            (port.sent_packets(), port.carried()),
+            (number + 1, number + 1)
+        );
+    }
+    port.forget_if_idle(port.busy_until());
+    let state = (
+        port.sent_packets(),
+        port.queue_packets(),
+        port.queue_bytes(),
+    );
+    assert_eq!((state, port.carried()), ((0, 0, 0), 3));
 }

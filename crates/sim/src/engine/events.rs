@@ -6,6 +6,7 @@
 //! therefore depends neither on when an event was inserted nor on the number of partitions (see `queue`).
 
 use super::wheel::Wheel;
+use super::wire::Arrival;
 use crate::partition::Subpartitions;
 use crate::queue::{EventQueue, order};
 use crate::setup::Setup;
@@ -54,6 +55,8 @@ pub struct Events {
     links: u32,
     /// Inlets of each sub-partition. Empty if there is only one.
     pub(super) inlets: Vec<Inlets>,
+    /// Sub-partition of each switch.
+    of_switch: Vec<u16>,
     /// Sub-partition of each link's far end, by link.
     of_target: Vec<u16>,
     /// Sub-partition of each host.
@@ -83,19 +86,22 @@ pub enum Single {
     Windows,
 }
 
-/// Links into a sub-partition whose arrivals are gathered by window (see `wire::inlets`).
+/// Packets that arrive in a sub-partition over inlets and are gathered by window (see `wire::inlets`).
 #[derive(Clone)]
 pub(super) struct Inlets {
-    /// Time of the next arrival, or [`Time::MAX`] if there is none.
+    /// Time before which none arrives: that of the next arrival, or [`Time::MAX`].
     pub(super) next: Time,
-    /// Links that carry packets of this partition.
-    pub(super) busy: Vec<u32>,
+    /// Packets, in any order, except those in the rings of backlogged links.
+    pub(super) arrivals: Vec<Arrival>,
+    /// Backlogged links, with the number of packets at the front of their rings that are among `arrivals`.
+    pub(super) backlogged: Vec<(u32, u32)>,
 }
 
 impl Inlets {
     const IDLE: Self = Self {
         next: Time::MAX,
-        busy: Vec::new(),
+        arrivals: Vec::new(),
+        backlogged: Vec::new(),
     };
 }
 
@@ -135,6 +141,7 @@ impl Events {
             } else {
                 Vec::new()
             },
+            of_switch: subpartitions.of_node[network.hosts.len()..].to_vec(),
             of_target: (network.links.iter())
                 .map(|link| subpartition(link.to))
                 .collect(),
@@ -230,19 +237,18 @@ impl Events {
         self.queue.push_to(target, at.as_ps(), link);
     }
 
-    /// Notes that the only packet on the inlet `link` arrives at its far end at `at`.
+    /// Adds the arrival of a packet over an inlet.
     #[inline(always)]
-    pub fn expect_arrival(&mut self, at: Time, link: u32) {
-        let inlets = &mut self.inlets[usize::from(self.of_target[link as usize])];
-        inlets.next = at.min(inlets.next);
-        inlets.busy.push(link);
+    pub fn expect_arrival(&mut self, arrival: Arrival) {
+        let inlets = self.inlets_at(arrival.switch);
+        inlets.next = arrival.at.min(inlets.next);
+        inlets.arrivals.push(arrival);
     }
 
-    /// Notes that a packet from another partition arrives over an inlet of a sub-partition at `at`.
+    /// Returns the inlets of a switch's sub-partition.
     #[inline(always)]
-    pub fn expect_arrival_in(&mut self, subpartition: u16, at: Time) {
-        let inlets = &mut self.inlets[usize::from(subpartition)];
-        inlets.next = at.min(inlets.next);
+    pub(super) fn inlets_at(&mut self, switch: u32) -> &mut Inlets {
+        &mut self.inlets[usize::from(self.of_switch[switch as usize])]
     }
 
     /// Schedules the arrival with index `number` at the far end of `link`. The index orders simultaneous events and

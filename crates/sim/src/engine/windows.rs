@@ -6,6 +6,8 @@
 //! time are gathered (see `wire::inlets`), and the state that they and the other events need is prefetched.
 //! This window is the latency of the links into the sub-partition. It is twice that latency if the sub-partition borders
 //! only on sub-partitions that do not border on each other, such as racks, which border only on the switches above them.
+//! If all switches form two such sides with equal latencies, the sides run in turn (see `sides`), and no sub-partition's
+//! window need be computed.
 //! Results do not depend on the windows: they are the conservative windows of several threads (`parallel`) on one
 //! thread.
 
@@ -16,6 +18,7 @@ use crate::options::Options;
 use crate::partition::Subpartitions;
 use crate::queue::{Event, EventQueue};
 use crate::setup::Setup;
+use crate::sides::Sides;
 use crate::topology::Network;
 use duetime_core::{Span, Time};
 
@@ -60,7 +63,9 @@ pub(super) struct Windows {
     /// Time before which all events of each sub-partition have been processed.
     pub(super) clocks: Vec<Time>,
     /// Sub-partitions of each side of the network; see [`Subpartitions::sides`].
-    pub(super) sides: Option<[Vec<u16>; 2]>,
+    pub(super) of_side: Option<[Vec<u16>; 2]>,
+    /// Progress of the sides on one thread.
+    pub(super) sides: Sides,
     /// Arrivals over inlets in the current window.
     pub(super) gathered: Gathered,
     /// Events of the current window; empty between windows.
@@ -72,7 +77,8 @@ impl Windows {
         Self {
             neighbours: subpartitions.neighbours.clone(),
             clocks: vec![Time::ZERO; subpartitions.len()],
-            sides: subpartitions.sides.clone(),
+            of_side: subpartitions.sides.clone(),
+            sides: Sides::new(2, subpartitions.latency),
             gathered: Gathered::default(),
             due: Vec::new(),
         }
@@ -107,6 +113,7 @@ mod tests {
             of_node: of_node.clone(),
             neighbours: (0..3).map(around).collect(),
             sides: None,
+            latency: us(20),
         };
         assert_eq!(
             windows_of(&ring, 2),
@@ -120,6 +127,7 @@ mod tests {
                 vec![(0, us(20)), (1, us(30))],
             ],
             sides: None,
+            latency: us(20),
         };
         assert_eq!(
             windows_of(&star, 2),

@@ -9,6 +9,7 @@ use crate::clock::Clock;
 use crate::engine::{Messages, Partition};
 use crate::output::Rounds;
 use crate::run::Ended;
+use crate::sides::{self, Sides};
 use duetime_core::{Span, Time};
 use rounds::{Ends, Part, Shared};
 use std::num::NonZeroUsize;
@@ -33,7 +34,7 @@ pub(crate) fn run(
 ) -> Ended {
     let count = partitions.len();
     let has_sides = partitions.iter().all(Partition::has_sides);
-    let sides = if has_sides { 2 } else { 1 };
+    let sides = Sides::new(if has_sides { 2 } else { 1 }, lookahead);
     // With more partitions than processors, the others cannot arrive while this one spins.
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let shared = Shared::new(count, if count > processors { 0 } else { SPINS });
@@ -49,8 +50,8 @@ pub(crate) fn run(
                     hops: measures_rounds.then(Vec::new),
                     crossings: 0,
                 };
-                scope
-                    .spawn(move || rounds::run(clock, shared, partition, index, (sides, lookahead)))
+                let sides = sides.clone();
+                scope.spawn(move || rounds::run(clock, shared, partition, index, sides))
             })
             .collect();
         handles

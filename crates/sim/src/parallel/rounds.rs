@@ -1,12 +1,11 @@
 //! A conservative parallel simulation. All partitions process the events before a common horizon: the earliest pending
 //! event plus the shortest latency between partitions. Then they exchange the packets that crossed.
-//!
-//! If each partition has two sides, such that no link joins nodes of one side, the sides run in turn. Each then runs for
-//! two latencies at a time: one until the other side's events, and one until these affect it.
+//! If the network has two sides, these run in turn (see `sides`).
 
 use super::barrier::{Barrier, Guard};
+use super::sides::Sides;
 use super::sync::{AtomicBool, AtomicI64, AtomicU64, Mutex};
-use duetime_core::{Span, Time};
+use duetime_core::Time;
 use std::sync::atomic::Ordering;
 
 /// A partition of the network.
@@ -69,43 +68,16 @@ pub struct Shared<M> {
     cancelled: AtomicBool,
 }
 
-/// Times before which all events of each side have been processed. They are equal in all threads.
-struct Sides {
-    clocks: Vec<Time>,
-    lookahead: Span,
-}
-
-impl Sides {
-    /// Returns the side that runs next, and the end of its window: no event of the other side, or of the only one,
-    /// affects it before. `next` is the time of the earliest event, and `limit` a later time that no window exceeds.
-    fn open_window(&mut self, next: Time, limit: Time) -> (usize, Time) {
-        for clock in &mut self.clocks {
-            *clock = next.max(*clock);
-        }
-        let sides = self.clocks.len();
-        let side = (0..sides)
-            .min_by_key(|&side| self.clocks[side])
-            .unwrap_or(0);
-        let end = (self.clocks[(side + 1) % sides] + self.lookahead).min(limit);
-        self.clocks[side] = end;
-        (side, end)
-    }
-}
-
-/// Runs partition `index` to the end of the run. `sides` is the number of sides, 1 or 2, and the latency between them.
-/// Returns the partition and the end.
+/// Runs partition `index` to the end of the run. `sides` must be equal for all partitions. Returns the partition and the
+/// end.
 pub fn run<P: Part>(
     ends: &impl Ends,
     shared: &Shared<P::Messages>,
     mut partition: P,
     index: usize,
-    (sides, lookahead): (usize, Span),
+    mut sides: Sides,
 ) -> (P, Time) {
     let _guard = Guard(&shared.barrier);
-    let mut sides = Sides {
-        clocks: vec![Time::ZERO; sides],
-        lookahead,
-    };
     let mut boundary = None;
     let mut first_sent = Time::MAX;
     let [mut window, mut following] = shared.windows.each_ref();

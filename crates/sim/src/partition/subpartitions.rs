@@ -13,9 +13,11 @@ pub struct Subpartitions {
     pub of_node: Vec<u16>,
     /// Neighbours of each sub-partition that have a link into it, with the shortest latency of these links.
     pub neighbours: Vec<Vec<(u16, Span)>>,
-    /// Sub-partitions of each side of the network, if all partitions may run the sides in turn: no link joins two
-    /// sub-partitions of one side, and no link between sub-partitions has a latency below the lookahead.
+    /// Sub-partitions of each side of the network, if the sides may run in turn with [`Subpartitions::latency`] as the
+    /// latency between them (see `sides`).
     pub sides: Option<[Vec<u16>; 2]>,
+    /// Shortest latency between sub-partitions, or [`Span::MAX`] if there is one.
+    pub latency: Span,
 }
 
 impl Subpartitions {
@@ -59,12 +61,19 @@ impl Subpartitions {
         let Some(neighbours) = neighbours(network, cut, index, &of_node, count) else {
             return Self::one(network);
         };
-        let mut latencies = (neighbours.iter().flatten()).map(|&(_, latency)| latency);
-        let alternate = sides.is_some() && latencies.all(|latency| latency >= cut.lookahead);
+        let latencies = (neighbours.iter().flatten()).map(|&(_, latency)| latency);
+        let shortest = latencies.clone().min().unwrap_or(Span::MAX);
+        // With different latencies, the windows of one thread last longer if each depends on its neighbours.
+        let sufficient = match cut.partitions {
+            1 => latencies.max().unwrap_or(Span::MAX),
+            _ => cut.lookahead,
+        };
+        let alternate = sides.is_some() && shortest >= sufficient;
         Self {
             of_node,
             neighbours,
             sides: alternate.then_some(of_side),
+            latency: shortest,
         }
     }
 
@@ -74,6 +83,7 @@ impl Subpartitions {
             of_node: vec![0; network.nodes.len()],
             neighbours: vec![Vec::new()],
             sides: None,
+            latency: Span::MAX,
         }
     }
 

@@ -205,13 +205,6 @@ impl EventQueue {
         self.open.pop_current()
     }
 
-    /// Counts an event of a fixed id that happens without being inserted. Returns its turn, for
-    /// [`EventQueue::precedence_at`].
-    #[inline(always)]
-    pub fn take_turn(&mut self, id: u32) -> u32 {
-        self.store.take_turn(id)
-    }
-
     /// Returns the rank among simultaneous events of the `turn`-th event of a fixed id.
     pub fn precedence_at(&self, id: u32, turn: u32) -> Precedence {
         self.store.precedence_at(id, turn)

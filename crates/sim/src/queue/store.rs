@@ -83,14 +83,6 @@ impl Store {
         self.nodes[id as usize].turn = turn.wrapping_sub(1);
     }
 
-    /// Counts an event that happens without being inserted. Returns its turn.
-    #[inline(always)]
-    pub(super) fn take_turn(&mut self, id: u32) -> u32 {
-        let turn = &mut self.nodes[id as usize].turn;
-        *turn = turn.wrapping_add(1);
-        *turn
-    }
-
     /// Adds an event id with this order word.
     pub(super) fn add(&mut self, order: u64) -> u32 {
         self.nodes.push(Node::FREE);

@@ -15,6 +15,7 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use model::{Partition, Strides, alone};
 use parallel::barrier::{Barrier, Guard};
 use parallel::rounds::{self, Shared};
+use parallel::sides::Sides;
 
 /// Runs two partitions on two threads, which are one side each if `sides` is 2. Returns their logs of (time, events
 /// left), and true if the run was cancelled.
@@ -24,13 +25,19 @@ fn run_two(strides: Strides, sides: usize) -> (Vec<model::Log>, bool) {
         let shared = Arc::clone(&shared);
         loom::thread::spawn(move || {
             let partition = Partition::new(index, sides == 2);
-            let sides = (sides, model::LATENCY);
+            let sides = Sides::new(sides, model::LATENCY);
             rounds::run(&strides, &shared, partition, index, sides)
         })
     };
     let other = spawn(1);
     let partition = Partition::new(0, sides == 2);
-    let (first, end) = rounds::run(&strides, &shared, partition, 0, (sides, model::LATENCY));
+    let (first, end) = rounds::run(
+        &strides,
+        &shared,
+        partition,
+        0,
+        Sides::new(sides, model::LATENCY),
+    );
     let (second, other_end) = other.join().expect("the partition ends");
     assert_eq!(end, other_end, "both partitions end at the same time");
     (

@@ -4,6 +4,8 @@
 pub mod barrier;
 #[path = "../../src/parallel/rounds.rs"]
 pub mod rounds;
+#[path = "../../src/sides.rs"]
+pub mod sides;
 
 mod sync {
     pub use loom::hint::spin_loop;

@@ -110,7 +110,7 @@ impl Partition {
         allow(dead_code, reason = "only a run on several threads has sides")
     )]
     pub fn has_sides(&self) -> bool {
-        self.windows.sides.is_some()
+        self.windows.of_side.is_some()
     }
 
     /// Returns the number of packet-hops so far.
@@ -173,7 +173,8 @@ impl Partition {
             recorder,
             ..
         } = &mut self.context;
-        let mut records = recorder.finish(setup, events, &ports, self.wire.totals());
+        let totals = self.wire.totals(events);
+        let mut records = recorder.finish(setup, events, &ports, totals);
         (records.queries, records.notes) = self.applications.finish();
         records.servers = self.applications.servers(end, &self.context.setup.network);
         records.allocators = self.wire.allocators(&self.context.setup);

@@ -51,17 +51,28 @@ impl Partition {
                 return;
             }
             let end = self.complete_queue(end);
-            // No sub-partition sends anything before the next event of the partition.
-            let clocks = &mut self.windows.clocks;
-            for clock in &mut *clocks {
-                *clock = next.max(*clock);
+            if self.windows.of_side.is_some() {
+                let (side, end) = self.windows.sides.open_window(next, end);
+                self.run_side(side, end);
+            } else {
+                self.run_subpartitions(next, end);
             }
-            for subpartition in 0..clocks.len() {
-                let horizon = self.windows.horizon(subpartition).min(end);
-                self.windows.clocks[subpartition] = horizon;
-                (self.context.events).prefetch_subpartition(subpartition + 1);
-                self.run_window(subpartition, horizon);
-            }
+        }
+    }
+
+    /// Processes events of all sub-partitions, each until another one may affect it, but not beyond `end`. `next` is the
+    /// time of the first one.
+    fn run_subpartitions(&mut self, next: Time, end: Time) {
+        // No sub-partition sends anything before the next event of the partition.
+        let clocks = &mut self.windows.clocks;
+        for clock in &mut *clocks {
+            *clock = next.max(*clock);
+        }
+        for subpartition in 0..clocks.len() {
+            let horizon = self.windows.horizon(subpartition).min(end);
+            self.windows.clocks[subpartition] = horizon;
+            (self.context.events).prefetch_subpartition(subpartition + 1);
+            self.run_window(subpartition, horizon);
         }
     }
 
@@ -69,21 +80,26 @@ impl Partition {
     /// that has not been processed may affect them.
     #[cfg_attr(
         not(feature = "threads"),
-        allow(dead_code, reason = "only a run on several threads has sides")
+        allow(dead_code, reason = "only a run on several threads has partitions")
     )]
     pub fn run_side_before(&mut self, side: usize, end: Time) {
         let (hosts, endpoints) = (&self.hosts, &self.endpoints);
         self.context.events.release(end, |host, slot| {
             prefetch::owner(endpoints, hosts.owner(host, slot));
         });
-        let sides = self.windows.sides.take().expect("the network has sides");
-        for (&subpartition, following) in sides[side].iter().zip(1..) {
-            if let Some(&following) = sides[side].get(following) {
+        self.run_side(side, end);
+    }
+
+    /// Processes the events of the sub-partitions of a side before `end`.
+    fn run_side(&mut self, side: usize, end: Time) {
+        let of_side = self.windows.of_side.take().expect("the network has sides");
+        for (&subpartition, following) in of_side[side].iter().zip(1..) {
+            if let Some(&following) = of_side[side].get(following) {
                 (self.context.events).prefetch_subpartition(usize::from(following));
             }
             self.run_window(usize::from(subpartition), end);
         }
-        self.windows.sides = Some(sides);
+        self.windows.of_side = Some(of_side);
     }
 
     /// Processes the events of a sub-partition before `end`: arrivals over its inlets, and those of its queue.

@@ -1,7 +1,7 @@
 //! Cross-partition messages: packets on links that lead into another partition, or to a switch that is divided among
 //! partitions.
 
-use super::Link;
+use super::{Arrival, Link};
 use crate::engine::context::Context;
 use crate::engine::extras::Extra;
 use crate::packet::{NONE, Packet};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Packets in flight to another partition.
 #[derive(Debug, Default)]
 pub struct Messages {
-    packets: Vec<Message>,
+    packets: Vec<Arrival>,
     /// Extras of the packets. While a packet is in flight, its [`Packet::extra`] is an index into this vector.
     extras: Vec<Option<Extra>>,
 }
@@ -28,29 +28,15 @@ impl Messages {
     }
 }
 
-/// A packet in flight to another partition.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Message {
-    pub(super) arrival: Time,
-    pub(super) packet: Packet,
-    pub(super) link: u32,
-    /// Number of packets that the link has carried, including this one, modulo 2³². The arrival has this number in
-    /// whichever partition it occurs.
-    pub(super) number: u32,
-    /// Link by which the packet leaves the switch where it arrives.
-    pub(super) out: u32,
-}
-
 /// Links between this partition and others.
 pub struct Crossings {
     /// Index of this partition.
     partition: u16,
     /// Packets that will arrive in this partition, by link, in order of arrival. Empty if there is one partition.
-    inbound: Vec<VecDeque<Message>>,
-    /// Packets that will arrive over inlets, by sub-partition, in any order; see [`inlets`](super::inlets).
-    gathering: Vec<Vec<Message>>,
-    /// Sub-partition in which each link is an inlet, or [`QUEUED`]. Empty if there is one partition.
-    inlet_of: Vec<u16>,
+    inbound: Vec<VecDeque<Arrival>>,
+    /// For each switch, true if the arrivals of other partitions' packets there are events of the queue. Otherwise they
+    /// are gathered (see `inlets`).
+    queues: Vec<bool>,
     /// Packets for other partitions, by partition.
     outbound: Vec<Messages>,
     /// Partition of each switch, or [`DIVIDED`].
@@ -58,12 +44,9 @@ pub struct Crossings {
     cut: Arc<Cut>,
 }
 
-/// Marks a link whose arrivals are events of the queue in [`Crossings::inlet_of`].
-const QUEUED: u16 = u16::MAX;
-
 impl Crossings {
-    /// Creates the crossings of partition `partition`, which has `subpartitions` sub-partitions, with nothing in flight.
-    pub fn new(network: &Network, cut: &Arc<Cut>, partition: u16, subpartitions: usize) -> Self {
+    /// Creates the crossings of partition `partition`, with nothing in flight.
+    pub fn new(network: &Network, cut: &Arc<Cut>, partition: u16) -> Self {
         let links = if cut.partitions > 1 {
             network.links.len()
         } else {
@@ -72,17 +55,16 @@ impl Crossings {
         Self {
             partition,
             inbound: vec![VecDeque::new(); links],
-            gathering: vec![Vec::new(); subpartitions],
-            inlet_of: vec![QUEUED; links],
+            queues: vec![false; network.switches() as usize],
             outbound: (0..cut.partitions).map(|_| Messages::default()).collect(),
             partition_of: cut.partition_of[network.hosts.len()..].to_vec(),
             cut: Arc::clone(cut),
         }
     }
 
-    /// Makes `link` an inlet of a sub-partition: its arrivals are gathered.
-    pub fn gather(&mut self, link: usize, subpartition: u16) {
-        self.inlet_of[link] = subpartition;
+    /// Makes the arrivals of other partitions' packets at a switch events of the queue.
+    pub fn queue_at(&mut self, switch: u32) {
+        self.queues[switch as usize] = true;
     }
 
     /// Swaps the packets bound for partition `to` with the empty buffer `messages`, whose memory is reused. Returns the
@@ -94,7 +76,7 @@ impl Crossings {
     pub fn exchange(&mut self, to: usize, messages: &mut Messages) -> Time {
         debug_assert!(messages.packets.is_empty() && messages.extras.is_empty());
         std::mem::swap(&mut self.outbound[to], messages);
-        let arrivals = messages.packets.iter().map(|message| message.arrival);
+        let arrivals = messages.packets.iter().map(|message| message.at);
         arrivals.min().unwrap_or(Time::MAX)
     }
 
@@ -111,13 +93,10 @@ impl Crossings {
                 let extra_of_packet = carried.expect("an extra belongs to one packet");
                 *extra = context.extras.insert(extra_of_packet);
             }
-            let Message { arrival, link, .. } = *message;
-            match self.inlet_of[link as usize] {
-                QUEUED => self.push_inbound(context, message),
-                inlet => {
-                    self.gathering[usize::from(inlet)].push(*message);
-                    context.events.expect_arrival_in(inlet, arrival);
-                }
+            if self.queues[message.switch as usize] {
+                self.push_inbound(context, message);
+            } else {
+                context.events.expect_arrival(*message);
             }
         }
         messages.packets.clear();
@@ -126,7 +105,7 @@ impl Crossings {
 
     /// Appends a packet that will arrive in this partition. If it is the link's next, its arrival is scheduled.
     #[inline(always)]
-    fn push_inbound(&mut self, context: &mut Context, message: &Message) {
+    fn push_inbound(&mut self, context: &mut Context, message: &Arrival) {
         let inbound = &mut self.inbound[message.link as usize];
         if inbound.is_empty() {
             schedule(context, message);
@@ -149,11 +128,12 @@ impl Crossings {
         }
         let (switch, routing) = (Link::of(port).target, &context.setup.routing);
         let out = routing.next_at_switch(switch, packet.destination(), packet.flow, arrival);
-        let mut message = Message {
-            arrival,
+        let mut message = Arrival {
+            at: arrival,
             packet,
             link,
-            number: port.carried() as u32,
+            number: port.carried(),
+            switch,
             out,
         };
         let mut to = self.partition_of[switch as usize];
@@ -171,50 +151,27 @@ impl Crossings {
         messages.packets.push(message);
     }
 
-    /// Removes the packets that arrive over inlets of a sub-partition before `end` and passes them to `take`. Returns
-    /// the time of the next arrival, or [`Time::MAX`].
-    #[inline(always)]
-    pub(super) fn take_arriving_before(
-        &mut self,
-        subpartition: usize,
-        end: Time,
-        mut take: impl FnMut(&Message),
-    ) -> Time {
-        let mut next = Time::MAX;
-        self.gathering[subpartition].retain(|message| {
-            let stays = message.arrival >= end;
-            if stays {
-                next = next.min(message.arrival);
-            } else {
-                take(message);
-            }
-            stays
-        });
-        next
-    }
-
     /// Returns the packet that arrives on `link` now, with the link by which it leaves. Schedules the next arrival on
     /// `link`.
     #[inline(always)]
     pub(super) fn arrive(&mut self, context: &mut Context, link: u32) -> (Packet, u32) {
         let inbound = &mut self.inbound[link as usize];
-        let Message { packet, out, .. } = inbound.pop_front().expect("a packet arrives");
+        let Arrival { packet, out, .. } = inbound.pop_front().expect("a packet arrives");
         if let Some(next) = inbound.front() {
             schedule(context, next);
         }
         (packet, out)
     }
 
-    /// Returns the packets that will arrive in this partition.
+    /// Returns the packets whose arrivals in this partition are events of the queue.
     pub(super) fn frames(&self) -> impl Iterator<Item = Packet> + '_ {
         let inbound = self.inbound.iter().flatten();
-        let gathering = self.gathering.iter().flatten();
-        inbound.chain(gathering).map(|message| message.packet)
+        inbound.map(|message| message.packet)
     }
 }
 
 #[inline(always)]
-fn schedule(context: &mut Context, message: &Message) {
+fn schedule(context: &mut Context, message: &Arrival) {
     let events = &mut context.events;
-    events.schedule_numbered_arrival(message.arrival, message.link, message.number);
+    events.schedule_numbered_arrival(message.at, message.link, message.number);
 }

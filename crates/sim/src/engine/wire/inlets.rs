@@ -1,110 +1,152 @@
 //! Arrivals over inlets, which are links between sub-partitions (see `windows`) or partitions (see `crossing`).
 //!
-//! All packets that arrive over an inlet within a window are on the link when the window begins. They are therefore
+//! All packets that arrive over an inlet within a window have been sent when the window begins. They are therefore
 //! gathered and sorted together, which costs less than passing each through the event queue.
+//!
+//! A packet that finds the port of an inlet with few packets is added to the arrivals at the far end as soon as it is
+//! sent, so that its arrival touches neither the port nor its ring. The packets of a backlogged link are found in the
+//! ring when they arrive, because they would be among the arrivals for many windows.
 
 use super::{Link, Wire};
 use crate::engine::context::Context;
+use crate::engine::events::Inlets;
 use crate::packet::Packet;
 use crate::queue::{EventQueue, Precedence};
 use duetime_core::{Span, Time};
+use duetime_link::Port;
 
-/// Number of arrivals in one interval of time above which they are not sorted by insertion.
-const MANY: u32 = 32;
+/// Number of bits of a key that are an arrival's index. More arrivals would take a gigabyte.
+const INDEX_BITS: u32 = 24;
+/// Longest time in a key.
+const LONGEST_PS: u64 = u64::MAX >> INDEX_BITS;
+/// Number of packets in a port from which on its link is backlogged.
+const BACKLOG: u32 = 4;
 
 /// Arrivals of a window, in order.
 #[derive(Default)]
 pub struct Gathered {
-    /// Arrivals, by link.
+    /// Arrivals, in any order.
     arrivals: Vec<Arrival>,
-    /// Times, with indices into `arrivals`, in order.
-    order: Vec<(Time, u32)>,
-    /// Number of arrivals by interval of time, while sorting.
-    counts: Vec<u32>,
+    /// Keys of the arrivals, in their order: the time since the first one in picoseconds, at most [`LONGEST_PS`], then
+    /// the index.
+    keys: Vec<u64>,
 }
 
 /// Arrival of a packet at a switch.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    packet: Packet,
-    at: Time,
-    /// Inlet.
-    link: u32,
-    /// Number of the arrival at the inlet, modulo 2³².
-    turn: u32,
-    /// Link by which the packet leaves.
-    out: u32,
+    pub at: Time,
+    pub packet: Packet,
+    /// Link over which it arrives.
+    pub link: u32,
+    /// Number of packets that the link has carried, including this one, modulo 2³². The arrival has this number in
+    /// whichever partition it occurs.
+    pub number: u32,
+    /// Index of the switch.
+    pub switch: u32,
+    /// Link by which the packet leaves the switch.
+    pub out: u32,
 }
 
 impl Gathered {
     /// Returns the arrivals with their times, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Time, &Arrival)> {
-        let arrival = |&(at, index): &(Time, u32)| (at, &self.arrivals[index as usize]);
-        self.order.iter().map(arrival)
+        let arrival = |&key: &u64| &self.arrivals[index_of(key)];
+        self.keys
+            .iter()
+            .map(arrival)
+            .map(|arrival| (arrival.at, arrival))
     }
 
-    /// Sorts the arrivals, which are between `first` and `last`: by about as many intervals of time as there are
-    /// arrivals, and then by insertion, or with the library's sort if they are not spread evenly.
-    fn sort(&mut self, queue: &EventQueue, first: Time, last: Time) {
-        let Self {
-            arrivals,
-            order,
-            counts,
-        } = self;
-        let intervals = arrivals.len().next_power_of_two();
-        let span = last.since(first).as_ps();
-        let shift = (u64::BITS - span.leading_zeros()).saturating_sub(intervals.trailing_zeros());
-        let interval = |at: Time| (at.since(first).as_ps() >> shift) as usize;
-        counts.clear();
-        counts.resize(intervals, 0);
-        for arrival in &*arrivals {
-            counts[interval(arrival.at)] += 1;
-        }
-        let (mut before, mut most) = (0, 0);
-        for count in &mut *counts {
-            most = most.max(*count);
-            before += std::mem::replace(count, before);
-        }
-        order.clear();
-        order.resize(arrivals.len(), (first, 0));
-        for (index, arrival) in (0..).zip(&*arrivals) {
-            let place = &mut counts[interval(arrival.at)];
-            order[*place as usize] = (arrival.at, index);
-            *place += 1;
-        }
-        let compare = |a: &(Time, u32), b: &(Time, u32)| {
-            let rank = |index: u32| {
-                let Arrival { link, turn, .. } = arrivals[index as usize];
-                queue.precedence_at(link, turn)
-            };
-            a.0.cmp(&b.0).then_with(|| rank(a.1).cmp(&rank(b.1)))
-        };
-        if most > MANY {
-            return order.sort_unstable_by(compare);
-        }
-        for end in 1..order.len() {
-            let arrival = order[end];
-            let mut place = end;
-            while place > 0 && compare(&order[place - 1], &arrival).is_gt() {
-                order[place] = order[place - 1];
-                place -= 1;
-            }
-            if place < end {
-                order[place] = arrival;
-            }
+    /// Sorts the arrivals, of which none is before `first`.
+    fn sort(&mut self, queue: &EventQueue, first: Time) {
+        let Self { arrivals, keys } = self;
+        assert!(arrivals.len() < 1 << INDEX_BITS, "too many arrivals");
+        keys.clear();
+        keys.extend((0..).zip(&*arrivals).map(|(index, arrival): (u64, _)| {
+            let after_ps = arrival.at.since(first).as_ps().min(LONGEST_PS);
+            (after_ps << INDEX_BITS) | index
+        }));
+        keys.sort_unstable();
+        // Arrivals with the same time are in order of their indices so far.
+        let is_tied = |a: &u64, b: &u64| a >> INDEX_BITS == b >> INDEX_BITS;
+        for tied in keys.chunk_by_mut(is_tied).filter(|tied| tied.len() > 1) {
+            tied.sort_unstable_by_key(|&key| {
+                let Arrival {
+                    at, link, number, ..
+                } = arrivals[index_of(key)];
+                (at, queue.precedence_at(link, number))
+            });
         }
     }
+}
+
+/// Returns the index of the arrival with this key.
+const fn index_of(key: u64) -> usize {
+    (key & ((1 << INDEX_BITS) - 1)) as usize
 }
 
 impl Arrival {
     /// Returns the rank among simultaneous events.
     pub fn precedence(&self, context: &Context) -> Precedence {
-        context.events.queue.precedence_at(self.link, self.turn)
+        context.events.queue.precedence_at(self.link, self.number)
+    }
+}
+
+/// Restarts the ring of a port if it is that of an inlet without backlog and all packets have left it, so that a lightly
+/// loaded link uses one cache line of its ring.
+#[inline(always)]
+pub(super) fn restart_if_idle(port: &mut Port<Packet>, now: Time) {
+    if Link::of(port).special & (Link::INLET | Link::BACKLOGGED) == Link::INLET {
+        port.forget_if_idle(now);
+    }
+}
+
+/// Adds the arrival at `at` of `packet`, which was just sent over the inlet `link`, unless the link is backlogged: then
+/// the packet is gathered from the ring of its port.
+#[inline(always)]
+pub(super) fn expect_arrival(
+    context: &mut Context,
+    port: &mut Port<Packet>,
+    link: u32,
+    (packet, at): (Packet, Time),
+) {
+    let Link { target, special } = Link::of(port);
+    if special & Link::BACKLOGGED != 0 {
+        return;
+    }
+    let routing = &context.setup.routing;
+    context.events.expect_arrival(Arrival {
+        at,
+        packet,
+        link,
+        number: port.carried(),
+        switch: target,
+        out: routing.next_at_switch(target, packet.destination(), packet.flow, at),
+    });
+    if port.sent_packets() >= BACKLOG {
+        note_backlog(context, port, link);
+    }
+}
+
+/// Forgets the packets that left the port of the inlet `link`. If many remain, the link is backlogged.
+#[inline(never)]
+fn note_backlog(context: &mut Context, port: &mut Port<Packet>, link: u32) {
+    port.forget_departed(context.now());
+    let known = port.sent_packets();
+    if known >= BACKLOG {
+        let switch = Link::of(port).target;
+        context
+            .events
+            .inlets_at(switch)
+            .backlogged
+            .push((link, known));
+        Link::set_backlogged(port, true);
     }
 }
 
 impl Wire {
-    /// Removes the packets that arrive before `end` from the inlets of a sub-partition and puts them into `gathered`.
+    /// Removes the packets that arrive before `end` over the inlets of a sub-partition and puts them into `gathered`.
     pub fn gather(
         &mut self,
         context: &mut Context,
@@ -112,69 +154,71 @@ impl Wire {
         end: Time,
         gathered: &mut Gathered,
     ) {
-        let Gathered { arrivals, .. } = gathered;
-        arrivals.clear();
-        let (mut first, mut last, mut next) = (Time::MAX, Time::ZERO, Time::MAX);
-        let mut busy = std::mem::take(&mut context.events.inlets[subpartition].busy);
-        self.prefetch_inlets(context, &busy);
-        busy.retain(|&link| {
+        let taken = &mut gathered.arrivals;
+        taken.clear();
+        let mut next = Time::MAX;
+        let Context { setup, events, .. } = &mut *context;
+        let Inlets {
+            arrivals,
+            backlogged,
+            next: next_arrival,
+        } = &mut events.inlets[subpartition];
+        self.prefetch_rings(backlogged);
+        arrivals.retain(|arrival| {
+            let stays = arrival.at >= end;
+            if stays {
+                next = arrival.at.min(next);
+            } else {
+                self.ports[arrival.out as usize].prefetch_offer();
+                taken.push(*arrival);
+            }
+            stays
+        });
+        backlogged.retain_mut(|(link, known)| {
+            let (link, before) = (*link, taken.len());
             let port = &mut self.ports[link as usize];
-            let Link { target, .. } = Link::of(port);
-            let Context { setup, events, .. } = &mut *context;
-            let before = arrivals.len();
-            let left = port.take_arriving_before(end, |at, packet| {
+            let switch = Link::of(port).target;
+            let left = port.take_arriving_before(end, |at, packet, number| {
+                if *known > 0 {
+                    *known -= 1;
+                    return;
+                }
                 let (to, flow) = (packet.destination(), packet.flow);
-                arrivals.push(Arrival {
-                    packet,
+                taken.push(Arrival {
                     at,
+                    packet,
                     link,
-                    turn: events.queue.take_turn(link),
-                    out: setup.routing.next_at_switch(target, to, flow, at),
+                    number,
+                    switch,
+                    out: setup.routing.next_at_switch(switch, to, flow, at),
                 });
             });
-            let taken = &arrivals[before..];
-            for arrival in taken {
-                self.ports[arrival.out as usize].prefetch_offer();
+            if left.is_none() {
+                Link::set_backlogged(port, false);
             }
-            if let [earliest, .., latest] | [earliest @ latest] = taken {
-                first = first.min(earliest.at);
-                last = last.max(latest.at);
+            for arrival in &taken[before..] {
+                self.ports[arrival.out as usize].prefetch_offer();
             }
             next = next.min(left.unwrap_or(Time::MAX));
             left.is_some()
         });
-        let left = (self.crossings).take_arriving_before(subpartition, end, |message| {
-            self.ports[message.out as usize].prefetch_offer();
-            first = first.min(message.arrival);
-            last = last.max(message.arrival);
-            arrivals.push(Arrival {
-                packet: message.packet,
-                at: message.arrival,
-                link: message.link,
-                turn: message.number,
-                out: message.out,
-            });
-        });
-        next = next.min(left);
-        let inlets = &mut context.events.inlets[subpartition];
-        (inlets.next, inlets.busy) = (next, busy);
-        for arrival in &gathered.arrivals {
+        let first = std::mem::replace(next_arrival, next);
+        for arrival in &*taken {
             let port = &self.ports[arrival.out as usize];
             port.prefetch_wire();
             if Link::of(port).special & Link::CROSSING != 0 {
                 context.extras.prefetch(&arrival.packet);
             }
         }
-        gathered.sort(&context.events.queue, first, last);
+        gathered.sort(&context.events.queue, first);
     }
 
-    /// Prefetches the packets on inlets, and the numbers of their arrivals.
-    fn prefetch_inlets(&self, context: &Context, inlets: &[u32]) {
-        for &link in inlets {
+    /// Prefetches the packets on backlogged links.
+    fn prefetch_rings(&self, backlogged: &[(u32, u32)]) {
+        for &(link, _) in backlogged {
             self.ports[link as usize].prefetch_arrival();
-            context.events.queue.prefetch(link);
         }
-        for &link in inlets {
+        for &(link, _) in backlogged {
             self.ports[link as usize].prefetch_on_link();
         }
     }
@@ -198,26 +242,33 @@ mod tests {
     fn arrivals_are_sorted_like_events() {
         const LINKS: u32 = 8;
         let orders: Vec<u64> = (0..LINKS).map(|link| order(2, link, 0)).collect();
-        for (count, span_ps) in [(0, 1), (1, 1), (2, 1), (100, 1), (300, 20), (300, 1 << 40)] {
-            let mut queue = EventQueue::new(1, orders.clone(), 7, 1);
+        for (count, span_ps) in [
+            (0, 1),
+            (1, 1),
+            (2, 1),
+            (100, 1),
+            (300, 20),
+            (300, 1 << 40),
+            (300, 1 << 50),
+        ] {
+            let queue = EventQueue::new(1, orders.clone(), 7, 1);
             let mut gathered = Gathered::default();
             let times = (0..count).map(|number| 5 + mix(number, span_ps) % span_ps);
             for (number, time) in times.enumerate() {
                 let link = number as u32 % LINKS;
                 gathered.arrivals.push(Arrival {
-                    packet: Packet::new(0, 0, 0, 0, 0, 0),
                     at: Time::from_ps(time),
+                    packet: Packet::new(0, 0, 0, 0, 0, 0),
                     link,
-                    turn: queue.take_turn(link),
+                    number: number as u32,
+                    switch: 0,
                     out: 0,
                 });
             }
             let times = gathered.arrivals.iter().map(|arrival| arrival.at);
-            let (first, last) = (times.clone().min(), times.max());
-            let ends = first.zip(last).unwrap_or((Time::MAX, Time::ZERO));
-            gathered.sort(&queue, ends.0, ends.1);
+            gathered.sort(&queue, times.min().unwrap_or(Time::MAX));
             let rank =
-                |at, arrival: &Arrival| (at, queue.precedence_at(arrival.link, arrival.turn));
+                |at, arrival: &Arrival| (at, queue.precedence_at(arrival.link, arrival.number));
             let sorted: Vec<_> = gathered
                 .iter()
                 .map(|(at, arrival)| rank(at, arrival))

@@ -36,6 +36,13 @@ impl Link {
         port.tag[1] = port.tag[1] & !Self::WAITING | flag;
     }
 
+    /// Sets or clears [`Link::BACKLOGGED`].
+    #[inline(always)]
+    pub fn set_backlogged(port: &mut Port<Packet>, backlogged: bool) {
+        let flag = if backlogged { Self::BACKLOGGED } else { 0 };
+        port.tag[1] = port.tag[1] & !Self::BACKLOGGED | flag;
+    }
+
     /// The far end belongs to another partition.
     pub const CROSSING: u32 = 1;
     /// The link loses packets at random.
@@ -71,9 +78,12 @@ impl Link {
     /// The program at the port of the reversed link processes the replies that arrive over this link.
     pub const REPLIES: u32 = 1024;
 
-    /// The link leads to a switch from another sub-partition or partition, and its arrivals need no special handling:
-    /// they are gathered window by window (see [`inlets`](super::inlets)).
+    /// The link leads to a switch from another sub-partition, and its arrivals need no special handling: they are
+    /// gathered window by window (see [`inlets`](super::inlets)).
     pub const INLET: u32 = 16384;
+
+    /// Several packets are in the port of an inlet. This flag changes during a run.
+    pub const BACKLOGGED: u32 = 32768;
 
     /// Flags of a link whose port has a program that samples the queue, without further special handling.
     pub const PROGRAMMED_SAMPLED: u32 = Self::PROGRAMMED | Self::SAMPLED;
@@ -97,7 +107,8 @@ impl Link {
         | Self::MORTAL
         | Self::REPLIES
         | Self::WAITING
-        | Self::INLET;
+        | Self::INLET
+        | Self::BACKLOGGED;
     /// Packets may be lost, or their fate is watched.
     pub const MAY_LOSE: u32 = Self::LOSSY | Self::OBSERVED | Self::FAULTY;
 }

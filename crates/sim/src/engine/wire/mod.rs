@@ -12,7 +12,7 @@ mod sending;
 
 pub use arriving::Arrived;
 pub use crossing::Messages;
-pub use inlets::Gathered;
+pub use inlets::{Arrival, Gathered};
 pub use link::{Link, TO_HOST};
 use program::Place;
 pub use program::Program;
@@ -20,6 +20,7 @@ pub use queue::Queue;
 use reception::Reception;
 
 use super::context::Context;
+use super::events::Events;
 use super::recorder::Snapshot;
 use crate::output::AllocatorState;
 use crate::packet::{NONE, Packet};
@@ -80,7 +81,7 @@ impl Wire {
         faults: WireFaults,
     ) -> Self {
         let network = &setup.network;
-        let mut crossings = Crossings::new(network, cut, index, subpartitions.len());
+        let mut crossings = Crossings::new(network, cut, index);
         let mut ports = setup.ports(scenario);
         let (pools, pool_of) = setup.pools(scenario);
         let mut disciplines = Vec::with_capacity(ports.len());
@@ -117,19 +118,20 @@ impl Wire {
             set(faults.loses_requests, Link::FAULTY);
             set(faults.kills_hosts && host.is_some(), Link::MORTAL);
             set(subpartitions.len() > 1, Link::SUBPARTITIONED);
+            let target = host.map_or_else(|| setup.routing.switch(link.to), |host| host | TO_HOST);
             let is_plain = special & (Link::SLOW_ARRIVAL & !Link::CROSSING | Link::CLASSED) == 0;
-            if is_plain && host.is_none() && subpartitions.is_inlet(link, &cut.partition_of, index)
-            {
+            let gathers = is_plain && subpartitions.len() > 1;
+            if crosses && !gathers {
+                crossings.queue_at(target);
+            }
+            let is_inlet = subpartitions.is_inlet(link, &cut.partition_of, index);
+            if !crosses && host.is_none() && gathers && is_inlet {
                 special |= Link::INLET;
-                if crosses {
-                    crossings.gather(number, subpartitions.of_node[link.to as usize]);
-                }
             }
             // Crossings, traces and the delays of hosts need to know each departure.
             if crosses || observed || network.nodes[link.from as usize].host.is_some() {
                 port.notify_departures();
             }
-            let target = host.map_or_else(|| setup.routing.switch(link.to), |host| host | TO_HOST);
             port.tag = [target, special];
         }
         Self {
@@ -206,14 +208,24 @@ impl Wire {
     }
 
     /// Returns the totals so far, with the bytes in ports and on links as in flight.
-    pub fn totals(&self) -> Totals {
+    pub fn totals(&self, events: &Events) -> Totals {
         let local = self.ports.iter().flat_map(|port| {
-            // A packet sent on a crossing link is counted by the other partition.
-            let sent = (Link::of(port).special & Link::CROSSING == 0).then(|| port.sent_frames());
+            // Other packets on these links are among the arrivals.
+            let elsewhere = Link::CROSSING | Link::INLET;
+            let sent = (Link::of(port).special & elsewhere == 0).then(|| port.sent_frames());
             sent.into_iter().flatten().chain(port.waiting_frames())
         });
+        let gathered = events.inlets.iter().flat_map(|inlets| {
+            let in_rings = inlets.backlogged.iter().flat_map(|&(link, known)| {
+                let sent = self.ports[link as usize].sent_frames();
+                sent.skip(known as usize)
+            });
+            let arrivals = inlets.arrivals.iter().map(|arrival| arrival.packet);
+            arrivals.chain(in_rings)
+        });
         let waiting = self.disciplines.iter().flat_map(Discipline::waiting);
-        let in_flight = local.chain(self.crossings.frames()).chain(waiting);
+        let crossing = self.crossings.frames();
+        let in_flight = local.chain(gathered).chain(crossing).chain(waiting);
         Totals {
             in_flight_bytes: in_flight.map(|packet| u64::from(packet.wire_bytes())).sum(),
             ..self.totals

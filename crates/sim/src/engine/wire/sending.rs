@@ -1,6 +1,7 @@
 //! Sending: admission to ports, special handling, and the next arrival.
 
 use super::discipline::{self, Discipline, Memory};
+use super::inlets;
 use super::link::Link;
 use super::reception::Reception;
 use super::{Wire, due};
@@ -37,7 +38,7 @@ impl Wire {
         if !plain && !ignored_by_program(Link::of(port).special & !Link::LOSSY, &packet) {
             return self.send_specially_at_once(context, link, packet, delay);
         }
-        let sent = port.send_at_once(context.now(), packet, delay);
+        let sent = (packet, port.send_at_once(context.now(), packet, delay));
         schedule::<true>(context, &mut self.reception, port, link, sent);
     }
 
@@ -59,7 +60,10 @@ impl Wire {
             }
             return self.send_specially::<ALONE>(context, link, packet, special, delay);
         }
-        let Some(sent) = port.offer_fifo_delayed(context.now(), packet, delay) else {
+        if !ALONE {
+            inlets::restart_if_idle(port, context.now());
+        }
+        let Some(sent) = port.offer_fifo_admitted(context.now(), packet, delay) else {
             return self.discard(context, packet);
         };
         schedule::<ALONE>(context, &mut self.reception, port, link, sent);
@@ -108,7 +112,7 @@ impl Wire {
     ) {
         let port = &mut self.ports[link as usize];
         self.programs[link as usize].packet(context, port, link, &packet);
-        match port.offer_fifo_delayed(context.now(), packet, delay) {
+        match port.offer_fifo_admitted(context.now(), packet, delay) {
             Some(sent) => schedule::<ALONE>(context, &mut self.reception, port, link, sent),
             None => self.discard(context, packet),
         }
@@ -131,7 +135,7 @@ impl Wire {
         if special == Link::PROGRAMMED {
             self.programs[link as usize].packet(context, port, link, &packet);
         }
-        let sent = port.send_at_once(context.now(), packet, delay);
+        let sent = (packet, port.send_at_once(context.now(), packet, delay));
         schedule::<false>(context, &mut self.reception, port, link, sent);
     }
 
@@ -159,8 +163,8 @@ impl Wire {
         };
         match offer {
             Offer::Sent(sent) => {
-                let port = &self.ports[link as usize];
-                schedule::<ALONE>(context, &mut self.reception, port, link, sent);
+                let port = &mut self.ports[link as usize];
+                schedule::<ALONE>(context, &mut self.reception, port, link, (packet, sent));
             }
             Offer::Queued { wake } => self.queued(context, link, wake),
             Offer::Dropped => self.discard(context, packet),
@@ -266,14 +270,12 @@ impl Wire {
     fn sent(&mut self, context: &mut Context, link: u32, sent: Sent) {
         let port = &mut self.ports[link as usize];
         let info = Link::of(port);
+        let packet = port.last_sent().expect("a packet was just sent");
         if info.special & Link::CROSSING != 0 {
-            let packet = port.last_sent().expect("a packet was just sent");
             let sent = (packet, sent.arrival);
             return self.crossings.send(context, link, port, sent);
         }
-        if sent.first {
-            schedule_first::<false>(context, &mut self.reception, info, link, sent.arrival);
-        }
+        schedule::<false>(context, &mut self.reception, port, link, (packet, sent));
     }
 }
 
@@ -290,29 +292,18 @@ fn ignored_by_program(special: u32, packet: &Packet) -> bool {
 fn schedule<const ALONE: bool>(
     context: &mut Context,
     reception: &mut Reception,
-    port: &Port<Packet>,
+    port: &mut Port<Packet>,
     link: u32,
-    sent: Sent,
+    (packet, sent): (Packet, Sent),
 ) {
+    let info = Link::of(port);
+    if !ALONE && info.special & Link::INLET != 0 {
+        return inlets::expect_arrival(context, port, link, (packet, sent.arrival));
+    }
     if !sent.first {
         return;
     }
-    schedule_first::<ALONE>(context, reception, Link::of(port), link, sent.arrival);
-}
-
-/// Schedules the arrival of the only packet on `link` at the far end.
-#[inline(always)]
-fn schedule_first<const ALONE: bool>(
-    context: &mut Context,
-    reception: &mut Reception,
-    info: Link,
-    link: u32,
-    arrival: Time,
-) {
-    if !ALONE && info.special & Link::INLET != 0 {
-        return context.events.expect_arrival(arrival, link);
-    }
-    let due = due(reception, info, arrival);
+    let due = due(reception, info, sent.arrival);
     if ALONE {
         context.events.schedule_arrival::<true>(due, link);
     } else {
