@@ -1,6 +1,7 @@
 //! Tail loss probes: one more segment detects losses at the end of a burst (RFC 8985 §7).
 
 use crate::tcp::Config;
+use crate::tcp::rtt::Rtt;
 use duetime_core::{Span, Time};
 
 /// Wait before a round trip has been measured (RFC 8985 §7.2).
@@ -113,6 +114,14 @@ impl Timers {
         probe: Time::MAX,
         reordering: Time::MAX,
     };
+
+    /// Starts the retransmission timer unless it is running (RFC 6298 §5.1).
+    #[inline]
+    pub fn start_retransmission(&mut self, now: Time, rtt: &Rtt) {
+        if self.retransmission == Time::MAX {
+            self.retransmission = now + rtt.timeout();
+        }
+    }
 
     /// Restarts the probe timer while unacknowledged data and no probe is in flight. `smoothed` is SRTT; `is_single` is
     /// true if one segment is in flight.

@@ -38,28 +38,13 @@ impl Sender {
         if !self.can_transmit_in_order(config) {
             return None;
         }
-        let start = self.next;
-        let segment = self.transmit(now, start, self.segment_end(config));
-        let Selective {
-            board,
-            probe,
-            timers,
-            usage,
-            ..
-        } = self.selective.as_deref_mut()?;
-        debug_assert!(board.is_undisturbed() && !probe.due && self.phase == Phase::Open);
-        debug_assert_eq!(board.flight(), start - self.una);
-        board.push(start, self.next, now, segment.flags);
-        if timers.retransmission == Time::MAX {
-            timers.retransmission = now + self.rtt.timeout(); // RFC 6298 §5.1
-        }
-        if probe.is_idle() {
-            timers.restart_probe(config, now, self.rtt.smoothed(), board.is_single());
-        } else {
-            timers.probe = Time::MAX;
-        }
-        usage.validate(config, &self.window, self.una, self.end);
-        self.timer = timers.earliest();
+        let mut selective = self.selective.take()?;
+        debug_assert!(selective.board.is_undisturbed() && !selective.probe.due);
+        debug_assert_eq!(selective.board.flight(), self.next - self.una);
+        debug_assert_eq!(self.phase, Phase::Open);
+        let segment = self.send_new(config, now, &mut selective);
+        self.timer = selective.timers.earliest();
+        self.selective = Some(selective);
         Some(segment)
     }
 
@@ -87,14 +72,10 @@ impl Sender {
                 segment
             }
         };
-        let timers = &mut selective.timers;
-        if timers.retransmission == Time::MAX {
-            timers.retransmission = now + self.rtt.timeout(); // RFC 6298 §5.1
-        }
         if let Some(rate) = &mut selective.rate {
             rate.sent += u64::from(segment.len);
         }
-        self.timer = timers.earliest();
+        self.timer = selective.timers.earliest();
         self.update_pending(selective);
         Some(segment)
     }
@@ -145,6 +126,8 @@ impl Sender {
         rescue.map_or(Next::Nothing, Next::Rescue) // rule 4
     }
 
+    /// Sends the segment at `next`, which is new data.
+    #[inline(always)]
     fn send_new(&mut self, config: &Config, now: Time, selective: &mut Selective) -> Segment {
         let start = self.next;
         let segment = self.transmit(now, start, self.segment_end(config));
@@ -152,9 +135,7 @@ impl Sender {
         if selective.probe.due {
             selective.probe.sent(self.highest, false);
         }
-        if selective.timers.retransmission == Time::MAX {
-            selective.timers.retransmission = now + self.rtt.timeout();
-        }
+        (selective.timers).start_retransmission(now, &self.rtt);
         self.restart_probe(config, now, selective);
         (selective.usage).validate(config, &self.window, self.una, self.end);
         segment
@@ -171,6 +152,8 @@ impl Sender {
         if index == 0 {
             // RFC 6675 §6: a repair may take longer than the timeout while acknowledgements arrive.
             selective.timers.retransmission = now + self.rtt.timeout();
+        } else {
+            (selective.timers).start_retransmission(now, &self.rtt);
         }
         self.counters.retransmits += 1;
         self.last_sent = now;
