@@ -1,19 +1,24 @@
 //! Shortest paths by number of links, with equal-cost paths chosen per flow or per packet.
 
+mod computed;
 mod graph;
 mod tables;
 
 use crate::SetupError;
 use crate::topology::Network;
+use computed::{Position, positions};
 use duetime_core::Time;
 pub use graph::SwitchGraph;
 use tables::Tables;
 
-/// Routing table: the next link at every switch towards every host.
+/// Routes: the next link at every switch towards every host.
 #[derive(Clone, Debug)]
 pub struct Routing {
     hosts: u32,
     uplink: Vec<u32>,
+    /// Positions of all switches in a regular shape; empty if the routes are in `tables`.
+    positions: Vec<Position>,
+    /// Empty if the routes follow from `positions`.
     tables: Tables,
     /// Key of the choice among equal paths.
     key: u64,
@@ -22,12 +27,17 @@ pub struct Routing {
 }
 
 impl Routing {
-    /// Computes all shortest paths.
+    /// Computes all shortest paths: from the numbering of a regular shape, or else by search.
     pub fn build(network: &Network) -> Result<Self, SetupError> {
+        let (positions, tables) = match positions(network) {
+            Some(positions) => (positions, Tables::default()),
+            None => (Vec::new(), Tables::build(network)?),
+        };
         Ok(Self {
             hosts: network.hosts(),
             uplink: network.uplink.clone(),
-            tables: Tables::build(network)?,
+            positions,
+            tables,
             key: 0,
             spraying: 0,
         })
@@ -76,7 +86,10 @@ impl Routing {
     #[inline(always)]
     pub fn next_at_switch(&self, switch: u32, dst_host: u32, flow_hash: u32, arrival: Time) -> u32 {
         let pick = |count| self.pick(flow_hash, switch, count, arrival);
-        self.tables.link(switch, dst_host, pick)
+        match self.tables.attachment(dst_host) {
+            Some(attachment) => self.tables.link(switch, attachment, pick),
+            None => self.positions[switch as usize].link(dst_host, pick),
+        }
     }
 
     /// Picks one of `count` by key, flow and switch, and with spraying by time: two rounds of multiply and fold, then
@@ -109,6 +122,6 @@ impl Routing {
 
     /// Returns the size of the tables in bytes.
     pub fn table_bytes(&self) -> usize {
-        4 * self.uplink.len() + self.tables.bytes()
+        4 * self.uplink.len() + size_of::<Position>() * self.positions.len() + self.tables.bytes()
     }
 }

@@ -10,7 +10,6 @@ use crate::routing::SwitchGraph;
 use duetime_core::{Rate, Span};
 use duetime_scenario::model::{Link, Topology};
 pub use regular::Regular;
-pub(crate) use regular::Towards;
 
 /// Nodes and directed links of a network.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,17 +1,17 @@
-//! Tables of routes.
+//! Tables of routes, for any network.
 //!
 //! There is one column per switch with hosts. A switch has few different entries: most are the single link to take, the
 //! others are lists of equally good links, shared by all columns that need the same list. A row therefore contains small
-//! codes, numbered in order of appearance, and switches in equivalent positions share a row. A fat-tree of 16,000 hosts
-//! has 42 rows for 2,000 switches, and what a packet needs stays in the cache.
+//! codes, numbered in order of appearance, and switches in equivalent positions share a row. So most of a table stays in
+//! the cache.
 
 use super::SwitchGraph;
 use crate::SetupError;
-use crate::topology::{Network, Regular, Towards};
+use crate::topology::Network;
 use rustc_hash::FxHashMap;
 
 /// Tables of the next link at every switch towards every host.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tables {
     attachment: Vec<Attachment>,
     switches: Vec<Switch>,
@@ -22,7 +22,7 @@ pub(super) struct Tables {
 
 /// Attachment of a host.
 #[derive(Clone, Copy, Debug)]
-struct Attachment {
+pub(super) struct Attachment {
     /// Switch of the host, which needs no table entry for it.
     switch: u32,
     column: u32,
@@ -48,7 +48,7 @@ const MAX_OFFSET: u32 = (1 << (31 - COUNT_BITS)) - 1;
 const LOCAL: u32 = u32::MAX;
 
 impl Tables {
-    /// Computes all shortest paths: from the numbering of a regular shape, or else by search.
+    /// Finds all shortest paths by search.
     pub(super) fn build(network: &Network) -> Result<Self, SetupError> {
         let graph = SwitchGraph::new(network);
         let attachments = graph.attachments(network);
@@ -68,32 +68,33 @@ impl Tables {
         });
         let mut lists = Lists::default();
         let mut rows = Rows::default();
-        let switches = if let Some(regular) = network.regular {
-            regular_rows(regular, &graph, &mut lists, &mut rows)?
-        } else {
-            let table = table(network, &graph, &attachments, &mut lists)?;
-            let row = |switch: usize| &table[switch * columns..][..columns];
-            let switches = (0..graph.switches()).map(|switch| rows.add(row(switch)));
-            switches.collect::<Result<_, _>>()?
-        };
+        let table = table(network, &graph, &attachments, &mut lists)?;
+        let row = |switch: usize| &table[switch * columns..][..columns];
+        let switches = (0..graph.switches()).map(|switch| rows.add(row(switch)));
         Ok(Self {
             attachment: attachment.collect(),
-            switches,
+            switches: switches.collect::<Result<_, _>>()?,
             codes: rows.codes,
             entries: rows.entries,
             choices: lists.links,
         })
     }
 
-    /// Returns the link that a packet takes at `switch` towards `host`. `pick` chooses one of a number of equally good
+    /// Returns the attachment of a host, or `None` if the tables are empty.
+    #[inline(always)]
+    pub(super) fn attachment(&self, host: u32) -> Option<Attachment> {
+        self.attachment.get(host as usize).copied()
+    }
+
+    /// Returns the link that a packet takes at `switch` towards a host. `pick` chooses one of a number of equally good
     /// links.
     #[inline(always)]
-    pub(super) fn link(&self, switch: u32, host: u32, pick: impl FnOnce(u32) -> u32) -> u32 {
+    pub(super) fn link(&self, switch: u32, to: Attachment, pick: impl FnOnce(u32) -> u32) -> u32 {
         let Attachment {
             switch: last,
             column,
             downlink,
-        } = self.attachment[host as usize];
+        } = to;
         if switch == last {
             return downlink;
         }
@@ -114,30 +115,6 @@ impl Tables {
             + size_of::<Attachment>() * self.attachment.len()
             + size_of::<Switch>() * self.switches.len()
     }
-}
-
-/// Returns the rows of a regular shape.
-fn regular_rows(
-    regular: Regular,
-    graph: &SwitchGraph,
-    lists: &mut Lists,
-    rows: &mut Rows,
-) -> Result<Vec<Switch>, SetupError> {
-    let mut row = Vec::new();
-    let switches = (0..graph.switches() as u32).map(|switch| {
-        row.clear();
-        row.resize(regular.with_hosts() as usize, LOCAL);
-        regular.routes(graph, switch, |columns, towards| {
-            let entry = match towards {
-                Towards::Link(link) | Towards::AnyOf(&[link]) => link,
-                Towards::AnyOf(links) => lists.entry(links)?,
-            };
-            row[columns.start as usize..columns.end as usize].fill(entry);
-            Ok(())
-        })?;
-        rows.add(&row)
-    });
-    switches.collect()
 }
 
 /// Returns the entries of all switches (rows) in all columns, by one breadth-first search over the switches per column.

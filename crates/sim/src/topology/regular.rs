@@ -1,6 +1,6 @@
 //! Regular shapes, whose routes follow from the numbering of their switches without a search.
 
-use crate::routing::SwitchGraph;
+use std::ops::Range;
 
 /// A regular shape. Switches are numbered from 0, those with hosts first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,14 +15,6 @@ pub enum Regular {
         /// Number of edge switches per pod, of aggregation switches per pod, and of links from each to the other layer.
         half: u32,
     },
-}
-
-/// Links that a switch takes towards hosts on a range of switches.
-pub(crate) enum Towards<'a> {
-    /// One link.
-    Link(u32),
-    /// Any of these links.
-    AnyOf(&'a [u32]),
 }
 
 impl Regular {
@@ -59,44 +51,17 @@ impl Regular {
         }
     }
 
-    /// Computes the routes of `switch`: calls `each` with ranges of other switches with hosts and the links of the
-    /// shortest paths to them.
-    pub(crate) fn routes<E>(
-        self,
-        graph: &SwitchGraph,
-        switch: u32,
-        mut each: impl FnMut(std::ops::Range<u32>, Towards<'_>) -> Result<(), E>,
-    ) -> Result<(), E> {
+    /// Returns the switches with hosts that are below `switch`, or `switch` itself if it has hosts. The links to
+    /// switches of a higher number lead up and are equally good for all other hosts.
+    pub(crate) fn racks_below(self, switch: u32) -> Range<u32> {
         let all = self.with_hosts();
-        let neighbours = graph.neighbours(switch as usize);
-        let above = |from: u32| -> Vec<u32> {
-            let up = neighbours.iter().filter(|(to, _)| *to >= from);
-            up.map(|&(_, link)| link).collect()
-        };
         match self {
-            _ if switch < all => {
-                let up = above(all);
-                each(0..switch, Towards::AnyOf(&up))?;
-                each(switch + 1..all, Towards::AnyOf(&up))
-            }
+            _ if switch < all => switch..switch + 1,
             Self::FatTree { half } if switch < 2 * all => {
                 let first = self.pod_of(switch) * half;
-                let up = above(2 * all);
-                each(0..first, Towards::AnyOf(&up))?;
-                for &(to, link) in neighbours.iter().filter(|(to, _)| *to < all) {
-                    each(to..to + 1, Towards::Link(link))?;
-                }
-                each(first + half..all, Towards::AnyOf(&up))
+                first..first + half
             }
-            // Each link of a spine or core leads to one group.
-            _ => {
-                let size = all / self.pods();
-                for &(to, link) in neighbours {
-                    let first = self.pod_of(to) * size;
-                    each(first..first + size, Towards::Link(link))?;
-                }
-                Ok(())
-            }
+            _ => 0..all,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Wiring and numbering of topologies as documented, and routes along shortest paths.
 
 use duetime_core::random::{Purpose, Streams, mix};
-use duetime_core::{Rate, Span};
+use duetime_core::{Rate, Span, Time};
 use duetime_scenario::NoFiles;
 use duetime_scenario::model::{Edge, Link, Node, Topology};
 use duetime_sim::routing::Routing;
@@ -415,25 +415,78 @@ fn invalid_topologies_are_rejected() {
     }
 }
 
-#[test]
-fn computed_routes_match_search() {
-    for (network, plain) in crate::regular_shapes::regular_shapes() {
-        assert!(network.regular.is_some());
-        let computed = Routing::build(&network).expect("routes");
-        let searched = Routing::build(&plain).expect("routes");
-        for node in 0..network.nodes.len() as u32 {
-            for host in (0..network.hosts()).filter(|&host| host != node) {
-                for hash in [0, 1, 0x9e37_79b9, u32::MAX] {
+/// Checks that the routes of a network of a regular shape are computed, and that they are those that search finds, at
+/// every `step`-th node towards every `step`-th host.
+fn check_computed(network: &Network, plain: &Network, step: usize) {
+    let (hosts, switches) = (network.hosts(), network.switches());
+    let computed = Routing::build(network).expect("routes");
+    let searched = Routing::build(plain).expect("routes");
+    assert_eq!(
+        computed.table_bytes(),
+        (4 * hosts + 32 * switches) as usize,
+        "nothing but positions of switches"
+    );
+    for (key, is_sprayed) in [(0, false), (0x5eed, false), (0x5eed, true)] {
+        let [computed, searched] =
+            [&computed, &searched].map(|it| it.clone().keyed(key).sprayed(is_sprayed));
+        for switch in (0..switches).step_by(step) {
+            for host in (0..hosts).step_by(step) {
+                for (hash, ps) in [(0, 0), (1, 77), (0x9e37_79b9, 1), (u32::MAX, 1_000_000)] {
+                    let arrival = Time::from_ps(ps);
                     assert_eq!(
-                        computed.next(node, host, hash),
-                        searched.next(node, host, hash),
-                        "from node {node} to host {host} of {}",
-                        network.hosts()
+                        computed.next_at_switch(switch, host, hash, arrival),
+                        searched.next_at_switch(switch, host, hash, arrival),
+                        "from switch {switch} to host {host} of {hosts}"
                     );
                 }
             }
         }
-        assert_eq!(computed.table_bytes(), searched.table_bytes());
+    }
+    for host in 0..hosts {
+        let to = (host + 1) % hosts;
+        assert_eq!(computed.next(host, to, 0), searched.next(host, to, 0));
+    }
+}
+
+#[test]
+fn computed_routes_match_search() {
+    for (network, plain) in crate::regular_shapes::regular_shapes() {
+        check_computed(&network, &plain, 1);
         assert_eq!(network.longest_path(), plain.longest_path());
     }
+    let larger = [
+        leaf_spine(9, 37, 5),
+        leaf_spine(3, 101, 17),
+        Topology::FatTree {
+            k: 18,
+            link: link(1),
+        },
+    ];
+    for shape in larger {
+        let network = Network::build(&shape).unwrap();
+        check_computed(&network, &without_shape(&network), 7);
+    }
+}
+
+/// Returns a network whose routes are found by search.
+fn without_shape(network: &Network) -> Network {
+    Network {
+        regular: None,
+        ..network.clone()
+    }
+}
+
+#[test]
+fn irregular_numbers_of_links_need_tables() {
+    let (mut network, regular) = build(&Topology::FatTree {
+        k: 4,
+        link: link(1),
+    });
+    let last = network.links.len() - 4;
+    for direction in [last, last + 1] {
+        network.links.swap(direction, direction + 2);
+    }
+    let routing = Routing::build(&network).unwrap();
+    assert_ne!(routing.table_bytes(), regular.table_bytes());
+    check_routes(&network, &routing, &[0, 1, u32::MAX]);
 }
