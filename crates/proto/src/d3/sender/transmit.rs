@@ -125,9 +125,9 @@ impl Sender {
 
     #[inline]
     pub(super) fn replan(&mut self, config: &Config) {
-        if let Some(plan) = self.plan_full(config) {
-            debug_assert_eq!(Some(plan), self.plan(config));
-            self.planned = Some(plan);
+        if self.fills_packets(config) {
+            self.planned = self.plan_data(config, self.next, payload(config, 0), false, false);
+            debug_assert_eq!(self.planned, self.plan(config));
             self.schedule_plan();
         } else {
             self.replan_any(config);
@@ -166,22 +166,38 @@ impl Sender {
         }
     }
 
-    /// Returns the next packet if it is new data that fills the packet, without request and FIN: the usual case while a
-    /// request is in flight.
+    /// Returns true if the next packet is new data that fills the packet, without request and FIN, and needs only budget:
+    /// the usual case while a request is in flight.
     #[inline]
-    fn plan_full(&self, config: &Config) -> Option<Plan> {
-        let len = payload(config, 0);
-        let is_usual = self.is_silent()
+    fn fills_packets(&self, config: &Config) -> bool {
+        self.is_silent()
             && self.state == State::Open
             && !self.quenched
             && self.resend >= self.resend_end
-            && self.size.min(self.limit) - self.next > u64::from(len)
-            && self.budget >= u64::from(config.wire.header_bytes + len);
-        is_usual.then_some(Plan::Data {
-            seq: self.next,
+            && self.size.min(self.limit) - self.next > u64::from(payload(config, 0))
+    }
+
+    /// Returns a data packet, or `None` if the budget does not suffice.
+    #[inline]
+    fn plan_data(
+        &self,
+        config: &Config,
+        seq: u64,
+        len: u32,
+        request: bool,
+        fin: bool,
+    ) -> Option<Plan> {
+        let extra = if request || fin {
+            Packet::REQUEST_BYTES
+        } else {
+            0
+        };
+        let bytes = config.wire.header_bytes + extra + len;
+        (self.budget >= u64::from(bytes)).then_some(Plan::Data {
+            seq,
             len,
-            request: false,
-            fin: false,
+            request,
+            fin,
         })
     }
 
@@ -242,22 +258,9 @@ impl Sender {
             && (!open || !limited)
             && u64::from(len) == all_left
             && len <= payload(config, Packet::REQUEST_BYTES);
-        let header = config.wire.header_bytes
-            + if request || fin {
-                Packet::REQUEST_BYTES
-            } else {
-                0
-            };
-        if self.budget >= u64::from(header + len) && !(request && self.ahead) {
-            Some(Plan::Data {
-                seq,
-                len,
-                request,
-                fin,
-            })
-        } else {
-            request.then_some(Plan::Request)
-        }
+        let data = self.plan_data(config, seq, len, request, fin);
+        let data = data.filter(|_| !(request && self.ahead));
+        data.or(request.then_some(Plan::Request))
     }
 
     /// Accounts for a data packet of `bytes`.
