@@ -75,8 +75,11 @@ fn measure(
     );
     if let Some(rounds) = output.rounds {
         println!(
-            "rounds={} longest_hops={} crossings={}",
-            rounds.count, rounds.longest_hops, rounds.crossings
+            "rounds={} longest_hops={} crossings={} work_s={:.3}",
+            rounds.count,
+            rounds.longest_hops,
+            rounds.crossings,
+            rounds.work.as_secs_f64(),
         );
     }
     Ok(())

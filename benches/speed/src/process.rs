@@ -8,6 +8,7 @@
 
 use duetime_measure::Program;
 pub(crate) use duetime_sim::Rounds;
+use std::time::Duration;
 
 /// Cost that a measured process reports.
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +79,7 @@ impl Cost {
                 count: count as u64,
                 longest_hops: number("longest_hops").unwrap_or(0.0) as u64,
                 crossings: number("crossings").unwrap_or(0.0) as u64,
+                work: Duration::from_secs_f64(number("work_s").unwrap_or(0.0).max(0.0)),
             }),
             digest: field(&output, "digest")
                 .and_then(|text| u128::from_str_radix(text, 16).ok())

@@ -25,8 +25,19 @@ struct Row {
     instructions: f64,
     /// Modelled speed-up, without the barrier and with it.
     modelled: [f64; 2],
-    /// Measured speed-up, if the machine has the processors.
-    measured: Option<f64>,
+    /// Measurements, if the machine has the processors.
+    measured: Option<Measured>,
+}
+
+/// Medians of alternated pairs of runs with one and with several threads.
+#[derive(Clone, Copy)]
+struct Measured {
+    /// Time of one thread over that of several.
+    speed_up: f64,
+    /// Time that several threads spent on events and messages, summed, over the time of one thread.
+    work: f64,
+    /// Share of the threads' time that they waited, the start and the end of the run included.
+    waiting: f64,
 }
 
 /// Measures and prints the model.
@@ -60,7 +71,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
         let cost = Cost::measure(&program)?;
         let rounds = cost.rounds.ok_or("the run has no rounds")?;
         let measured = if threads <= processors {
-            Some(speed_up(&program, &simulator(&whole.path(), 1)?, &mut one)?)
+            let alone = simulator(&whole.path(), 1)?;
+            Some(Measured::take(&program, threads, &alone, &mut one)?)
         } else {
             None
         };
@@ -87,19 +99,31 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     Ok(true)
 }
 
-/// Returns the median speed-up of `several` over `one` in alternated pairs, and adds the costs of `one` to `costs`.
-fn speed_up(
-    several: &duetime_measure::Program,
-    one: &duetime_measure::Program,
-    costs: &mut Vec<Cost>,
-) -> Result<f64, String> {
-    let mut ratios = Vec::new();
-    for _ in 0..PAIRS {
-        let (alone, together) = (Cost::measure(one)?, Cost::measure(several)?);
-        ratios.push(alone.seconds() / together.seconds());
-        costs.push(alone);
+impl Measured {
+    /// Measures a program with several threads in alternated pairs with one, and adds the costs of one to `costs`.
+    fn take(
+        several: &duetime_measure::Program,
+        threads: usize,
+        one: &duetime_measure::Program,
+        costs: &mut Vec<Cost>,
+    ) -> Result<Self, String> {
+        let (mut speed_ups, mut works, mut waits) = (Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..PAIRS {
+            let (alone, together) = (Cost::measure(one)?, Cost::measure(several)?);
+            let work_s = together
+                .rounds
+                .map_or(0.0, |rounds| rounds.work.as_secs_f64());
+            speed_ups.push(alone.seconds() / together.seconds());
+            works.push(work_s / alone.seconds());
+            waits.push(1.0 - work_s / (threads as f64 * together.seconds()));
+            costs.push(alone);
+        }
+        Ok(Self {
+            speed_up: median(speed_ups),
+            work: median(works),
+            waiting: median(waits),
+        })
     }
-    Ok(median(ratios))
 }
 
 /// Returns the time of one round of the barrier of so many threads that have nothing else to do.
@@ -128,7 +152,9 @@ fn json_lines(rows: &[Row], seconds: f64, barrier_s: f64) {
             "barrier_us": barrier_s * 1e6,
             "speed_up_without_barrier": row.modelled[0],
             "speed_up": row.modelled[1],
-            "measured_speed_up": row.measured,
+            "measured_speed_up": row.measured.map(|measured| measured.speed_up),
+            "measured_work_ratio": row.measured.map(|measured| measured.work),
+            "measured_waiting": row.measured.map(|measured| measured.waiting),
         });
         println!("{line}");
     }
@@ -142,7 +168,7 @@ fn print(rows: &[Row], seconds: f64, barrier_s: f64, counter: Counter) {
             let hops = row.packet_hops as f64;
             let per_thread = hops / row.rounds.count as f64 / row.threads as f64;
             let busiest = row.rounds.longest_hops as f64 * row.threads as f64 / hops;
-            let measured = |value: f64| format!("{value:.2}");
+            let measured = |cell: fn(Measured) -> String| row.measured.map_or("–".to_owned(), cell);
             vec![
                 row.threads.to_string(),
                 grouped(row.rounds.count),
@@ -153,7 +179,9 @@ fn print(rows: &[Row], seconds: f64, barrier_s: f64, counter: Counter) {
                 format!("{:.1}", row.modelled[0]),
                 format!("{:.1}", row.modelled[1]),
                 format!("{:.2}", seconds / row.modelled[1]),
-                row.measured.map_or("–".to_owned(), measured),
+                measured(|measured| format!("{:.2}", measured.speed_up)),
+                measured(|measured| format!("{:.2}", measured.work)),
+                measured(|measured| format!("{:.0} %", 100.0 * measured.waiting)),
             ]
         })
         .collect();
@@ -168,6 +196,8 @@ fn print(rows: &[Row], seconds: f64, barrier_s: f64, counter: Counter) {
         "speed-up",
         "seconds",
         "measured",
+        "work",
+        "waiting",
     ];
     println!("{}", lines(&head, 0, &cells));
     println!(
@@ -175,8 +205,9 @@ fn print(rows: &[Row], seconds: f64, barrier_s: f64, counter: Counter) {
          where \"longest\" sums the busiest thread of each round. Assumptions: an instruction takes as long as with one thread; the\n\
          barrier of n threads takes n / 2 times that of two, {:.2} us. Instructions ({}) are relative to one thread,\n\
          for flows of 64 KiB, without the start.\n\
-         Measured: median of {PAIRS} alternated pairs, where the machine has the processors. Days 1.0 states 126 s on one core and\n\
-         5.0 s on 22 workers for these flows of 1 MiB.",
+         Measured: median of {PAIRS} alternated pairs, where the machine has the processors; work: time of all threads on events and\n\
+         messages over that of one thread, misses of the caches included; waiting: share of the threads' time without work. Days\n\
+         1.0 states 126 s on one core and 5.0 s on 22 workers for these flows of 1 MiB.",
         barrier_s * 1e6,
         counter.name()
     );

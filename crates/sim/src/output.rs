@@ -2,6 +2,7 @@
 
 use duetime_core::Time;
 use duetime_results::{CapturedPacket, FlowTrace, PortRecord, RunRecords};
+use std::time::Duration;
 
 /// Work of the rounds of a run on several threads. In a round, each thread processes the events of its
 /// partition before a common horizon; then all exchange packets.
@@ -14,6 +15,9 @@ pub struct Rounds {
     pub longest_hops: u64,
     /// Packets that crossed from one partition to another.
     pub crossings: u64,
+    /// Time that the threads spent on events and on packets of other partitions, summed over the threads. The rest of
+    /// their time, they waited for each other, or for the start and the end of the run.
+    pub work: Duration,
 }
 
 /// Output of a run.

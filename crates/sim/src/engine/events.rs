@@ -157,9 +157,10 @@ impl Events {
         (self.inlets.iter()).fold(scheduled, |next, inlets| next.min(inlets.next))
     }
 
-    /// Returns true if sub-partition `number` has an event before `end`.
-    pub(super) fn has_event_before(&self, number: usize, end: Time) -> bool {
-        self.inlets[number].next < end || self.queue.next_time_of(number) < end.as_ps()
+    /// Returns false if sub-partition `number` has no event before `end`; true if it may have one.
+    pub(super) fn may_have_event_before(&self, number: usize, end: Time) -> bool {
+        let last_ps = end.as_ps().saturating_sub(1);
+        self.inlets[number].next < end || self.queue.may_be_due_in(number, last_ps)
     }
 
     /// Prefetches the state of a sub-partition that is not open, if it exists.

@@ -1,6 +1,10 @@
 //! Runs one simulation on several threads, one for each partition.
 
-#![expect(clippy::disallowed_methods, reason = "this module implements threads")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "this module implements threads, and measures their work if it is asked to"
+)]
 
 mod barrier;
 mod rounds;
@@ -13,6 +17,7 @@ use crate::sides::{self, Sides};
 use duetime_core::{Span, Time};
 use rounds::{Ends, Part, Shared};
 use std::num::NonZeroUsize;
+use std::time::{Duration, Instant};
 
 /// Primitives of the rounds. `crates/sim/tests/loom/` compiles the same files with those of a model checker.
 mod sync {
@@ -49,6 +54,7 @@ pub(crate) fn run(
                     has_sides,
                     hops: measures_rounds.then(Vec::new),
                     crossings: 0,
+                    work: Duration::ZERO,
                 };
                 let sides = sides.clone();
                 scope.spawn(move || rounds::run(clock, shared, partition, index, sides))
@@ -77,6 +83,18 @@ struct Measured {
     hops: Option<Vec<u32>>,
     /// Packets sent to other partitions.
     crossings: u64,
+    /// Time spent on events and messages, if rounds are measured.
+    work: Duration,
+}
+
+impl Measured {
+    /// Performs an action, whose time counts as work.
+    fn work<R>(&mut self, action: impl FnOnce(&mut Partition) -> R) -> R {
+        let started = self.hops.is_some().then(Instant::now);
+        let result = action(&mut self.partition);
+        self.work += started.map_or(Duration::ZERO, |started| started.elapsed());
+        result
+    }
 }
 
 fn rounds_of(parts: &[Measured]) -> Rounds {
@@ -89,6 +107,7 @@ fn rounds_of(parts: &[Measured]) -> Rounds {
         count: count as u64,
         longest_hops: (0..count).filter_map(longest).sum(),
         crossings: parts.iter().map(|part| part.crossings).sum(),
+        work: parts.iter().map(|part| part.work).sum(),
     }
 }
 
@@ -121,24 +140,27 @@ impl Part for Measured {
 
     fn run_before(&mut self, side: usize, end: Time) {
         let before = self.partition.packet_hops();
-        if self.has_sides {
-            self.partition.run_side_before(side, end);
-        } else {
-            self.partition.run_before(end);
-        }
+        let has_sides = self.has_sides;
+        self.work(|partition| {
+            if has_sides {
+                partition.run_side_before(side, end);
+            } else {
+                partition.run_before(end);
+            }
+        });
         if let Some(hops) = &mut self.hops {
             hops.push((self.partition.packet_hops() - before) as u32);
         }
     }
 
     fn exchange_messages(&mut self, to: usize, messages: &mut Messages) -> Time {
-        let first = self.partition.exchange_messages(to, messages);
+        let first = self.work(|partition| partition.exchange_messages(to, messages));
         self.crossings += messages.len() as u64;
         first
     }
 
     fn receive_messages(&mut self, messages: &mut Messages) {
-        self.partition.receive_messages(messages);
+        self.work(|partition| partition.receive_messages(messages));
     }
 }
 

@@ -253,10 +253,21 @@ impl EventQueue {
 
     /// Returns the time of the next event of a sub-partition, or `u64::MAX`.
     pub fn next_time_of(&self, subpartition: usize) -> u64 {
+        self.calendar(subpartition).next_time(&self.store)
+    }
+
+    /// Returns false if no event of a sub-partition is due at `time` or earlier; true if one may be.
+    #[inline]
+    pub fn may_be_due_in(&self, subpartition: usize, time: u64) -> bool {
+        self.calendar(subpartition).may_be_due(&self.store, time)
+    }
+
+    #[inline]
+    fn calendar(&self, subpartition: usize) -> &Calendar {
         if subpartition == self.subpartition {
-            self.open.next_time(&self.store)
+            &self.open
         } else {
-            self.closed[subpartition].next_time(&self.store)
+            &self.closed[subpartition]
         }
     }
 

@@ -106,7 +106,7 @@ impl Partition {
     #[inline(never)]
     fn run_window(&mut self, subpartition: usize, end: Time) {
         let events = &mut self.context.events;
-        if !events.has_event_before(subpartition, end) {
+        if !events.may_have_event_before(subpartition, end) {
             return;
         }
         events.queue.enter(subpartition);
