@@ -36,9 +36,9 @@ pub fn run(
         })
     };
     let threads = if watched { 1 } else { options.threads };
-    let divides =
-        may_divide(scenario, &setup, options) && subpartitions(&setup, options, watched) == 1;
-    let cut = Arc::new(partition::cut(&setup.network, threads, divides));
+    let alternates = subpartitions(&setup, options, watched) > 1;
+    let divides = may_divide(scenario, &setup, options) && !alternates;
+    let cut = Arc::new(partition::cut(&setup.network, threads, divides, alternates));
     let partitions: Vec<Partition> = (0..cut.partitions as u16)
         .map(|index| {
             Partition::new(

@@ -8,7 +8,7 @@ pub use subpartitions::Subpartitions;
 
 use crate::topology::{DirectedLink, Network};
 use duetime_core::Span;
-use groups::groups;
+use groups::{groups, sides};
 use std::cmp::Reverse;
 
 /// Marks a divided switch in [`Cut::partition_of`]. Most of its ports are in the partition that they lead to, and a
@@ -28,8 +28,9 @@ pub struct Cut {
 }
 
 /// Splits the network into at most `threads` partitions with about equal work, or into one if it cannot be split.
-/// `divides` permits dividing switches between racks.
-pub fn cut(network: &Network, threads: usize, divides: bool) -> Cut {
+/// `divides` permits dividing switches between racks. If `alternates` is true, the sides of the network, if it has two,
+/// run in turn, so that the work of each must be about equal.
+pub fn cut(network: &Network, threads: usize, divides: bool, alternates: bool) -> Cut {
     let divided = if divides && threads > 1 {
         divided(network)
     } else {
@@ -41,7 +42,8 @@ pub fn cut(network: &Network, threads: usize, divides: bool) -> Cut {
     } else {
         1
     };
-    let (partition_of, mut load) = assign(network, groups, partitions);
+    let sides = if alternates { sides(network) } else { None };
+    let (partition_of, mut load) = assign(network, groups, sides.as_deref(), partitions);
     let port_in = |link: &DirectedLink| match partition_of[link.from as usize] {
         DIVIDED => partition_of[link.to as usize],
         partition => partition,
@@ -72,11 +74,13 @@ pub fn cut(network: &Network, threads: usize, divides: bool) -> Cut {
 }
 
 /// Assigns groups of nodes to partitions. Neighbouring racks are in one partition; a switch without hosts is where most
-/// of its neighbours' capacity is, such as that of a pod with its racks, unless this partition has more than its share
-/// of the work. Returns the partition of each node and the load of each partition.
+/// of its neighbours' capacity is, such as that of a pod with its racks, unless this partition already has its share
+/// of the work of the switch's side. `sides` is the side of each rack number, if the sides run in turn. Returns the
+/// partition of each node and the load of each partition.
 fn assign(
     network: &Network,
     mut groups: Vec<(u128, Vec<u32>)>,
+    sides: Option<&[u8]>,
     partitions: usize,
 ) -> (Vec<u16>, Vec<u128>) {
     let has_hosts = |nodes: &[u32]| {
@@ -88,15 +92,24 @@ fn assign(
         |groups: &[(u128, Vec<u32>)]| -> u128 { groups.iter().map(|group| group.0).sum() };
     let racks = groups.partition_point(|(_, nodes)| has_hosts(nodes));
     let in_racks = weight_of(&groups[..racks]).max(1);
-    let share = weight_of(&groups) / partitions as u128;
+    let side_of = |nodes: &[u32]| {
+        let rack = network.nodes[nodes[0] as usize].rack as usize;
+        sides.map_or(0, |sides| usize::from(sides[rack]))
+    };
+    let mut shares = [0u128; 2];
+    for (weight, nodes) in &groups {
+        shares[side_of(nodes)] += weight;
+    }
+    let shares = shares.map(|work| work / partitions as u128);
     let mut neighbours = vec![Vec::new(); network.nodes.len()];
     for link in &network.links {
         neighbours[link.to as usize].push((link.from, link.rate.as_bps()));
     }
-    let mut load = vec![0u128; partitions];
+    let mut load = vec![[0u128; 2]; partitions];
     let mut partition_of = vec![DIVIDED; network.nodes.len()];
     let mut before = 0;
     for (number, (weight, nodes)) in groups.into_iter().enumerate() {
+        let side = side_of(&nodes);
         let partition = if number < racks {
             // Less than the number of partitions, unless the last rack has no weight.
             ((before * partitions as u128 / in_racks) as usize).min(partitions - 1)
@@ -108,23 +121,24 @@ fn assign(
                     *shared += u128::from(bps);
                 }
             }
-            let fits = |partition: usize| load[partition] + weight <= share.max(weight);
+            let fits = |partition: usize| load[partition][side] < shares[side];
             (0..partitions)
                 .min_by_key(|&partition| {
                     (
                         !fits(partition),
                         Reverse(shared[partition]),
-                        load[partition],
+                        load[partition][side],
                     )
                 })
                 .expect("at least one partition")
         };
         before += weight;
-        load[partition] += weight;
+        load[partition][side] += weight;
         for node in nodes {
             partition_of[node as usize] = partition as u16;
         }
     }
+    let load = load.into_iter().map(|sides| sides.iter().sum()).collect();
     (partition_of, load)
 }
 
@@ -212,7 +226,7 @@ mod tests {
     #[test]
     fn spines_are_divided_among_racks() {
         let network = leaf_spine(6, 2, 0.0);
-        let cut = cut(&network, 2, true);
+        let cut = cut(&network, 2, true, false);
         assert_eq!((cut.partitions, cut.lookahead), (2, Span::from_us(20)));
         for (number, link) in network.links.iter().enumerate() {
             let into_spine = cut.partition_of[link.to as usize] == DIVIDED;
@@ -227,7 +241,7 @@ mod tests {
     #[test]
     fn spine_ports_balance_odd_racks() {
         let network = leaf_spine(25, 1, 0.0);
-        let cut = cut(&network, 2, true);
+        let cut = cut(&network, 2, true, false);
         let elsewhere = down(&network)
             .filter(|&link| cut.is_crossing(&network, link))
             .count();
@@ -249,7 +263,7 @@ mod tests {
             loss: 0.0,
         };
         let network = Network::build(&Topology::FatTree { k: 4, link }).expect("a network");
-        let cut = cut(&network, 2, false);
+        let cut = cut(&network, 2, false, false);
         let crossing = (0..network.links.len()).filter(|&link| cut.is_crossing(&network, link));
         let core = |node: u32| network.nodes[node as usize].name.starts_with("core");
         let mut of_core = 0;
@@ -261,12 +275,37 @@ mod tests {
         assert_eq!(of_core, 16, "of 4 core switches with 8 links each");
     }
 
+    /// With sides that run in turn, each partition has about an equal share of either.
+    #[test]
+    fn sides_are_balanced() {
+        let link = Link {
+            rate: Rate::from_gbps(10),
+            latency: Span::from_us(1),
+            loss: 0.0,
+        };
+        let network = Network::build(&Topology::FatTree { k: 8, link }).expect("a network");
+        let most = |alternates: bool, name: &str| {
+            let cut = cut(&network, 5, false, alternates);
+            let in_partition = |partition: u16| {
+                let nodes = network.nodes.iter().zip(&cut.partition_of);
+                nodes
+                    .filter(|(node, of)| node.name.starts_with(name) && **of == partition)
+                    .count()
+            };
+            (0..5).map(in_partition).max()
+        };
+        // 32 aggregation switches in 8 pods.
+        assert_eq!(most(true, "aggregation"), Some(7));
+        assert_eq!(most(false, "aggregation"), Some(8));
+        assert_eq!(most(true, "edge"), Some(7));
+    }
+
     /// A switch is not divided if losses are drawn on its links or if the caller forbids it.
     #[test]
     fn spines_stay_whole_if_required() {
         for (loss, divides) in [(0.01, true), (0.0, false)] {
             let network = leaf_spine(4, 1, loss);
-            let cut = cut(&network, 2, divides);
+            let cut = cut(&network, 2, divides, false);
             assert!(cut.partition_of.iter().all(|&partition| partition < 2));
         }
     }

@@ -155,7 +155,7 @@ mod tests {
             uplink: link(40),
         };
         let network = Network::build(&topology).expect("a network");
-        let whole = cut(&network, 1, false);
+        let whole = cut(&network, 1, false, true);
         let of = |count: usize| {
             let Subpartitions {
                 of_node,
@@ -189,7 +189,7 @@ mod tests {
             link: link(10),
         };
         let network = Network::build(&topology).expect("a network");
-        let halves = cut(&network, 2, false);
+        let halves = cut(&network, 2, false, true);
         let sides = |network: &Network, index| {
             let parts = Subpartitions::cut(network, &halves, index, 100);
             parts.sides.map(|sides| (parts.of_node, sides))
