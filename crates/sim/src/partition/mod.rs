@@ -211,6 +211,15 @@ mod tests {
         Network::build(&topology).expect("a network")
     }
 
+    fn fat_tree(k: u32) -> Network {
+        let link = Link {
+            rate: Rate::from_gbps(10),
+            latency: Span::from_us(1),
+            loss: 0.0,
+        };
+        Network::build(&Topology::FatTree { k, link }).expect("a network")
+    }
+
     /// Returns the links from spines to racks.
     fn down(network: &Network) -> impl Iterator<Item = usize> + '_ {
         let first_spine = (network.nodes.iter())
@@ -257,12 +266,7 @@ mod tests {
     /// The pods of a fat tree are not split, so that only links of core switches cross partitions, half of them.
     #[test]
     fn pods_stay_whole() {
-        let link = Link {
-            rate: Rate::from_gbps(10),
-            latency: Span::from_us(1),
-            loss: 0.0,
-        };
-        let network = Network::build(&Topology::FatTree { k: 4, link }).expect("a network");
+        let network = fat_tree(4);
         let cut = cut(&network, 2, false, false);
         let crossing = (0..network.links.len()).filter(|&link| cut.is_crossing(&network, link));
         let core = |node: u32| network.nodes[node as usize].name.starts_with("core");
@@ -278,12 +282,7 @@ mod tests {
     /// With sides that run in turn, each partition has about an equal share of either.
     #[test]
     fn sides_are_balanced() {
-        let link = Link {
-            rate: Rate::from_gbps(10),
-            latency: Span::from_us(1),
-            loss: 0.0,
-        };
-        let network = Network::build(&Topology::FatTree { k: 8, link }).expect("a network");
+        let network = fat_tree(8);
         let most = |alternates: bool, name: &str| {
             let cut = cut(&network, 5, false, alternates);
             let in_partition = |partition: u16| {

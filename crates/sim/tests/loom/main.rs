@@ -46,22 +46,23 @@ fn run_two(strides: Strides, sides: usize) -> (Vec<model::Log>, bool) {
     )
 }
 
-#[test]
-fn two_partitions_equal_one() {
-    explore("two partitions", 3, || {
-        let (logs, is_cancelled) = run_two(Strides::to_the_end(), 1);
+/// Asserts that two partitions with this number of sides process the same events as one thread.
+fn assert_equal_to_one(name: &str, sides: usize) {
+    explore(name, 3, move || {
+        let (logs, is_cancelled) = run_two(Strides::to_the_end(), sides);
         assert!(!is_cancelled);
         assert_eq!(logs, alone());
     });
 }
 
 #[test]
+fn two_partitions_equal_one() {
+    assert_equal_to_one("two partitions", 1);
+}
+
+#[test]
 fn two_sides_equal_one_partition() {
-    explore("two sides", 3, || {
-        let (logs, is_cancelled) = run_two(Strides::to_the_end(), 2);
-        assert!(!is_cancelled);
-        assert_eq!(logs, alone());
-    });
+    assert_equal_to_one("two sides", 2);
 }
 
 #[test]

@@ -51,11 +51,10 @@ pub struct Arrival {
 impl Gathered {
     /// Returns the arrivals with their times, in order.
     pub fn iter(&self) -> impl Iterator<Item = (Time, &Arrival)> {
-        let arrival = |&key: &u64| &self.arrivals[index_of(key)];
-        self.keys
-            .iter()
-            .map(arrival)
-            .map(|arrival| (arrival.at, arrival))
+        self.keys.iter().map(|&key| {
+            let arrival = &self.arrivals[index_of(key)];
+            (arrival.at, arrival)
+        })
     }
 
     /// Sorts the arrivals, of which none is before `first`.
