@@ -110,13 +110,27 @@ impl Endpoints {
         self.families[usize::from(transport)]
     }
 
-    /// Pulls a packet from a sender in the NIC's ready queue. Returns the packet and true if the sender has more.
+    /// Pulls a packet from a sender in the NIC's ready queue and passes it to `send`. Returns true if there was a
+    /// packet, and true if the sender has more. The packet is not returned because copying it from memory right after
+    /// it was written field by field would wait for all earlier stores.
     #[inline(never)]
-    pub fn pull(&mut self, context: &mut Context, sender: Handle) -> (Option<Packet>, bool) {
-        dispatch!(sender.family, T => match T::table(self).senders.get_mut(sender.index as usize) {
-            Some(end) => end.pull(context, sender.index),
-            None => (None, false),
-        })
+    pub fn pull(
+        &mut self,
+        context: &mut Context,
+        sender: Handle,
+        send: impl FnOnce(&mut Context, Packet),
+    ) -> (bool, bool) {
+        let (packet, more) = dispatch!(sender.family, T => {
+            match T::table(self).senders.get_mut(sender.index as usize) {
+                Some(end) => end.pull(context, sender.index),
+                None => (None, false),
+            }
+        });
+        let Some(packet) = packet else {
+            return (false, more);
+        };
+        send(context, packet);
+        (true, more)
     }
 
     /// Returns a sender's backlog in bytes: data that could have left in earlier round trips and is still unsent.

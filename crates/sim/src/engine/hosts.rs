@@ -211,20 +211,20 @@ impl Hosts {
         let nic = &mut self.nics[host as usize];
         nic.wake_pending = false;
         if nic.is_free(context, wire) {
-            let packet = match nic.next {
+            let sent = match nic.next {
                 // The usual case: one sender is ready and nothing else waits.
                 Some(sender) if !nic.waiting => {
-                    let (packet, more) = endpoints.pull(context, sender);
+                    let (sent, more) = endpoints.pull(context, sender, |context, packet| {
+                        nic.inject_at_once(context, wire, nic.uplink, packet);
+                    });
                     nic.next = more.then_some(sender);
-                    packet
+                    sent
                 }
-                _ => self.pull(context, endpoints, host),
+                _ => self.send_waiting(context, wire, endpoints, host),
             };
-            let Some(packet) = packet else {
+            if !sent {
                 return;
-            };
-            let nic = &mut self.nics[host as usize];
-            nic.inject_at_once(context, wire, nic.uplink, packet);
+            }
         }
         let nic = &mut self.nics[host as usize];
         if nic.waiting || nic.next.is_some() {
@@ -240,32 +240,39 @@ impl Hosts {
         }
     }
 
-    /// Returns the next packet of the host: acknowledgements first, then ready senders in turn.
+    /// Sends the next packet of the host: acknowledgements first, then ready senders in turn. Returns false if there is
+    /// none.
     #[inline(never)]
-    fn pull(
+    fn send_waiting(
         &mut self,
         context: &mut Context,
+        wire: &mut Wire,
         endpoints: &mut Endpoints,
         host: u32,
-    ) -> Option<Packet> {
-        if self.nics[host as usize].waiting {
+    ) -> bool {
+        let nic = &mut self.nics[host as usize];
+        if nic.waiting {
             let state = &mut self.states[host as usize];
             let packet = state.control.pop_front();
-            self.nics[host as usize].waiting = state.has_work();
-            if packet.is_some() {
-                return packet;
+            nic.waiting = state.has_work();
+            if let Some(packet) = packet {
+                nic.inject_at_once(context, wire, nic.uplink, packet);
+                return true;
             }
         }
         while let Some((class, sender)) = self.next_sender(host) {
-            let (packet, more) = endpoints.pull(context, sender);
+            let nic = &mut self.nics[host as usize];
+            let (sent, more) = endpoints.pull(context, sender, |context, packet| {
+                nic.inject_at_once(context, wire, nic.uplink, packet);
+            });
             if more {
                 self.queue(host, class, sender);
             }
-            if packet.is_some() {
-                return packet;
+            if sent {
+                return true;
             }
         }
-        None
+        false
     }
 
     /// Removes and returns the next ready sender with its class.

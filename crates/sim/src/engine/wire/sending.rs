@@ -36,6 +36,14 @@ impl Wire {
         self.totals.injected_bytes += u64::from(packet.wire_bytes());
         let port = &mut self.ports[link as usize];
         if !plain && !ignored_by_program(Link::of(port).special & !Link::LOSSY, &packet) {
+            if Link::of(port).special & !Link::LOSSY == Link::SUBPARTITIONED {
+                // Not in the other function, which could not get the packet in registers.
+                let sent = port.send_at_once(context.now(), packet, delay);
+                if sent.first {
+                    context.events.schedule_arrival_anywhere(sent.arrival, link);
+                }
+                return;
+            }
             return self.send_specially_at_once(context, link, packet, delay);
         }
         let sent = (packet, port.send_at_once(context.now(), packet, delay));
