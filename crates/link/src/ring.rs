@@ -182,10 +182,11 @@ impl<F: Frame> Ring<F> {
         &self.slots[self.place(self.end.wrapping_sub(count))]
     }
 
-    /// Prefetches the slots of the next packets to leave and to be added; see [`crate::Port::prefetch_wire`].
+    /// Prefetches the slot at position `count` from the end and the slot of the next packet to be added; see
+    /// [`crate::Port::prefetch_wire`].
     #[inline]
-    pub(crate) fn prefetch(&self) {
-        for position in [self.begin, self.end] {
+    pub(crate) fn prefetch_back(&self, count: u32) {
+        for position in [self.end.wrapping_sub(count), self.end] {
             if let Some(slot) = self.slots.get(self.place(position)) {
                 prefetch(slot);
             }

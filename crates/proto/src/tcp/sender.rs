@@ -275,6 +275,14 @@ impl Sender {
         }
     }
 
+    /// Prefetches the first and last segments in flight, after [`prefetch_recovery`](Self::prefetch_recovery).
+    #[inline]
+    pub fn prefetch_segments(&self) {
+        if let Some(selective) = &self.selective {
+            selective.prefetch_segments();
+        }
+    }
+
     /// Returns true if [`poll_transmit`](Self::poll_transmit) would return a segment.
     #[inline(always)]
     pub fn can_transmit(&self, config: &Config) -> bool {

@@ -1,7 +1,7 @@
 //! Endpoints of a partition: a table for each family in the list of [`family`](super::family).
 
 use super::context::Context;
-use super::endpoint::{Endpoint, ReceivingEnd, Sender, SendingEnd, Table};
+use super::endpoint::{Endpoint, Sender, Table};
 use super::family::{Family, Handle, families};
 use crate::output::WindowSample;
 use crate::packet::Packet;
@@ -121,7 +121,7 @@ impl Endpoints {
         send: impl FnOnce(&mut Context, Packet),
     ) -> (bool, bool) {
         let (packet, more) = dispatch!(sender.family, T => {
-            match T::table(self).senders.get_mut(sender.index as usize) {
+            match T::table(self).senders.get_mut(sender.index) {
                 Some(end) => end.pull(context, sender.index),
                 None => (None, false),
             }
@@ -135,10 +135,9 @@ impl Endpoints {
 
     /// Returns a sender's backlog in bytes: data that could have left in earlier round trips and is still unsent.
     pub fn overdue(&self, sender: Handle) -> u64 {
-        let index = sender.index as usize;
         dispatch!(sender.family, T => T::table_ref(self)
             .senders
-            .get(index)
+            .get(sender.index)
             .map_or(0, |end| end.machine.overdue()))
     }
 
@@ -156,7 +155,7 @@ impl Endpoints {
 
     /// Completes the records of all unfinished messages at the end of a run.
     pub fn finish(&mut self, context: &mut Context) {
-        every!(T => for (_, end) in &mut T::table(self).senders {
+        every!(T => for (_, end) in T::table(self).senders.iter_mut() {
             end.machine.finish(context);
         });
     }
@@ -164,37 +163,42 @@ impl Endpoints {
     /// Prefetches the endpoint state that an arriving packet will need.
     #[inline(always)]
     pub fn prefetch_input(&self, packet: &Packet) {
-        let index = packet.endpoint as usize;
         dispatch!(Family::of(packet), T => if packet.is_reverse() {
-            T::table_ref(self).senders.get(index).map(SendingEnd::prefetch)
+            T::table_ref(self).prefetch_sender(packet.endpoint);
         } else {
-            T::table_ref(self).receivers.get(index).map(ReceivingEnd::prefetch)
+            T::table_ref(self).prefetch_receiver(packet.endpoint);
         });
     }
 
     /// Prefetches the state of a sender that the NIC will pull from.
     #[inline(always)]
     pub fn prefetch_sender(&self, sender: Handle) {
-        let index = sender.index as usize;
-        dispatch!(sender.family, T => {
-            T::table_ref(self).senders.get(index).map(SendingEnd::prefetch)
-        });
+        dispatch!(sender.family, T => T::table_ref(self).prefetch_sender(sender.index));
     }
 
     /// Prefetches the state that a sender keeps elsewhere. The sender must have been prefetched.
     #[inline(always)]
     pub fn prefetch_boxed(&self, sender: Handle) {
-        let index = sender.index as usize;
-        dispatch!(sender.family, T => if let Some(end) = T::table_ref(self).senders.get(index) {
-            end.machine.prefetch_boxed();
+        dispatch!(sender.family, T => {
+            if let Some(end) = T::table_ref(self).senders.get(sender.index) {
+                end.machine.prefetch_boxed();
+            }
+        });
+    }
+
+    /// Prefetches the first and last segments that a sender has in flight. [`Self::prefetch_boxed`] must have been
+    /// called.
+    #[inline(always)]
+    pub fn prefetch_segments(&self, sender: Handle) {
+        dispatch!(sender.family, T => {
+            if let Some(end) = T::table_ref(self).senders.get(sender.index) {
+                end.machine.prefetch_segments();
+            }
         });
     }
 
     /// Prefetches the state of a receiver.
     pub fn prefetch_receiver(&self, receiver: Handle) {
-        let index = receiver.index as usize;
-        dispatch!(receiver.family, T => {
-            T::table_ref(self).receivers.get(index).map(ReceivingEnd::prefetch)
-        });
+        dispatch!(receiver.family, T => T::table_ref(self).prefetch_receiver(receiver.index));
     }
 }

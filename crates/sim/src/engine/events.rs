@@ -58,7 +58,7 @@ pub struct Events {
     /// Sub-partition of each switch.
     of_switch: Vec<u16>,
     /// Sub-partition of each link's far end, by link.
-    of_target: Vec<u16>,
+    pub(super) of_target: Vec<u16>,
     /// Sub-partition of each host.
     of_host: Vec<u16>,
 }
@@ -157,10 +157,10 @@ impl Events {
         (self.inlets.iter()).fold(scheduled, |next, inlets| next.min(inlets.next))
     }
 
-    /// Returns false if sub-partition `number` has no event before `end`; true if it may have one.
-    pub(super) fn may_have_event_before(&self, number: usize, end: Time) -> bool {
+    /// Returns true if sub-partition `number` has an event before `end`.
+    pub(super) fn has_event_before(&self, number: usize, end: Time) -> bool {
         let last_ps = end.as_ps().saturating_sub(1);
-        self.inlets[number].next < end || self.queue.may_be_due_in(number, last_ps)
+        self.inlets[number].next < end || self.queue.is_due_in(number, last_ps)
     }
 
     /// Prefetches the state of a sub-partition that is not open, if it exists.
@@ -173,10 +173,14 @@ impl Events {
     }
 
     /// Moves single events that are due before `end` from the wheel into the queue, as far as the queue's calendars
-    /// reach. Returns the time before which the queue is complete. Calls `on_timer` with the host and slot of each
-    /// timer moved.
-    pub(super) fn complete_queue(&mut self, end: Time, on_timer: impl FnMut(u32, u32)) -> Time {
-        let next = self.next();
+    /// reach. There is no event before `next`. Returns the time before which the queue is complete. Calls `on_timer` with
+    /// the host and slot of each timer moved.
+    pub(super) fn complete_queue(
+        &mut self,
+        next: Time,
+        end: Time,
+        on_timer: impl FnMut(u32, u32),
+    ) -> Time {
         if next >= end {
             return end;
         }

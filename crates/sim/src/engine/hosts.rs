@@ -20,6 +20,7 @@ use super::wire::{Link, Wire};
 use crate::packet::Packet;
 use crate::setup::Setup;
 use duetime_core::Span;
+use duetime_core::prefetch::prefetch;
 use duetime_core::random::Purpose;
 use duetime_results::FlowEventKind;
 use host::{Host, Nic};
@@ -295,6 +296,12 @@ impl Hosts {
     #[inline(always)]
     pub(super) fn uplink(&self, host: u32) -> u32 {
         self.nics[host as usize].uplink
+    }
+
+    /// Prefetches the NIC of `host`.
+    #[inline(always)]
+    pub(super) fn prefetch_nic(&self, host: u32) {
+        prefetch(&self.nics[host as usize]);
     }
 
     /// Returns the sender that the NIC of `host` would serve next, or `None` if a control packet goes first. Used for

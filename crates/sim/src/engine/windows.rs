@@ -16,7 +16,7 @@ use super::size::LARGE_LINKS;
 use super::wire::Gathered;
 use crate::options::Options;
 use crate::partition::Subpartitions;
-use crate::queue::{Event, EventQueue};
+use crate::queue::EventQueue;
 use crate::setup::Setup;
 use crate::sides::Sides;
 use crate::topology::Network;
@@ -68,8 +68,8 @@ pub(super) struct Windows {
     pub(super) sides: Sides,
     /// Arrivals over inlets in the current window.
     pub(super) gathered: Gathered,
-    /// Events of the current window; empty between windows.
-    pub(super) due: Vec<Event>,
+    /// Ids of the queue's events in the current window; empty between windows.
+    pub(super) due: Vec<u32>,
 }
 
 impl Windows {

@@ -1,8 +1,9 @@
 //! Calendar of one sub-partition.
 
 use super::run::Run;
-use super::store::{BUCKETS, Node, Precedence, Store, WORDS};
+use super::store::{BUCKETS, Node, Store, WORDS};
 use super::{BATCH, Event, NONE};
+use duetime_core::prefetch::prefetch;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -163,29 +164,31 @@ impl Calendar {
         (early.time, early.id)
     }
 
-    /// Returns false if no event is due at `time` or earlier; true if one may be.
+    /// Returns true if an event is due at `time` or earlier.
     #[inline(always)]
-    pub(super) fn may_be_due(&self, store: &Store, time: u64) -> bool {
-        match self.current.first() {
-            Some(first) => first.time <= time,
-            None => self.upcoming.min(self.overflow_number) <= time >> store.shift,
+    pub(super) fn is_due(&self, store: &Store, time: u64) -> bool {
+        if let Some(first) = self.current.first() {
+            return first.time <= time;
         }
+        let (upcoming, number) = (self.upcoming.min(self.overflow_number), time >> store.shift);
+        upcoming < number || upcoming == number && self.next_time(store) <= time
     }
 
-    /// Removes and returns the id of the next event if it is due at `time` and ranks before `rank`.
+    /// Removes and returns the id of the next event if it is due at `time` and ranks before the `turn`-th event of the
+    /// fixed id `other`.
     #[cold]
     pub(super) fn pop_tied(
         &mut self,
         store: &mut Store,
         time: u64,
-        rank: Precedence,
+        (other, turn): (u32, u32),
     ) -> Option<u32> {
         self.set_end(time + 1);
         let (at, id) = self.pop::<false>(store);
         if id == NONE {
             return None;
         }
-        if at == time && store.precedence(id) < rank {
+        if at == time && store.precedence(id) < store.precedence_at(other, turn) {
             return Some(id);
         }
         self.insert(store, Event { time: at, id });
@@ -210,17 +213,30 @@ impl Calendar {
             .min(self.first_overflow_time())
     }
 
-    /// Appends the events in buckets that begin before `end_ps`, in any order. Events beyond the buckets are left out.
-    pub(super) fn append_due(&self, store: &Store, end_ps: u64, due: &mut Vec<Event>) {
-        due.extend_from_slice(self.current.events());
+    /// Appends and prefetches the first event of each bucket that begins before `end_ps`. Events beyond the buckets are
+    /// left out.
+    pub(super) fn append_first_due(&self, store: &Store, end_ps: u64, due: &mut Vec<u32>) {
         let ends = (end_ps >> store.shift).min(self.cursor + store.mask as u64);
         for number in self.upcoming..=ends {
-            let mut id = store.heads[self.place::<false>(store, number)];
-            while let Some(&Node { time, next, .. }) = store.nodes.get(id as usize) {
-                due.push(Event { time, id });
-                id = next;
+            let id = store.heads[self.place::<false>(store, number)];
+            if let Some(node) = store.nodes.get(id as usize) {
+                prefetch(node);
+                due.push(id);
             }
         }
+    }
+
+    /// Appends the other events of the buckets whose first ones are `due`, and the events taken out of the calendar.
+    pub(super) fn append_other_due(&self, store: &Store, due: &mut Vec<u32>) {
+        let mut read = 0;
+        while let Some(&id) = due.get(read) {
+            let next = store.nodes[id as usize].next;
+            if next != NONE {
+                due.push(next);
+            }
+            read += 1;
+        }
+        due.extend(self.current.events().iter().map(|event| event.id));
     }
 
     /// Returns the time of the first event beyond the buckets, or `u64::MAX`.

@@ -19,8 +19,7 @@ mod store;
 
 use calendar::Calendar;
 use duetime_core::prefetch::{prefetch, prefetch_lines};
-pub use store::Precedence;
-use store::{BUCKETS, Store};
+use store::{BUCKETS, Precedence, Store};
 
 /// Minimum number of buckets of the horizon. Small networks have few buckets, so that the next event is in the same
 /// word of the bitmap or in the next one.
@@ -206,20 +205,20 @@ impl EventQueue {
     }
 
     /// Returns the rank among simultaneous events of the `turn`-th event of a fixed id.
-    pub fn precedence_at(&self, id: u32, turn: u32) -> Precedence {
+    pub(super) fn precedence_at(&self, id: u32, turn: u32) -> Precedence {
         self.store.precedence_at(id, turn)
     }
 
-    /// Returns false if no event of the open sub-partition is due at `time` or earlier; true if one may be.
+    /// Returns true if an event of the open sub-partition is due at `time` or earlier.
     #[inline(always)]
-    pub fn may_be_due(&self, time: u64) -> bool {
-        self.open.may_be_due(&self.store, time)
+    pub fn is_due(&self, time: u64) -> bool {
+        self.open.is_due(&self.store, time)
     }
 
-    /// Removes and returns the id of the open sub-partition's next event if it is due at `time` and ranks before
-    /// `rank`. No earlier event may be pending there.
-    pub fn pop_tied(&mut self, time: u64, rank: Precedence) -> Option<u32> {
-        self.open.pop_tied(&mut self.store, time, rank)
+    /// Removes and returns the id of the open sub-partition's next event if it is due at `time` and ranks before the
+    /// `turn`-th event of the fixed id `other`. No earlier event may be pending there.
+    pub fn pop_tied(&mut self, time: u64, other: (u32, u32)) -> Option<u32> {
+        self.open.pop_tied(&mut self.store, time, other)
     }
 
     /// Returns the id of the event that is probably next, or [`NONE`].
@@ -228,10 +227,16 @@ impl EventQueue {
         self.open.likely_next::<ALONE>(&self.store)
     }
 
-    /// Appends the open sub-partition's events that are due before `end_ps`, and perhaps some later ones, in any order.
-    /// Events that are in the heap are left out.
-    pub fn append_due(&self, end_ps: u64, due: &mut Vec<Event>) {
-        self.open.append_due(&self.store, end_ps, due);
+    /// Appends the ids of some of the open sub-partition's events that are due before `end_ps`, and perhaps of some later
+    /// ones, to `due`, and prefetches them. `due` must be empty.
+    pub fn append_first_due(&self, end_ps: u64, due: &mut Vec<u32>) {
+        self.open.append_first_due(&self.store, end_ps, due);
+    }
+
+    /// Appends the ids of the other events after [`EventQueue::append_first_due`]. Events that are in the heap are left
+    /// out.
+    pub fn append_other_due(&self, due: &mut Vec<u32>) {
+        self.open.append_other_due(&self.store, due);
     }
 
     /// Returns the events taken out of the calendar, earliest first.
@@ -256,10 +261,10 @@ impl EventQueue {
         self.calendar(subpartition).next_time(&self.store)
     }
 
-    /// Returns false if no event of a sub-partition is due at `time` or earlier; true if one may be.
+    /// Returns true if an event of a sub-partition is due at `time` or earlier.
     #[inline]
-    pub fn may_be_due_in(&self, subpartition: usize, time: u64) -> bool {
-        self.calendar(subpartition).may_be_due(&self.store, time)
+    pub fn is_due_in(&self, subpartition: usize, time: u64) -> bool {
+        self.calendar(subpartition).is_due(&self.store, time)
     }
 
     #[inline]

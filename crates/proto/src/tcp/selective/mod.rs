@@ -49,4 +49,10 @@ impl Selective {
             rescued: false,
         }
     }
+
+    /// Prefetches the first and last segments in flight.
+    #[inline]
+    pub fn prefetch_segments(&self) {
+        self.board.prefetch();
+    }
 }

@@ -2,6 +2,7 @@
 
 use crate::tcp::Flags;
 use duetime_core::Time;
+use duetime_core::prefetch::prefetch;
 use std::collections::VecDeque;
 
 /// Number of segments or separate blocks that must arrive above a segment before it counts as lost (RFC 6675 §2,
@@ -95,6 +96,14 @@ impl Scoreboard {
     #[inline]
     pub fn first(&self) -> Option<&Sent> {
         self.segments.front()
+    }
+
+    /// Prefetches the first and last segments in flight.
+    #[inline]
+    pub fn prefetch(&self) {
+        for segment in [self.segments.front(), self.segments.back()] {
+            segment.map(prefetch);
+        }
     }
 
     /// Returns the bytes that count as in flight (RFC 6675 §4, `SetPipe`).

@@ -1,10 +1,9 @@
 //! Senders and receivers at their hosts.
 
-use super::{Binding, Receiver, Sender};
+use super::{Binding, Sender};
 use crate::engine::context::Context;
 use crate::packet::Packet;
 use duetime_core::Time;
-use duetime_core::prefetch::prefetch_lines;
 
 /// A sender at its host. For TCP, the state that every acknowledgement touches fills the first cache line and the first
 /// three of the state machine.
@@ -40,12 +39,6 @@ impl<S: Sender> SendingEnd<S> {
         self.binding.ready = self.machine.can_transmit();
         self.binding.ready
     }
-
-    /// Prefetches the state that `input` will read.
-    #[inline]
-    pub fn prefetch(&self) {
-        prefetch_lines::<4, _>(self);
-    }
 }
 
 /// A receiver at its host.
@@ -59,12 +52,4 @@ pub struct ReceivingEnd<R> {
     pub key: u64,
     /// True while packets that open a connection with this key are delivered to this receiver.
     pub is_known: bool,
-}
-
-impl<R: Receiver> ReceivingEnd<R> {
-    /// Prefetches the state that `input` will read.
-    #[inline]
-    pub fn prefetch(&self) {
-        prefetch_lines::<3, _>(self);
-    }
 }

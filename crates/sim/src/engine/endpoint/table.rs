@@ -1,14 +1,14 @@
 //! Endpoints of one family in a partition.
 
+use super::indexed::Indexed;
 use super::{Connection, Endpoint, ReceivingEnd, SendingEnd};
 use rustc_hash::FxHashMap;
-use slab::Slab;
 use std::sync::Arc;
 
 /// Endpoints of one family in a partition.
 pub struct Table<T: Endpoint> {
-    pub senders: Slab<SendingEnd<T::Sender>>,
-    pub receivers: Slab<ReceivingEnd<T::Receiver>>,
+    pub senders: Indexed<SendingEnd<T::Sender>>,
+    pub receivers: Indexed<ReceivingEnd<T::Receiver>>,
     /// Senders of persistent connections.
     pub connections: FxHashMap<Connection, u32>,
     /// Receivers by [`Receiver::key`](super::Receiver::key).
@@ -21,8 +21,8 @@ impl<T: Endpoint> Table<T> {
     /// Creates a table without endpoints and transports.
     pub fn new() -> Self {
         Self {
-            senders: Slab::new(),
-            receivers: Slab::new(),
+            senders: Indexed::default(),
+            receivers: Indexed::default(),
             connections: FxHashMap::default(),
             known: FxHashMap::default(),
             configs: Vec::new(),
@@ -39,5 +39,17 @@ impl<T: Endpoint> Table<T> {
     pub fn config(&self, transport: u8) -> &Arc<T::Config> {
         let config = &self.configs[usize::from(transport)];
         config.as_ref().expect("the transport is of this family")
+    }
+
+    /// Prefetches the state of a sender that `input` will read.
+    #[inline(always)]
+    pub fn prefetch_sender(&self, index: u32) {
+        self.senders.prefetch::<4>(index);
+    }
+
+    /// Prefetches the state of a receiver that `input` will read.
+    #[inline(always)]
+    pub fn prefetch_receiver(&self, index: u32) {
+        self.receivers.prefetch::<3>(index);
     }
 }

@@ -45,7 +45,7 @@ impl<R: Receiver> ReceivingEnd<R> {
 
 impl<T: Endpoint> Table<T> {
     fn remove_receiver(&mut self, hosts: &mut Hosts, index: u32) {
-        let end = self.receivers.remove(index as usize);
+        let end = self.receivers.remove(index);
         hosts.free_slot(end.binding.host, end.binding.slot);
         if end.is_known {
             self.known.remove(&end.key);
@@ -54,9 +54,8 @@ impl<T: Endpoint> Table<T> {
 
     /// Removes the receivers of a host that died.
     pub(super) fn forget_receivers(&mut self, hosts: &mut Hosts, host: u32) {
-        let of_host = |(index, end): (usize, &ReceivingEnd<_>)| {
-            (end.binding.host == host).then_some(index as u32)
-        };
+        let of_host =
+            |(index, end): (u32, &ReceivingEnd<_>)| (end.binding.host == host).then_some(index);
         let removed: Vec<u32> = self.receivers.iter().filter_map(of_host).collect();
         for index in removed {
             self.remove_receiver(hosts, index);
@@ -89,7 +88,7 @@ impl<T: Endpoint> Table<T> {
             let is_addressed = T::Receiver::is_addressed(&end.binding, packet);
             end.is_known && end.binding.host == host && is_addressed
         })?;
-        Some(index as u32)
+        Some(index)
     }
 
     /// Creates the receiver of an opening packet that arrives at a host. Returns its index.
@@ -104,7 +103,7 @@ impl<T: Endpoint> Table<T> {
     ) -> u32 {
         let transport = context.setup.workload_transport[usize::from(message.workload)];
         let machine = T::Receiver::open(context, self.config(transport), message);
-        let index = self.receivers.vacant_key() as u32;
+        let index = self.receivers.next_index();
         let slot = hosts.take_slot(host, Owner::Receiver(handle::<T>(index)));
         let binding = Binding::new(host, slot, message.source, packet.flow);
         self.receivers.insert(ReceivingEnd {
@@ -135,7 +134,7 @@ impl Partition {
             index = found;
         }
         let end = loop {
-            match table.receivers.get_mut(index as usize) {
+            match table.receivers.get_mut(index) {
                 Some(end) if T::Receiver::is_addressed(&end.binding, &packet) => break end,
                 _ => match table.reopened_receiver(host, &packet) {
                     Some(found) => index = found,
@@ -150,7 +149,7 @@ impl Partition {
             table.known.remove(&end.key);
         }
         for _ in 0..messages {
-            let end = &mut T::table(&mut self.endpoints).receivers[index as usize];
+            let end = &mut T::table(&mut self.endpoints).receivers[index];
             let Some((message, marks)) = end.machine.take_delivered() else {
                 return;
             };
@@ -161,7 +160,7 @@ impl Partition {
     /// Handles the timer of a receiver.
     pub(super) fn receiver_timer<T: Listed>(&mut self, index: u32) {
         let (context, wire, hosts, table) = self.parts::<T>();
-        let Some(end) = table.receivers.get_mut(index as usize) else {
+        let Some(end) = table.receivers.get_mut(index) else {
             return;
         };
         if !end.binding.fires(context) {

@@ -9,10 +9,12 @@ use crate::engine::family::Handle;
 use crate::engine::hosts::Owner;
 use crate::engine::prefetch::{self, Prefetch};
 use crate::engine::size::{LARGE, LARGE_LINKS, MEDIUM, MEDIUM_LINKS, SMALL};
-use crate::engine::wire::Arrived;
+use crate::engine::wire::{Arrival, Arrived, Gathered};
 use crate::packet::{NONE, Packet};
-use crate::queue::Precedence;
 use duetime_core::Time;
+
+/// Number of gathered arrivals whose state is prefetched before they are due.
+const AHEAD: usize = 12;
 
 impl Partition {
     /// Processes every event before `end`.
@@ -21,7 +23,7 @@ impl Partition {
             return self.run_in_windows(end);
         }
         loop {
-            let until = self.complete_queue(end);
+            let until = self.complete_queue(self.next_event(), end);
             self.context.events.adapt_width(self.wire.packet_hops());
             match self.wire.links() {
                 LARGE_LINKS.. => self.run::<LARGE, true>(until),
@@ -34,12 +36,12 @@ impl Partition {
         }
     }
 
-    /// Moves the single events that are due before `end` into the queue, as far as the calendar reaches. Returns the
-    /// time before which the queue is complete. Prefetches the owners of all moved timers together, because their state
-    /// has been idle for long.
-    fn complete_queue(&mut self, end: Time) -> Time {
+    /// Moves the single events that are due before `end` into the queue, as far as the calendar reaches. There is no event
+    /// before `next`. Returns the time before which the queue is complete. Prefetches the owners of all moved timers
+    /// together, because their state has been idle for long.
+    fn complete_queue(&mut self, next: Time, end: Time) -> Time {
         let (hosts, endpoints) = (&self.hosts, &self.endpoints);
-        self.context.events.complete_queue(end, |host, slot| {
+        self.context.events.complete_queue(next, end, |host, slot| {
             prefetch::owner(endpoints, hosts.owner(host, slot));
         })
     }
@@ -50,7 +52,7 @@ impl Partition {
             if next >= end {
                 return;
             }
-            let end = self.complete_queue(end);
+            let end = self.complete_queue(next, end);
             if self.windows.of_side.is_some() {
                 let (side, end) = self.windows.sides.open_window(next, end);
                 self.run_side(side, end);
@@ -106,54 +108,79 @@ impl Partition {
     #[inline(never)]
     fn run_window(&mut self, subpartition: usize, end: Time) {
         let events = &mut self.context.events;
-        if !events.may_have_event_before(subpartition, end) {
+        if !events.has_event_before(subpartition, end) {
             return;
         }
         events.queue.enter(subpartition);
-        self.prefetch_window(end);
         let mut gathered = std::mem::take(&mut self.windows.gathered);
-        if self.context.events.inlets[subpartition].next < end {
-            self.wire
-                .gather(&mut self.context, subpartition, end, &mut gathered);
-            for (at, arrival) in gathered.iter() {
-                if self.context.events.queue.may_be_due(at.as_ps()) {
-                    self.run::<SMALL, false>(at);
-                    if self.context.events.queue.may_be_due(at.as_ps()) {
-                        self.run_tied(at, arrival.precedence(&self.context));
-                    }
-                }
-                self.context.events.now = at;
-                self.wire.forward_gathered(&mut self.context, arrival);
-            }
-        }
+        self.prepare_window(subpartition, end, &mut gathered);
+        self.run_gathered(&gathered);
         self.windows.gathered = gathered;
         self.run::<SMALL, false>(end);
     }
 
-    /// Processes the events of the open sub-partition's queue that are due at `at` and rank before `rank`.
-    #[cold]
-    fn run_tied(&mut self, at: Time, rank: Precedence) {
-        while let Some(id) = self.context.events.queue.pop_tied(at.as_ps(), rank) {
-            self.handle::<SMALL, false>(at, id);
-        }
-    }
-
-    /// Prefetches the state that the events of the open sub-partition before `horizon` need.
-    fn prefetch_window(&mut self, horizon: Time) {
+    /// Gathers the arrivals over the inlets of the open sub-partition before `end`, and prefetches the state that they
+    /// and the events of its queue need. The steps of both alternate, so that none waits for the one before it.
+    #[inline(always)]
+    fn prepare_window(&mut self, subpartition: usize, end: Time, gathered: &mut Gathered) {
         let mut due = std::mem::take(&mut self.windows.due);
         let queue = &self.context.events.queue;
-        queue.append_due(horizon.as_ps(), &mut due);
+        queue.append_first_due(end.as_ps(), &mut due);
+        self.wire
+            .gather(&mut self.context, subpartition, end, gathered);
+        let Context {
+            setup,
+            events,
+            extras,
+            ..
+        } = &self.context;
+        events.queue.append_other_due(&mut due);
         let prefetch = Prefetch {
-            setup: &self.context.setup,
+            setup,
             wire: &self.wire,
             hosts: &self.hosts,
             endpoints: &self.endpoints,
+            extras,
+            of_target: &events.of_target,
         };
-        for events in due.chunks(prefetch::MAX_EVENTS) {
-            prefetch.follow_all::<true>(queue, events);
+        for ids in due.chunks(prefetch::MAX_EVENTS) {
+            prefetch.follow_all::<true>(&events.queue, ids.iter().copied());
         }
         due.clear();
         self.windows.due = due;
+        gathered.sort(&self.context.events.queue);
+    }
+
+    /// Processes arrivals over the inlets of the open sub-partition, and the events of its queue before them.
+    #[inline(always)]
+    fn run_gathered(&mut self, gathered: &Gathered) {
+        for arrival in gathered.iter().take(AHEAD) {
+            self.wire.prefetch_gathered(&self.context, arrival);
+        }
+        let mut following = gathered.iter().skip(AHEAD);
+        for arrival in gathered.iter() {
+            if let Some(following) = following.next() {
+                self.wire.prefetch_gathered(&self.context, following);
+            }
+            let at = arrival.at;
+            if self.context.events.queue.is_due(at.as_ps()) {
+                self.run::<SMALL, false>(at);
+                if self.context.events.queue.is_due(at.as_ps()) {
+                    self.run_tied(at, arrival);
+                }
+            }
+            self.context.events.now = at;
+            self.wire.forward_gathered(&mut self.context, arrival);
+        }
+    }
+
+    /// Processes the events of the open sub-partition's queue that are due at `at` and rank before `arrival`.
+    #[cold]
+    fn run_tied(&mut self, at: Time, arrival: &Arrival) {
+        let turn = (arrival.link, arrival.number);
+        while let Some(id) = self.context.events.queue.pop_tied(at.as_ps(), turn) {
+            self.handle::<SMALL, false>(at, id);
+        }
     }
 
     #[inline(never)]
@@ -162,7 +189,12 @@ impl Partition {
         #[cfg(debug_assertions)]
         let mut last = 0;
         loop {
-            let Context { setup, events, .. } = &mut self.context;
+            let Context {
+                setup,
+                events,
+                extras,
+                ..
+            } = &mut self.context;
             let queue = &mut events.queue;
             let (time, id) = if SIZE == LARGE {
                 queue.pop_prefetched(|queue| {
@@ -171,8 +203,11 @@ impl Partition {
                         wire: &self.wire,
                         hosts: &self.hosts,
                         endpoints: &self.endpoints,
+                        extras,
+                        of_target: &[],
                     };
-                    prefetch.follow_all::<false>(queue, queue.current());
+                    let current = queue.current().iter().map(|event| event.id);
+                    prefetch.follow_all::<false>(queue, current);
                 })
             } else {
                 queue.pop::<ALONE>()

@@ -61,7 +61,7 @@ impl<T: Endpoint> Table<T> {
             return known;
         }
         let machine = T::Sender::open(context, self.config(transport), message);
-        let index = self.senders.vacant_key() as u32;
+        let index = self.senders.next_index();
         let slot = hosts.take_slot(message.source, Owner::Sender(handle::<T>(index)));
         let hash = flow_hash(message.flow);
         let binding = Binding::new(message.source, slot, message.destination, hash);
@@ -78,7 +78,7 @@ impl<T: Endpoint> Table<T> {
 
     /// Removes a closed sender and completes its records.
     fn remove_sender(&mut self, context: &mut Context, hosts: &mut Hosts, index: u32) {
-        let mut end = self.senders.remove(index as usize);
+        let mut end = self.senders.remove(index);
         hosts.free_slot(end.binding.host, end.binding.slot);
         if end.binding.ready {
             hosts.forget_ready(end.binding.host, handle::<T>(index));
@@ -91,9 +91,8 @@ impl<T: Endpoint> Table<T> {
 
     /// Removes the senders of a host that died.
     pub(super) fn forget_senders(&mut self, context: &mut Context, hosts: &mut Hosts, host: u32) {
-        let of_host = |(index, end): (usize, &SendingEnd<_>)| {
-            (end.binding.host == host).then_some(index as u32)
-        };
+        let of_host =
+            |(index, end): (u32, &SendingEnd<_>)| (end.binding.host == host).then_some(index);
         let removed: Vec<u32> = self.senders.iter().filter_map(of_host).collect();
         for index in removed {
             self.remove_sender(context, hosts, index);
@@ -112,7 +111,7 @@ impl Partition {
     ) {
         let (context, wire, hosts, table) = self.parts::<T>();
         let index = table.sender_for(context, hosts, &message, transport, class);
-        let end = &mut table.senders[index as usize];
+        let end = &mut table.senders[index];
         let hash = T::hash(&end.binding, &message);
         context.recorder.observe_connection(message.flow, hash);
         end.machine.submit(context, message, record);
@@ -129,7 +128,7 @@ impl Partition {
             return;
         }
         let index = table.sender_for(context, hosts, message, transport, class);
-        let end = &mut table.senders[index as usize];
+        let end = &mut table.senders[index];
         end.machine.connect(message);
         end.follow_up(context, wire, hosts, handle::<T>(index));
     }
@@ -144,13 +143,13 @@ impl Partition {
             .find_map(|(index, end)| {
                 let matches = |message: &Message| abort.is_of(message);
                 let (record, fate) = end.machine.abort(context, &matches)?;
-                Some((index as u32, record, fate))
+                Some((index, record, fate))
             });
         let Some((index, record, fate)) = aborted else {
             return;
         };
         context.recorder.records.flows[record as usize].spare = true.into();
-        let end = &mut table.senders[index as usize];
+        let end = &mut table.senders[index];
         context.observe(end.binding.hash, FlowEventKind::Aborted);
         if fate == Aborted::Removed || end.follow_up(context, wire, hosts, handle::<T>(index)) {
             table.remove_sender(context, hosts, index);
@@ -161,7 +160,7 @@ impl Partition {
     #[inline(always)]
     pub(super) fn acknowledgement<T: Listed>(&mut self, packet: Packet) {
         let (context, wire, hosts, table) = self.parts::<T>();
-        match table.senders.get_mut(packet.endpoint as usize) {
+        match table.senders.get_mut(packet.endpoint) {
             Some(end) if T::Sender::is_addressed(&end.binding, &packet) => {
                 end.machine.input(&mut end.binding, context, packet);
                 if end.follow_up(context, wire, hosts, handle::<T>(packet.endpoint)) {
@@ -175,7 +174,7 @@ impl Partition {
     /// Handles the timer of a sender.
     pub(super) fn sender_timer<T: Listed>(&mut self, index: u32) {
         let (context, wire, hosts, table) = self.parts::<T>();
-        let Some(end) = table.senders.get_mut(index as usize) else {
+        let Some(end) = table.senders.get_mut(index) else {
             return;
         };
         if !end.binding.fires(context) {

@@ -154,6 +154,11 @@ impl Sender for Sending {
     }
 
     #[inline(always)]
+    fn prefetch_segments(&self) {
+        self.machine.prefetch_segments();
+    }
+
+    #[inline(always)]
     fn next_timeout(&self) -> Time {
         self.machine.next_timeout()
     }

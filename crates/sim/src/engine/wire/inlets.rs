@@ -11,7 +11,7 @@ use super::{Link, Wire};
 use crate::engine::context::Context;
 use crate::engine::events::Inlets;
 use crate::packet::Packet;
-use crate::queue::{EventQueue, Precedence};
+use crate::queue::EventQueue;
 use duetime_core::{Span, Time};
 use duetime_link::Port;
 
@@ -27,6 +27,8 @@ const BACKLOG: u32 = 4;
 pub struct Gathered {
     /// Arrivals, in any order.
     arrivals: Vec<Arrival>,
+    /// Time before which there is none.
+    first: Time,
     /// Keys of the arrivals, in their order: the time since the first one in picoseconds, at most [`LONGEST_PS`], then
     /// the index.
     keys: Vec<u64>,
@@ -49,21 +51,22 @@ pub struct Arrival {
 }
 
 impl Gathered {
-    /// Returns the arrivals with their times, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (Time, &Arrival)> {
-        self.keys.iter().map(|&key| {
-            let arrival = &self.arrivals[index_of(key)];
-            (arrival.at, arrival)
-        })
+    /// Returns the arrivals in order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arrival> {
+        self.keys.iter().map(|&key| &self.arrivals[index_of(key)])
     }
 
-    /// Sorts the arrivals, of which none is before `first`.
-    fn sort(&mut self, queue: &EventQueue, first: Time) {
-        let Self { arrivals, keys } = self;
+    /// Sorts the arrivals.
+    pub fn sort(&mut self, queue: &EventQueue) {
+        let Self {
+            arrivals,
+            keys,
+            first,
+        } = self;
         assert!(arrivals.len() < 1 << INDEX_BITS, "too many arrivals");
         keys.clear();
         keys.extend((0..).zip(&*arrivals).map(|(index, arrival): (u64, _)| {
-            let after_ps = arrival.at.since(first).as_ps().min(LONGEST_PS);
+            let after_ps = arrival.at.since(*first).as_ps().min(LONGEST_PS);
             (after_ps << INDEX_BITS) | index
         }));
         keys.sort_unstable();
@@ -83,13 +86,6 @@ impl Gathered {
 /// Returns the index of the arrival with this key.
 const fn index_of(key: u64) -> usize {
     (key & ((1 << INDEX_BITS) - 1)) as usize
-}
-
-impl Arrival {
-    /// Returns the rank among simultaneous events.
-    pub fn precedence(&self, context: &Context) -> Precedence {
-        context.events.queue.precedence_at(self.link, self.number)
-    }
 }
 
 /// Restarts the ring of a port if it is that of an inlet without backlog and all packets have left it, so that a lightly
@@ -162,6 +158,9 @@ impl Wire {
             backlogged,
             next: next_arrival,
         } = &mut events.inlets[subpartition];
+        if *next_arrival >= end {
+            return;
+        }
         self.prefetch_rings(backlogged);
         arrivals.retain(|arrival| {
             let stays = arrival.at >= end;
@@ -201,15 +200,17 @@ impl Wire {
             next = next.min(left.unwrap_or(Time::MAX));
             left.is_some()
         });
-        let first = std::mem::replace(next_arrival, next);
-        for arrival in &*taken {
-            let port = &self.ports[arrival.out as usize];
-            port.prefetch_wire();
-            if Link::of(port).special & Link::CROSSING != 0 {
-                context.extras.prefetch(&arrival.packet);
-            }
+        gathered.first = std::mem::replace(next_arrival, next);
+    }
+
+    /// Prefetches what an arrival needs outside of the port, which [`Wire::gather`] prefetched.
+    #[inline(always)]
+    pub fn prefetch_gathered(&self, context: &Context, arrival: &Arrival) {
+        let port = &self.ports[arrival.out as usize];
+        self.prefetch_offered(port);
+        if Link::of(port).special & Link::CROSSING != 0 {
+            context.extras.prefetch(&arrival.packet);
         }
-        gathered.sort(&context.events.queue, first);
     }
 
     /// Prefetches the packets on backlogged links.
@@ -265,12 +266,13 @@ mod tests {
                 });
             }
             let times = gathered.arrivals.iter().map(|arrival| arrival.at);
-            gathered.sort(&queue, times.min().unwrap_or(Time::MAX));
+            gathered.first = times.min().unwrap_or(Time::MAX);
+            gathered.sort(&queue);
             let rank =
                 |at, arrival: &Arrival| (at, queue.precedence_at(arrival.link, arrival.number));
             let sorted: Vec<_> = gathered
                 .iter()
-                .map(|(at, arrival)| rank(at, arrival))
+                .map(|arrival| rank(arrival.at, arrival))
                 .collect();
             let all = gathered.arrivals.iter();
             let mut expected: Vec<_> = all.map(|arrival| rank(arrival.at, arrival)).collect();

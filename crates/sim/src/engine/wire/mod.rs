@@ -177,6 +177,16 @@ impl Wire {
         &self.ports[link as usize]
     }
 
+    /// Prefetches what an offer to `port` touches outside of the port, which must have been prefetched.
+    #[inline(always)]
+    pub fn prefetch_offered(&self, port: &Port<Packet>) {
+        port.prefetch_wire();
+        let target = Link::of(port).target;
+        if target & TO_HOST != 0 {
+            self.reception.prefetch(target & !TO_HOST);
+        }
+    }
+
     /// Returns the counters of all ports at time `at`.
     pub fn snapshots(&mut self, at: Time) -> Vec<Snapshot> {
         (0..self.links() as u32)

@@ -8,6 +8,7 @@
 
 use crate::setup::Setup;
 use crate::workload::draw;
+use duetime_core::prefetch::prefetch;
 use duetime_core::random::{Purpose, Small};
 use duetime_core::{Span, Time};
 use duetime_scenario::model::Gap;
@@ -55,6 +56,12 @@ impl Reception {
             host.due = Time::from_ps(queued_ps + self.jitter.draw(&mut host.delays));
         }
         host.due
+    }
+
+    /// Prefetches the state of a host.
+    #[inline(always)]
+    pub fn prefetch(&self, host: u32) {
+        prefetch(&self.hosts[host as usize]);
     }
 }
 
