@@ -23,6 +23,11 @@ impl Sides {
         }
     }
 
+    /// Returns the time before which all events of all sides have been processed.
+    pub fn reached(&self) -> Time {
+        self.clocks.iter().copied().min().unwrap_or(Time::ZERO)
+    }
+
     /// Returns the side that runs next, and the end of its window: no event that has not been processed affects it
     /// before. `next` is the time of the earliest event, and `limit` a later time that no window exceeds.
     pub fn open_window(&mut self, next: Time, limit: Time) -> (usize, Time) {

@@ -66,6 +66,8 @@ pub(super) struct Windows {
     pub(super) of_side: Option<[Vec<u16>; 2]>,
     /// Progress of the sides on one thread.
     pub(super) sides: Sides,
+    /// True if the last window of a side had many events, so that the next one probably begins with one.
+    pub(super) is_busy: bool,
     /// Arrivals over inlets in the current window.
     pub(super) gathered: Gathered,
     /// Ids of the queue's events in the current window; empty between windows.
@@ -79,9 +81,15 @@ impl Windows {
             clocks: vec![Time::ZERO; subpartitions.len()],
             of_side: subpartitions.sides.clone(),
             sides: Sides::new(2, subpartitions.latency),
+            is_busy: false,
             gathered: Gathered::default(),
             due: Vec::new(),
         }
+    }
+
+    /// Returns the time before which all events of both sides have been processed.
+    pub(super) fn reached(&self) -> Time {
+        self.sides.reached()
     }
 
     /// Returns the end of a sub-partition's window: the earliest time at which another sub-partition may affect it.

@@ -5,6 +5,7 @@ pub mod barrier;
 #[path = "../../src/parallel/rounds.rs"]
 pub mod rounds;
 #[path = "../../src/sides.rs"]
+#[expect(dead_code, reason = "one thread uses `reached`")]
 pub mod sides;
 
 mod sync {

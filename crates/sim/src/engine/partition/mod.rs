@@ -89,8 +89,12 @@ impl Partition {
         partition
     }
 
-    /// Returns the time of the next event, or [`Time::MAX`] if none is pending.
+    /// Returns the time of the next event, or [`Time::MAX`] if none is pending. If the last window had many events, returns
+    /// zero, because the search takes longer than a window without events.
     pub fn next_event(&self) -> Time {
+        if self.windows.is_busy {
+            return Time::ZERO;
+        }
         self.context.events.next()
     }
 

@@ -48,8 +48,9 @@ impl Partition {
 
     fn run_in_windows(&mut self, end: Time) {
         loop {
-            let next = self.next_event();
+            let next = self.next_event().max(self.windows.reached());
             if next >= end {
+                self.windows.is_busy = false;
                 return;
             }
             let end = self.complete_queue(next, end);
@@ -94,6 +95,7 @@ impl Partition {
 
     /// Processes the events of the sub-partitions of a side before `end`.
     fn run_side(&mut self, side: usize, end: Time) {
+        let hops = self.wire.packet_hops();
         let of_side = self.windows.of_side.take().expect("the network has sides");
         for (&subpartition, following) in of_side[side].iter().zip(1..) {
             if let Some(&following) = of_side[side].get(following) {
@@ -102,6 +104,8 @@ impl Partition {
             self.run_window(usize::from(subpartition), end);
         }
         self.windows.of_side = Some(of_side);
+        let hops = self.wire.packet_hops() - hops;
+        self.windows.is_busy = hops >= self.windows.clocks.len() as u64;
     }
 
     /// Processes the events of a sub-partition before `end`: arrivals over its inlets, and those of its queue.
