@@ -1,9 +1,10 @@
 //! Benchmarks of the simulator: `speed` compares it with the floor on the standard workloads, `scale` runs it on
-//! growing networks, `threads` models its speed-up with more threads. Each measurement runs in a separate process (`child`), so that its memory can be measured and runs
-//! can alternate.
+//! growing networks, `threads` measures and models its speed-up with several threads. Each measurement runs in a separate
+//! process (`child`), so that its memory can be measured and runs can alternate.
 
 #![forbid(unsafe_code)]
 
+mod account;
 #[path = "../../../crates/sim/src/parallel/barrier.rs"]
 #[allow(dead_code, reason = "the guard is for threads that may panic")]
 mod barrier;

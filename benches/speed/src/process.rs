@@ -37,20 +37,20 @@ pub(crate) fn floor(arguments: &[&str]) -> Result<Program, String> {
     Program::sibling("duetime-floor", arguments)
 }
 
-/// Runs the simulator and the floor in turn, and returns the costs of each pair.
+/// Runs two programs in turn, and returns the costs of each pair.
 pub(crate) fn alternate(
-    simulator: &Program,
-    floor: &Program,
+    first: &Program,
+    second: &Program,
     pairs: usize,
 ) -> Result<Vec<(Cost, Cost)>, String> {
     let pair = |number| {
         // Alternate the order, so that a machine that warms up or slows down favours neither.
         if number % 2 == 0 {
-            let cost = Cost::measure(simulator)?;
-            Ok((cost, Cost::measure(floor)?))
+            let cost = Cost::measure(first)?;
+            Ok((cost, Cost::measure(second)?))
         } else {
-            let limit = Cost::measure(floor)?;
-            Ok((Cost::measure(simulator)?, limit))
+            let other = Cost::measure(second)?;
+            Ok((Cost::measure(first)?, other))
         }
     };
     (0..pairs).map(pair).collect()

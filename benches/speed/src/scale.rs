@@ -254,6 +254,17 @@ pub(crate) fn permutation(size: &str) -> Result<Scenario, String> {
     )
 }
 
+/// Returns the scenario of 16,000 hosts with this latency of the links and this number of flows.
+pub(crate) fn sixteen_thousand(
+    latency_us: u32,
+    sizes: &'static str,
+    flows: u32,
+) -> Result<Scenario, String> {
+    let name = format!("16000-{latency_us}us-{sizes}-{flows}");
+    let case = case(16_000, latency_us, FAT_TREE_40, sizes, flows);
+    Scenario::new(&name, &text(&case))
+}
+
 /// Measures a case: the medians of its pairs with the floor, or one run.
 fn measure(case: &'static Case) -> Result<Row, String> {
     let scenario = Scenario::new(&format!("{}-{}", case.hosts, case.sizes()), &text(case))?;

@@ -1,11 +1,13 @@
-//! A model of the speed-up with more threads than this machine has processors, from quantities that do not need them:
-//! the rounds of a run, the busiest partition of each, and the instructions of all. The network is that of the simulator
-//! Days 1.0 (E5), a fat tree of 8,192 hosts with links of 100 Gbps and 1 us.
+//! Two threads measured (see `account`), and a model of the speed-up with more threads than this machine has processors,
+//! from quantities that do not need them: the rounds of a run, the busiest partition of each, and the instructions of
+//! all. The model's network is that of the simulator Days 1.0 (E5), a fat tree of 8,192 hosts with links of 100 Gbps and
+//! 1 us.
 
+use crate::account;
 use crate::barrier::Barrier;
 use crate::process::{self, Cost, Rounds};
 use crate::scale;
-use duetime_measure::{Counter, grouped, lines, median};
+use duetime_measure::{Counter, Program, grouped, lines, median};
 use serde_json::json;
 use std::num::NonZeroUsize;
 use std::time::Instant;
@@ -25,24 +27,15 @@ struct Row {
     instructions: f64,
     /// Modelled speed-up, without the barrier and with it.
     modelled: [f64; 2],
-    /// Measurements, if the machine has the processors.
-    measured: Option<Measured>,
-}
-
-/// Medians of alternated pairs of runs with one and with several threads.
-#[derive(Clone, Copy)]
-struct Measured {
-    /// Time of one thread over that of several.
-    speed_up: f64,
-    /// Time that several threads spent on events and messages, summed, over the time of one thread.
-    work: f64,
-    /// Share of the threads' time that they waited, the start and the end of the run included.
-    waiting: f64,
+    /// Measured speed-up, if the machine has the processors.
+    measured: Option<f64>,
 }
 
 /// Measures and prints the model.
 #[expect(clippy::print_stderr, reason = "this program prints its results")]
 pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
+    let json = arguments.iter().any(|argument| argument == "--json");
+    account::run(json)?;
     let counter = Counter::find();
     let whole = scale::permutation("1 MiB")?;
     // A sixteenth of the traffic, because valgrind takes fifty times as long; without the instructions of the start.
@@ -72,7 +65,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
         let rounds = cost.rounds.ok_or("the run has no rounds")?;
         let measured = if threads <= processors {
             let alone = simulator(&whole.path(), 1)?;
-            Some(Measured::take(&program, threads, &alone, &mut one)?)
+            Some(speed_up(&alone, &program, &mut one)?)
         } else {
             None
         };
@@ -91,7 +84,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
         });
     }
     let seconds = median(one.iter().map(Cost::seconds).collect());
-    if arguments.iter().any(|argument| argument == "--json") {
+    if json {
         json_lines(&rows, seconds, barrier_s);
     } else {
         print(&rows, seconds, barrier_s, counter);
@@ -99,31 +92,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     Ok(true)
 }
 
-impl Measured {
-    /// Measures a program with several threads in alternated pairs with one, and adds the costs of one to `costs`.
-    fn take(
-        several: &duetime_measure::Program,
-        threads: usize,
-        one: &duetime_measure::Program,
-        costs: &mut Vec<Cost>,
-    ) -> Result<Self, String> {
-        let (mut speed_ups, mut works, mut waits) = (Vec::new(), Vec::new(), Vec::new());
-        for _ in 0..PAIRS {
-            let (alone, together) = (Cost::measure(one)?, Cost::measure(several)?);
-            let work_s = together
-                .rounds
-                .map_or(0.0, |rounds| rounds.work.as_secs_f64());
-            speed_ups.push(alone.seconds() / together.seconds());
-            works.push(work_s / alone.seconds());
-            waits.push(1.0 - work_s / (threads as f64 * together.seconds()));
-            costs.push(alone);
-        }
-        Ok(Self {
-            speed_up: median(speed_ups),
-            work: median(works),
-            waiting: median(waits),
-        })
-    }
+/// Returns the time of one thread over that of several, in alternated pairs, and adds the costs of one to `costs`.
+fn speed_up(one: &Program, several: &Program, costs: &mut Vec<Cost>) -> Result<f64, String> {
+    let pairs = process::alternate(one, several, PAIRS)?;
+    costs.extend(pairs.iter().map(|(one, _)| one));
+    let ratio = |(one, several): &(Cost, Cost)| one.seconds() / several.seconds();
+    Ok(median(pairs.iter().map(ratio).collect()))
 }
 
 /// Returns the time of one round of the barrier of so many threads that have nothing else to do.
@@ -152,9 +126,7 @@ fn json_lines(rows: &[Row], seconds: f64, barrier_s: f64) {
             "barrier_us": barrier_s * 1e6,
             "speed_up_without_barrier": row.modelled[0],
             "speed_up": row.modelled[1],
-            "measured_speed_up": row.measured.map(|measured| measured.speed_up),
-            "measured_work_ratio": row.measured.map(|measured| measured.work),
-            "measured_waiting": row.measured.map(|measured| measured.waiting),
+            "measured_speed_up": row.measured,
         });
         println!("{line}");
     }
@@ -168,7 +140,6 @@ fn print(rows: &[Row], seconds: f64, barrier_s: f64, counter: Counter) {
             let hops = row.packet_hops as f64;
             let per_thread = hops / row.rounds.count as f64 / row.threads as f64;
             let busiest = row.rounds.longest_hops as f64 * row.threads as f64 / hops;
-            let measured = |cell: fn(Measured) -> String| row.measured.map_or("–".to_owned(), cell);
             vec![
                 row.threads.to_string(),
                 grouped(row.rounds.count),
@@ -179,9 +150,7 @@ fn print(rows: &[Row], seconds: f64, barrier_s: f64, counter: Counter) {
                 format!("{:.1}", row.modelled[0]),
                 format!("{:.1}", row.modelled[1]),
                 format!("{:.2}", seconds / row.modelled[1]),
-                measured(|measured| format!("{:.2}", measured.speed_up)),
-                measured(|measured| format!("{:.2}", measured.work)),
-                measured(|measured| format!("{:.0} %", 100.0 * measured.waiting)),
+                (row.measured).map_or("–".to_owned(), |speed_up| format!("{speed_up:.2}")),
             ]
         })
         .collect();
@@ -196,8 +165,6 @@ fn print(rows: &[Row], seconds: f64, barrier_s: f64, counter: Counter) {
         "speed-up",
         "seconds",
         "measured",
-        "work",
-        "waiting",
     ];
     println!("{}", lines(&head, 0, &cells));
     println!(
@@ -205,9 +172,8 @@ fn print(rows: &[Row], seconds: f64, barrier_s: f64, counter: Counter) {
          where \"longest\" sums the busiest thread of each round. Assumptions: an instruction takes as long as with one thread; the\n\
          barrier of n threads takes n / 2 times that of two, {:.2} us. Instructions ({}) are relative to one thread,\n\
          for flows of 64 KiB, without the start.\n\
-         Measured: median of {PAIRS} alternated pairs, where the machine has the processors; work: time of all threads on events and\n\
-         messages over that of one thread, misses of the caches included; waiting: share of the threads' time without work. Days\n\
-         1.0 states 126 s on one core and 5.0 s on 22 workers for these flows of 1 MiB.",
+         Measured: median of {PAIRS} alternated pairs, where the machine has the processors. Days 1.0 states 126 s on one core\n\
+         and 5.0 s on 22 workers for these flows of 1 MiB.",
         barrier_s * 1e6,
         counter.name()
     );
