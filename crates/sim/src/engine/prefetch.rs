@@ -156,10 +156,8 @@ impl Prefetch<'_> {
     /// Returns the host at the near end of `link`, or `None` if a switch is there or the link does not exist.
     #[inline(always)]
     fn sending_host(&self, link: u32) -> Option<u32> {
-        // The reverse link ends where the port is.
-        let reverse = self.wire.ports().get(link as usize ^ 1)?;
-        let from = Link::of(reverse).target;
-        (from & TO_HOST != 0).then_some(from & !TO_HOST)
+        let exists = (link as usize) < self.wire.links();
+        exists.then(|| self.wire.host_before(link)).flatten()
     }
 }
 
