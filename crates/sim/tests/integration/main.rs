@@ -32,6 +32,7 @@ mod servers;
 mod sird;
 mod spans;
 mod spraying;
+mod topologies;
 mod workloads;
 mod worst_case;
 mod wrong_announcements;
