@@ -35,13 +35,17 @@ struct Row {
 #[expect(clippy::print_stderr, reason = "this program prints its results")]
 pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
     let json = arguments.iter().any(|argument| argument == "--json");
-    account::run(json)?;
     let counter = Counter::find();
     let whole = scale::permutation("1 MiB")?;
     // A sixteenth of the traffic, because valgrind takes fifty times as long; without the instructions of the start.
     let short = scale::permutation("64 KiB")?;
     let start = scale::permutation("1 B")?;
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    if processors > 1 {
+        account::run(json)?;
+    } else {
+        eprintln!("two threads are not measured: the machine has one processor");
+    }
     let simulator = |file: &str, threads: usize| {
         let threads = threads.to_string();
         process::simulator(file, "tcp", &["--threads", &threads, "--rounds", "yes"])

@@ -13,7 +13,8 @@ pub trait Part {
     /// Packets for another partition.
     type Messages: Default;
 
-    /// Returns the time of the next event.
+    /// Returns the time of the next event. A partition that just had many events may return an earlier time; the run
+    /// then continues with another window.
     fn next_event(&self) -> Time;
     /// Returns the number of measured flows that started in this partition, minus those that ended in it.
     fn open(&self) -> i64;

@@ -5,6 +5,8 @@ use std::ops::{Index, IndexMut};
 
 /// Values by index. The index of a removed value is reused. Unlike in other slabs, the address of a value is known
 /// without reading memory, so [`Indexed::prefetch`] never waits.
+/// (Contents of packets are in a library's slab: with this type there, the compiler adds 5 instructions to a packet-hop
+/// of W1.)
 pub struct Indexed<T> {
     values: Vec<Option<T>>,
     /// Indices without a value; the last one is used next.
