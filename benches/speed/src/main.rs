@@ -9,6 +9,7 @@ mod account;
 #[allow(dead_code, reason = "the guard is for threads that may panic")]
 mod barrier;
 mod child;
+mod memory;
 mod process;
 mod queue;
 mod scale;

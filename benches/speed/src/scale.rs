@@ -3,6 +3,7 @@
 //! permutation at 100 Gbps, has a separate row. This row (W4) and that of Hadoop's flows on 16,000 hosts with
 //! latencies of 1 us (W5) are compared with the floor on the same network.
 
+use crate::memory::{self, Access};
 use crate::process::{self, Cost};
 use crate::speed::scenario;
 use duetime_measure::{grouped, lines, median};
@@ -209,11 +210,16 @@ pub(crate) fn run(arguments: &[String]) -> Result<bool, String> {
         baseline.push(Cost::measure(&w2)?.ns_per_hop);
     }
     let baseline = median(baseline);
+    let accesses = Access::measure_all();
     if json {
+        for access in &accesses {
+            println!("{}", access.line());
+        }
         for row in &rows {
             println!("{}", line(row, baseline));
         }
     } else {
+        memory::print(&accesses);
         print(&rows, baseline);
     }
     Ok(rows.iter().all(|row| is_met(row, baseline)))
