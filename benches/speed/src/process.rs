@@ -43,23 +43,41 @@ pub(crate) fn alternate(
     second: &Program,
     pairs: usize,
 ) -> Result<Vec<(Cost, Cost)>, String> {
-    let pair = |number| {
-        // Alternate the order, so that a machine that warms up or slows down favours neither.
-        if number % 2 == 0 {
-            let cost = Cost::measure(first)?;
-            Ok((cost, Cost::measure(second)?))
-        } else {
-            let other = Cost::measure(second)?;
-            Ok((Cost::measure(first)?, other))
-        }
-    };
-    (0..pairs).map(pair).collect()
+    (0..pairs)
+        .map(|number| pair(first, second, number))
+        .collect()
+}
+
+/// Runs two programs in turn, and returns the costs of the pair with this number.
+pub(crate) fn pair(
+    first: &Program,
+    second: &Program,
+    number: usize,
+) -> Result<(Cost, Cost), String> {
+    // Alternate the order, so that a machine that warms up or slows down favours neither.
+    if number.is_multiple_of(2) {
+        let cost = Cost::measure(first)?;
+        Ok((cost, Cost::measure(second)?))
+    } else {
+        let other = Cost::measure(second)?;
+        Ok((Cost::measure(first)?, other))
+    }
 }
 
 impl Cost {
     /// Returns the time of the run.
     pub(crate) fn seconds(&self) -> f64 {
         self.ns_per_hop * self.packet_hops as f64 / 1e9
+    }
+
+    /// Runs a program twice at the same time.
+    pub(crate) fn measure_at_once(program: &Program) -> Result<[Self; 2], String> {
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| Self::measure(program));
+            let one = Self::measure(program)?;
+            let other = other.join().map_err(|_| "a measurement panicked")??;
+            Ok([one, other])
+        })
     }
 
     /// Runs a program and parses the line that it prints.
