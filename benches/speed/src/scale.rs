@@ -9,6 +9,7 @@ use crate::speed::scenario;
 use duetime_measure::{grouped, lines, median};
 use serde_json::json;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Row of the table.
 struct Case {
@@ -230,7 +231,10 @@ pub(crate) struct Scenario(PathBuf);
 
 impl Scenario {
     fn new(name: &str, text: &str) -> Result<Self, String> {
-        let name = format!("duetime-scale-{}-{name}.toml", std::process::id());
+        // Scenarios with the same name may exist at the same time.
+        static CREATED: AtomicU32 = AtomicU32::new(0);
+        let number = CREATED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("duetime-scale-{}-{number}-{name}.toml", std::process::id());
         let file = std::env::temp_dir().join(name);
         std::fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
         Ok(Self(file))
@@ -408,4 +412,16 @@ fn print(rows: &[Row], baseline: f64) {
         "W2: {baseline:.1} ns/hop. Gates: under {MEMORY_LIMIT_MB} MB, at most {COST_LIMIT} × W2 per packet-hop; the start of \
          65,536 hosts under {START_LIMIT_S} s and {START_LIMIT_MB} MB."
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scenarios_with_one_name_have_separate_files() {
+        let [first, second] = [(); 2].map(|()| permutation("1 B").expect("a temporary file"));
+        drop(first);
+        assert!(second.0.exists());
+    }
 }
