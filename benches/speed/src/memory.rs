@@ -67,7 +67,7 @@ pub(crate) fn print(accesses: &[Access]) {
     };
     let cells: Vec<Vec<String>> = accesses.iter().map(row).collect();
     let head = ["random access to", "ns", "ns if 16 overlap"];
-    println!("{}", lines(&head, 1, &cells));
+    println!("{}\n", lines(&head, 1, &cells));
 }
 
 /// Returns lines that form one cycle in random order. `count` is a power of two.
